@@ -1,4 +1,8 @@
-"""Sections of a continuous body along its length, and the grid of points on which kernels integrate."""
+"""Provide sections of a continuous body along its length, and the grid of points on which kernels integrate.
+
+The grid has cells with Gauss-Lobatto points. Integrals from a cell's start to each point are exact for the polynomial
+through the cell's points.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +17,26 @@ from rtmms.base.errors import ModelError
 from rtmms.base.spatial import Array
 from rtmms.continuum import layout as at
 
-# Points along a body: cells with Gauss-Lobatto points, where integrals from a cell's start to each point are exact for
-# the polynomial through all of the cell's points.
-
-
 POINTS = (3, 4, 5)
-"""Points a cell, both ends counted: integrals over cells are of order 4, 6, 8."""
+"""Possible numbers of points of a cell, both ends included: integrals over cells are of order 4, 6, 8."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Where a body is looked at.
+    """Points along a body.
 
-    x        (n,) m, from head to tail; neighbouring cells share a point
-    weight   (n,) m, of integrals over the whole body
-    inner    (q, q) integral from a cell's start to its point i of a function known at its points j, over the length
-    cells, length    how many, and the length of each, m
+    Parameters
+    ----------
+    x : (n,) array
+        From head to tail, m; neighbouring cells share a point.
+    weight : (n,) array
+        Weights of integrals over the whole body, m.
+    inner : (q, q) array
+        Integral from a cell's start to its point i of a function known at its points j, over the length.
+    cells : int
+        Number of cells.
+    length : float
+        Length of each cell, m.
     """
 
     x: Array
@@ -39,12 +47,23 @@ class Grid:
 
     @property
     def points(self) -> int:
-        """Of a cell, both ends counted."""
+        """Number of points of a cell, both ends included."""
         return int(self.inner.shape[0])
 
 
 def lobatto(points: int) -> tuple[Array, Array]:
-    """(q,) nodes on [0, 1] and the (q, q) matrix of their integrals, the last row the weights."""
+    """Return Gauss-Lobatto nodes and the matrix of their integrals.
+
+    Parameters
+    ----------
+    points : int
+        Number of nodes, q.
+
+    Returns
+    -------
+    (array, array)
+        Nodes (q,) on [0, 1], and the matrix (q, q), whose last row has the weights.
+    """
     inside = np.polynomial.legendre.Legendre.basis(points - 1).deriv().roots()
     x = 0.5 + 0.5 * np.concatenate([[-1.0], np.sort(inside.real), [1.0]])
     powers = np.vander(x, increasing=True)
@@ -54,7 +73,27 @@ def lobatto(points: int) -> tuple[Array, Array]:
 
 
 def grid(length: float, nodes: int, points: int = 4) -> Grid:
-    """At least `nodes` points along `length` m, in cells of `points`. ModelError for fewer than one cell."""
+    """Return a grid of at least `nodes` points.
+
+    Parameters
+    ----------
+    length : float
+        m.
+    nodes : int
+        Smallest number of points.
+    points : int, default 4
+        Points of a cell.
+
+    Returns
+    -------
+    Grid
+        The grid.
+
+    Raises
+    ------
+    ModelError
+        There is less than one cell, or no such kind of cell.
+    """
     if points not in POINTS:
         raise ModelError(f"points of a cell must be one of {', '.join(map(str, POINTS))}, got {points}")
     if nodes < points:
@@ -70,16 +109,28 @@ def grid(length: float, nodes: int, points: int = 4) -> Grid:
     return Grid(x, weight, np.ascontiguousarray(inner), cells, h)
 
 
-# What a continuous body is: its sections along its length, as data a person writes, and the table kernels get.
-
-
 @dataclass(frozen=True)
 class Section:
-    """An elliptic section and what water does to it, per metre.
+    """An elliptic section with its drag and added mass in water, for a metre of length.
 
-    half_width_m, half_height_m    a along e2, b along e3;  density_kg_m3
-    drag (3,), roll_drag, added (3,)   without dimension, as Khalil 2007 has them: along, lateral, vertical; rolling;
-                                       rolling, lateral, vertical
+    Parameters
+    ----------
+    half_width_m, half_height_m : float
+        a along e2 and b along e3, m.
+    density_kg_m3 : float, default 1000.0
+        kg/m3.
+    drag : tuple[float, float, float], default (0.01, 1.0, 1.0)
+        Coefficients without dimension, as in Khalil 2007: along, lateral, vertical.
+    roll_drag : float, default 1.0
+        Coefficient of rolling.
+    added : tuple[float, float, float], default (1.0, 1.0, 1.0)
+        Coefficients without dimension: rolling, lateral, vertical.
+
+    Examples
+    --------
+    >>> from rtmms.continuum.body import Section
+    >>> Section(0.05, 0.08).density_kg_m3
+    1000.0
     """
 
     half_width_m: float
@@ -92,11 +143,24 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class CosseratBody:
-    """A continuous body: e1 from head to tail.
+    """A continuous body, with e1 from head to tail.
 
-    length_m   m
-    section    at x (m from the head): a Section, or a function x -> Section
-    water_density_kg_m3    of the fluid around; 0 for none
+    Parameters
+    ----------
+    name : str
+        Name of the body.
+    length_m : float
+        m.
+    section : Section or callable
+        One section, or a function x (m from the head) -> Section.
+    water_density_kg_m3 : float, default 1000.0
+        Density of the fluid around, kg/m3; 0 for none.
+
+    Examples
+    --------
+    >>> from rtmms.continuum.body import CosseratBody, Section
+    >>> CosseratBody("eel", 2.0, Section(0.05, 0.08)).water_density_kg_m3
+    1000.0
     """
 
     name: str
@@ -106,7 +170,25 @@ class CosseratBody:
 
 
 def table(body: CosseratBody, grid: Grid) -> Array:
-    """(n, K_WIDTH), read-only. ModelError names the place along the body."""
+    """Return the sections at the points of a grid.
+
+    Parameters
+    ----------
+    body : CosseratBody
+        The body.
+    grid : Grid
+        Points along it.
+
+    Returns
+    -------
+    (n, K_WIDTH) array
+        Read-only.
+
+    Raises
+    ------
+    ModelError
+        A section is wrong; the message has the place along the body.
+    """
     if not (math.isfinite(body.length_m) and body.length_m > 0.0):
         raise ModelError(f"{body.name}: length_m must be > 0 m, got {body.length_m}")
     rho = body.water_density_kg_m3

@@ -1,5 +1,4 @@
-"""Coordinates of a continuous body's state: its head's pose and twist, and what drives its strain; of a rod by strain
-modes its root's, and its strain."""
+"""Provide coordinates of a continuous body's state: pose and twist of its head or root, and its strain or drives."""
 
 from __future__ import annotations
 
@@ -12,8 +11,20 @@ from rtmms.continuum.layout import Y_SIZE, Y_TWIST
 
 
 class CosseratChart:
-    """See rtmms.analysis.chart.Chart. Pose error and twist in the head's own axes, e1 to the tail; then of each driven
-    parameter its value and rate (of one that coasts too: its integral and the rate)."""
+    """A `rtmms.analysis.chart.Chart` of a body with imposed strain.
+
+    The coordinates are pose error and twist in the head's own axes, e1 to the tail. Then they are value and rate of
+    each driven parameter, or integral and rate of a coasting parameter.
+
+    Parameters
+    ----------
+    memory : (w,) array
+        State of the plant; read and written in place.
+    field : Field
+        Strain field of the body.
+    length : float
+        Typical length, m.
+    """
 
     def __init__(self, memory: Array, field: Field, length: float) -> None:
         self.memory, self.origin = memory, memory.copy()
@@ -28,14 +39,26 @@ class CosseratChart:
         self.size = np.array(sizes)
 
     def read(self) -> Array:
-        """(k,) of the plant's present state."""
+        """Return the coordinates of the plant's present state.
+
+        Returns
+        -------
+        (k,) array
+            Differences from the chart's origin.
+        """
         m, o = self.memory, self.origin
         pose = displacement(o[:7], m[:7])
         twist = m[Y_TWIST : Y_TWIST + 6] - o[Y_TWIST : Y_TWIST + 6]
         return np.concatenate([pose, twist, m[self._at] - o[self._at]])
 
     def write(self, coordinates: Array) -> None:
-        """Put the plant there; what it has worked and lost stays."""
+        """Write the state that has these coordinates; work and loss persist.
+
+        Parameters
+        ----------
+        coordinates : (k,) array
+            Differences from the chart's origin.
+        """
         c, m, o = coordinates, self.memory, self.origin
         m[:7] = displaced(o[:7], c[:6])
         m[Y_TWIST : Y_TWIST + 6] = o[Y_TWIST : Y_TWIST + 6] + c[6:12]
@@ -43,7 +66,17 @@ class CosseratChart:
 
 
 class StrainChart:
-    """The same of a rod by strain modes, state (13 + 2 n,): pose error and twist of a free root, then q and qd."""
+    """A chart of a rod by strain modes: pose error and twist of a free root, then q and qd.
+
+    Parameters
+    ----------
+    state : (13 + 2 n,) array
+        State of the rod; read and written in place.
+    free : bool
+        Whether the root is free.
+    length : float
+        Typical length, m.
+    """
 
     def __init__(self, state: Array, free: bool, length: float) -> None:
         self.state, self.origin, self._free = state, state.copy(), free
@@ -55,7 +88,13 @@ class StrainChart:
         self.size = np.array([*(sizes if free else ()), *[1.0 / length] * (2 * n)])
 
     def read(self) -> Array:
-        """(k,) of the plant's present state."""
+        """Return the coordinates of the plant's present state.
+
+        Returns
+        -------
+        (k,) array
+            Differences from the chart's origin.
+        """
         s, o, n = self.state, self.origin, self._n
         joints = np.concatenate([s[7 : 7 + n] - o[7 : 7 + n], s[13 + n :] - o[13 + n :]])
         if not self._free:
@@ -63,7 +102,13 @@ class StrainChart:
         return np.concatenate([displacement(o[:7], s[:7]), s[7 + n : 13 + n] - o[7 + n : 13 + n], joints])
 
     def write(self, coordinates: Array) -> None:
-        """Put the rod there."""
+        """Write the state that has these coordinates.
+
+        Parameters
+        ----------
+        coordinates : (k,) array
+            Differences from the chart's origin.
+        """
         s, o, n, c = self.state, self.origin, self._n, coordinates
         if self._free:
             s[:7], s[7 + n : 13 + n] = displaced(o[:7], c[:6]), o[7 + n : 13 + n] + c[6:12]

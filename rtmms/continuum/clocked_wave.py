@@ -1,4 +1,4 @@
-"""A wave that a continuous body has by itself, whose frequency is a command: periodic for commands that are held."""
+"""Provide a continuous body's own wave, whose frequency is a command, as a gait: periodic for held commands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FREQUENCY = "frequency"
 
 @dataclass(frozen=True)
 class ClockedWave:
-    """Held commands as a gait (see rtmms.plant.protocol.TunableGait): each actuator is a parameter.
+    """Held commands as a gait (see rtmms.plant.protocol.TunableGait), with each actuator as a parameter.
 
-    Attributes
+    Parameters
     ----------
     actuators : sequence of Channel
         Channels of the plant, in order; one of them is FREQUENCY.
@@ -28,12 +28,12 @@ class ClockedWave:
 
     @property
     def gait(self) -> dict[str, float]:
-        """The neutral command of each actuator; the frequency as `frequency_hz`."""
+        """Neutral command of each actuator; the frequency is `frequency_hz`."""
         return {_parameter(channel.name): channel.neutral for channel in self.actuators}
 
     @property
     def gait_ranges(self) -> dict[str, tuple[float, float]]:
-        """The limits of actuators that have both; of the frequency, a quarter of the neutral one to its limit."""
+        """Limits of actuators that have both; the frequency is from a quarter of the neutral one to its limit."""
         ranges = {}
         for channel in self.actuators:
             if channel.lower is not None and channel.upper is not None:
@@ -42,11 +42,35 @@ class ClockedWave:
         return ranges
 
     def gait_period(self, **gait: float) -> float:
-        """Return the period of the wave, s."""
+        """Return the period of the wave.
+
+        Parameters
+        ----------
+        **gait : float
+            Parameters that differ from their defaults.
+
+        Returns
+        -------
+        float
+            s.
+        """
         return 1.0 / {**self.gait, **gait}[_parameter(FREQUENCY)]
 
     def gait_commands(self, steps: int, **gait: float) -> Array:
-        """Return the commands (steps, n_actuators); the frequency is that of a period of so many steps."""
+        """Return the commands of one period.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps; the caller chooses them for the frequency's period.
+        **gait : float
+            Parameters that differ from their defaults.
+
+        Returns
+        -------
+        (steps, n_actuators) array
+            Equal rows.
+        """
         values = {**self.gait, **gait}
         return np.tile([values[_parameter(channel.name)] for channel in self.actuators], (steps, 1))
 

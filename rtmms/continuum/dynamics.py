@@ -1,12 +1,21 @@
-"""The head's acceleration, the internal wrenches and the actuators' power of a body with imposed strain, in a fluid.
+"""Compute the head's acceleration, the internal wrenches and the actuators' power of a body with imposed strain.
+
+The first pass computes poses and motions of the sections, seen from the head. In the head's frame only g' = g xi is a
+differential equation; velocity and acceleration are plain integrals,
+
+    (Ad_g eta)' = Ad_g xi_t
+    (Ad_g eta_t)' = Ad_g xi_tt - ad(Ad_g xi_t) Ad_g eta
+
+from eta' = -ad_xi eta + xi_t and (eta_t)' = -ad_xi eta_t - ad_{xi_t} eta + xi_tt. The pose within a cell is the
+exponential of Omega' = xi + [Omega, xi]/2 + [Omega, [Omega, xi]]/12 - ..., solved by sweeps of the cell's integrals.
 
 Sections' balances are carried to the head's frame, where f' = ad_xi^T f + ... is a plain integral: with F = Ad_g^-T f
 
-    F' = Ad^T [(M + M_f) eta_t + b],    F(0) = 0,    F(l) = Ad_l^T F_tail,
+    F' = Ad^T [(M + M_f) eta_t + b],    F(0) = 0,    F(l) = Ad_l^T F_tail
 
-so that F(X) = A(X) eta0_t + B(X), and the tail's end gives the head's acceleration (second pass); a third pass gives f
-and the power -int f . xi_t. The fluid is that of an elongated body, M_f eta_r with eta_r = (V - R^T U, W), a wake that
-takes F_tail = (M_f eta_r) V_r1 - (eta_r^T M_f eta_r) e1 / 2, and drag. The wake is shed only while the tail follows.
+so that F(X) = A(X) eta0_t + B(X), and the tail's end gives the head's acceleration (second pass). A third pass gives f
+and the power -int f . xi_t. The fluid is that of an elongated body: M_f eta_r with eta_r = (V - R^T U, W), a wake with
+F_tail = (M_f eta_r) V_r1 - (eta_r^T M_f eta_r) e1 / 2, and drag. The wake is shed only while the tail follows.
 """
 
 from __future__ import annotations
@@ -49,19 +58,27 @@ from rtmms.continuum.layout import (
 from rtmms.dynamics.recursion import solve_base
 from rtmms.model.layout import S_ACCELERATION, S_BIAS, S_INERTIA
 
-# Where the sections of a body with imposed strain are and how they move, seen from its head (first pass).
-#
-# In the head's frame g' = g xi is all there is to solve; velocity and acceleration are plain integrals,
-#
-#     (Ad_g eta)' = Ad_g xi_t,    (Ad_g eta_t)' = Ad_g xi_tt - ad(Ad_g xi_t) Ad_g eta,
-#
-# from eta' = -ad_xi eta + xi_t and (eta_t)' = -ad_xi eta_t - ad_{xi_t} eta + xi_tt. The pose within a cell is the
-# exponential of Omega' = xi + [Omega, xi]/2 + [Omega, [Omega, xi]]/12 - ..., solved by sweeps of the cell's integrals.
-
 
 @scalar
 def bracket(s: Any, i: Any, a: Any, b0: Any, b1: Any, b2: Any, b3: Any, b4: Any, b5: Any) -> Any:
-    """[a, b] = (W_a x V_b + V_a x W_b; W_a x W_b), a standing in s[i] from column a on."""
+    """Return the Lie bracket [a, b] = (W_a x V_b + V_a x W_b; W_a x W_b).
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    i : int
+        Index of the point.
+    a : int
+        First column of a.
+    b0, b1, b2, b3, b4, b5 : float
+        b.
+
+    Returns
+    -------
+    tuple of float
+        Six numbers.
+    """
     vx, vy, vz, wx, wy, wz = s[i, a], s[i, a + 1], s[i, a + 2], s[i, a + 3], s[i, a + 4], s[i, a + 5]
     cx, cy, cz = cross(wx, wy, wz, b0, b1, b2)
     dx, dy, dz = cross(vx, vy, vz, b3, b4, b5)
@@ -71,7 +88,26 @@ def bracket(s: Any, i: Any, a: Any, b0: Any, b1: Any, b2: Any, b3: Any, b4: Any,
 
 @scalar
 def integrate(s: Any, inner: Any, h: float, first: Any, i: Any, what: Any, k: Any) -> Any:
-    """h sum_j inner[i, j] s[first + j, what + k]."""
+    """Return h sum_j inner[i, j] s[first + j, what + k].
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    inner : (q, q) array
+        Integrals within a cell, see `body.Grid`.
+    h : float
+        Length of a cell, m.
+    first, i : int
+        First point of the cell, and point in the cell.
+    what, k : int
+        First column, and offset from it.
+
+    Returns
+    -------
+    float
+        Integral from the cell's start to the point.
+    """
     total = 0.0
     for j in range(inner.shape[0]):
         total += inner[i, j] * s[first + j, what + k]
@@ -80,7 +116,19 @@ def integrate(s: Any, inner: Any, h: float, first: Any, i: Any, what: Any, k: An
 
 @kernel
 def unwind(s: Any, inner: Any, h: float, first: int) -> None:
-    """P_TURN of a cell's points from its start on."""
+    """Write P_TURN of a cell's points: the logarithm of the pose from the cell's start on.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    inner : (q, q) array
+        Integrals within a cell, see `body.Grid`.
+    h : float
+        Length of a cell, m.
+    first : int
+        First point of the cell.
+    """
     q = inner.shape[0]
     for i in range(q):
         for k in range(6):
@@ -105,7 +153,19 @@ def unwind(s: Any, inner: Any, h: float, first: int) -> None:
 
 @scalar
 def fill(s: Any, i: Any, old: float, factor: float, b: Any) -> None:
-    """P_SLOPE = old P_SLOPE + factor b."""
+    """Write P_SLOPE = old P_SLOPE + factor b.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    i : int
+        Index of the point.
+    old, factor : float
+        Factors.
+    b : tuple of float
+        Six numbers.
+    """
     at = P_SLOPE
     s[i, at], s[i, at + 1] = old * s[i, at] + factor * b[0], old * s[i, at + 1] + factor * b[1]
     s[i, at + 2], s[i, at + 3] = old * s[i, at + 2] + factor * b[2], old * s[i, at + 3] + factor * b[3]
@@ -114,7 +174,17 @@ def fill(s: Any, i: Any, old: float, factor: float, b: Any) -> None:
 
 @kernel
 def stand(s: Any, first: int, i: int) -> None:
-    """Pose of point i: that of the cell's first point times exp(P_TURN)."""
+    """Write the pose of a point: that of the cell's first point times exp(P_TURN).
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    first : int
+        First point of the cell.
+    i : int
+        Index of the point.
+    """
     t = P_TURN
     x, y, z = s[i, t + 3], s[i, t + 4], s[i, t + 5]
     square = x * x + y * y + z * z
@@ -146,7 +216,22 @@ def stand(s: Any, first: int, i: int) -> None:
 
 @scalar
 def to_head(s: Any, i: Any, c: Any) -> Any:
-    """Ad_g of the twist standing in s[i] from column c on: section -> head, about the head's origin."""
+    """Return Ad_g of a twist: from the section to the head, about the head's origin.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    i : int
+        Index of the point.
+    c : int
+        First column of the twist.
+
+    Returns
+    -------
+    tuple of float
+        Twist in the head's frame.
+    """
     r, p = P_ROT, P_POS
     v0, v1, v2, w0, w1, w2 = s[i, c], s[i, c + 1], s[i, c + 2], s[i, c + 3], s[i, c + 4], s[i, c + 5]
     wx = s[i, r] * w0 + s[i, r + 1] * w1 + s[i, r + 2] * w2
@@ -161,8 +246,32 @@ def to_head(s: Any, i: Any, c: Any) -> Any:
 
 @kernel
 def along(function: Any, section: Any, inner: Any, h: float, t: float, p: Any, twist: Any, s: Any) -> int:
-    """Poses, twists and zeta of all points. twist (6,) of the head, its frame. The first point whose strain is not
-    finite, or -1."""
+    """Compute poses, twists and zeta of all points from the strain field.
+
+    Parameters
+    ----------
+    function : int
+        Address of the strain field.
+    section : (points, K_WIDTH) array
+        Sections.
+    inner : (q, q) array
+        Integrals within a cell, see `body.Grid`.
+    h : float
+        Length of a cell, m.
+    t : float
+        s.
+    p : (3, k) array
+        Parameters of the field, with rates and accelerations.
+    twist : (6,) array
+        Twist of the head, its frame, m/s and rad/s.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+
+    Returns
+    -------
+    int
+        First point whose strain is not finite, or -1.
+    """
     bad = -1
     for i in range(section.shape[0] - 1, -1, -1):
         ask(function, section[i, K_X], t, p, s[i, P_STRAIN : P_STRAIN + 18])
@@ -177,7 +286,19 @@ def along(function: Any, section: Any, inner: Any, h: float, t: float, p: Any, t
 
 @kernel
 def carry_along(inner: Any, h: float, twist: Any, s: Any) -> None:
-    """The same of strains that stand in P_STRAIN already."""
+    """Compute poses, twists and zeta of all points from strains in P_STRAIN.
+
+    Parameters
+    ----------
+    inner : (q, q) array
+        Integrals within a cell, see `body.Grid`.
+    h : float
+        Length of a cell, m.
+    twist : (6,) array
+        Twist of the head, its frame, m/s and rad/s.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    """
     q, n = inner.shape[0], s.shape[0]
     for k in range(P_ROT, P_ZETA + 6):
         s[0, k] = 0.0
@@ -210,12 +331,39 @@ def carry_along(inner: Any, h: float, twist: Any, s: Any) -> None:
 
 @scalar
 def size(x: Any) -> Any:
+    """Return the absolute value of a number.
+
+    Parameters
+    ----------
+    x : float
+        Number.
+
+    Returns
+    -------
+    float
+        |x|.
+    """
     return -x if x < 0.0 else x
 
 
 @scalar
 def back(s: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
-    """Head frame -> section frame."""
+    """Return a vector of the head's frame in the section's frame.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    i : int
+        Index of the point.
+    x, y, z : float
+        Components in the head's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        Components in the section's frame.
+    """
     r = P_ROT
     return (
         s[i, r] * x + s[i, r + 3] * y + s[i, r + 6] * z,
@@ -226,7 +374,22 @@ def back(s: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 @scalar
 def ahead(s: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
-    """Section frame -> head frame."""
+    """Return a vector of the section's frame in the head's frame.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    i : int
+        Index of the point.
+    x, y, z : float
+        Components in the section's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        Components in the head's frame.
+    """
     r = P_ROT
     return (
         s[i, r] * x + s[i, r + 1] * y + s[i, r + 2] * z,
@@ -237,7 +400,22 @@ def ahead(s: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 @scalar
 def moved(s: Any, i: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
-    """A twist about the head's origin -> about the section's, in its frame."""
+    """Return a twist about the head's origin as one about the section's, in the section's frame.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    i : int
+        Index of the point.
+    vx, vy, vz, wx, wy, wz : float
+        Twist, m/s and rad/s, head's frame.
+
+    Returns
+    -------
+    tuple of float
+        Twist in the section's frame.
+    """
     cx, cy, cz = cross(wx, wy, wz, s[i, P_POS], s[i, P_POS + 1], s[i, P_POS + 2])
     a, b, c = back(s, i, vx + cx, vy + cy, vz + cz)
     d, e, f = back(s, i, wx, wy, wz)
@@ -246,7 +424,22 @@ def moved(s: Any, i: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) 
 
 @scalar
 def spin(s: Any, i: Any, a: Any, b: Any, c: Any) -> Any:
-    """R diag(a, b, c) R^T: xx xy xz yy yz zz."""
+    """Return R diag(a, b, c) R^T.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    i : int
+        Index of the point.
+    a, b, c : float
+        Diagonal in the section's frame.
+
+    Returns
+    -------
+    tuple of float
+        xx xy xz yy yz zz in the head's frame.
+    """
     r = P_ROT
     x, y, z = s[i, r], s[i, r + 1], s[i, r + 2]
     u, v, w = s[i, r + 3], s[i, r + 4], s[i, r + 5]
@@ -259,7 +452,17 @@ def spin(s: Any, i: Any, a: Any, b: Any, c: Any) -> Any:
 
 @kernel
 def weigh(k: Any, s: Any, i: int) -> None:
-    """P_LOAD: packed inertia of the section and its fluid about the head's origin, per metre."""
+    """Write P_LOAD: packed inertia of the section and its fluid about the head's origin, for a metre.
+
+    Parameters
+    ----------
+    k : (points, K_WIDTH) array
+        Sections, columns K_*.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    i : int
+        Index of the point.
+    """
     m = k[i, K_MASS]
     a = spin(s, i, m + k[i, K_ADDED], m + k[i, K_ADDED + 1], m + k[i, K_ADDED + 2])
     c = spin(s, i, k[i, K_INERTIA] + k[i, K_ROLL], k[i, K_INERTIA + 1], k[i, K_INERTIA + 2])
@@ -281,8 +484,27 @@ def weigh(k: Any, s: Any, i: int) -> None:
 
 @kernel
 def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, loads: Any) -> None:
-    """P_LOAD: b = -ad_eta^T M eta - ad_eta_r^T M_f eta_r + (M + M_f) zeta + M_f (W x R^T U) - drag - weight, carried to
-    the head. water, gravity (3,) in the head's frame. Adds energy and loss, per metre times weight, to totals."""
+    """Write the bias of a section, carried to the head, to P_LOAD, and add its energy and loss to the totals.
+
+    Parameters
+    ----------
+    k : (points, K_WIDTH) array
+        Sections, columns K_*.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    i : int
+        Index of the point.
+    twist : (6,) array
+        Twist of the head, its frame, m/s and rad/s.
+    water, gravity : (3,) array
+        Velocity of the water, m/s, and gravity, m/s2, in the head's frame.
+    loads : (TOTALS,) array
+        Totals; added to, for a metre times the weight.
+
+    Notes
+    -----
+    b = -ad_eta^T M eta - ad_eta_r^T M_f eta_r + (M + M_f) zeta + M_f (W x R^T U) - drag - weight.
+    """
     t, z = P_TWIST, P_ZETA
     vx, vy, vz, wx, wy, wz = moved(
         s, i, twist[0] + s[i, t], twist[1] + s[i, t + 1], twist[2] + s[i, t + 2],
@@ -323,7 +545,28 @@ def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, loads: An
 
 @kernel
 def shed(k: Any, s: Any, i: int, twist: Any, water: Any, wrench: Any) -> float:
-    """The wake's wrench F_tail on the tail, point i, carried to the head; returns the power that it takes, W."""
+    """Write the wake's wrench F_tail on the tail, carried to the head, and return its power.
+
+    Parameters
+    ----------
+    k : (points, K_WIDTH) array
+        Sections, columns K_*.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    i : int
+        Index of the point.
+    twist : (6,) array
+        Twist of the head, its frame, m/s and rad/s.
+    water : (3,) array
+        Velocity of the water in the head's frame, m/s.
+    wrench : (6,) array
+        Result, N and N m.
+
+    Returns
+    -------
+    float
+        Power into the wake, W.
+    """
     t = P_TWIST
     vx, vy, vz, wx, _, _ = moved(
         s, i, twist[0] + s[i, t], twist[1] + s[i, t + 1], twist[2] + s[i, t + 2],
@@ -347,7 +590,17 @@ def shed(k: Any, s: Any, i: int, twist: Any, water: Any, wrench: Any) -> float:
 
 @kernel
 def sum_up(s: Any, inner: Any, h: float) -> None:
-    """P_SUM: the integral of P_LOAD from the head to each point."""
+    """Write P_SUM: the integral of P_LOAD from the head to each point.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    inner : (q, q) array
+        Integrals within a cell, see `body.Grid`.
+    h : float
+        Length of a cell, m.
+    """
     q, n = inner.shape[0], s.shape[0]
     for k in range(27):
         s[0, P_SUM + k] = 0.0
@@ -364,7 +617,22 @@ def sum_up(s: Any, inner: Any, h: float) -> None:
 
 @kernel
 def strain_power(k: Any, s: Any, acceleration: Any) -> float:
-    """Third pass: f of each point into P_WRENCH, its own frame; returns -int f . xi_t, W."""
+    """Compute the third pass: f of each point in its own frame, written to P_WRENCH, and the power -int f . xi_t.
+
+    Parameters
+    ----------
+    k : (points, K_WIDTH) array
+        Sections, columns K_*.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    acceleration : (6,) array
+        Acceleration of the head, its frame, m/s2 and rad/s2.
+
+    Returns
+    -------
+    float
+        W.
+    """
     power = 0.0
     a0, a1, a2 = acceleration[0], acceleration[1], acceleration[2]
     a3, a4, a5 = acceleration[3], acceleration[4], acceleration[5]
@@ -389,7 +657,19 @@ def strain_power(k: Any, s: Any, acceleration: Any) -> float:
 
 @kernel
 def evaluate(body: Any, state: Any, t: float, rate: Any) -> None:
-    """Rate (14,) of a state (15,) at time t, parameters body.p. body: a record of rtmms.continuum.plant.BODY."""
+    """Compute the rate of a state with the parameters body.p.
+
+    Parameters
+    ----------
+    body : Record
+        Record of `plant.BODY`.
+    state : (Y_SIZE,) array
+        State, columns Y_*.
+    t : float
+        s.
+    rate : (RATE_SIZE,) array
+        Result.
+    """
     section, inner, h, gravity, current = body.section, body.inner, body.spacing, body.gravity, body.current
     s, base, square, head, loads = body.s, body.base, body.square, body.head, body.totals
     twist = state[Y_TWIST : Y_TWIST + 6]

@@ -1,4 +1,11 @@
-"""Strain fields: compiled functions of place, time and parameters; those of the robots."""
+"""Provide strain fields: compiled functions of place, time and parameters, and those of the robots.
+
+A field is `function(x, t, p, out)` with x m from the head and t s. p (3, k) has the parameters, their rates and
+accelerations. The function writes xi = [linear; angular], xi_t and xi_tt of the section to out (3, 6). A straight
+unstretched body has xi = (1, 0, 0, 0, 0, 0); the last two entries are its curvatures, rad/m, about e2 and e3.
+
+Kernels call a field by its address, so that one kernel serves all fields and is stored on disk.
+"""
 
 from __future__ import annotations
 
@@ -17,29 +24,26 @@ from rtmms.base.memory import numbers_at
 from rtmms.base.spatial import Array, scalar
 from rtmms.mechanism.joint_laws import ramp
 
-# Strain fields: any compiled function of place, time and parameters, called by its address, so that one kernel serves
-# all of them and is kept on disk.
-#
-# A field is `function(x, t, p, out)`: x m from the head, t s, p (3, k) the parameters, their rates and accelerations,
-# and
-# out (3, 6), where it writes xi = [linear; angular], xi_t and xi_tt of the section there. A straight unstretched body
-# has xi = (1, 0, 0, 0, 0, 0); the last two entries are its curvatures, rad/m, about e2 and e3.
-
-
 SETTLE, COAST = 0, 1
-"""How a commanded parameter follows: as a value through a critically damped filter, or as a rate whose integral the
-parameter is."""
+"""Response of a parameter to its command: a value through a critically damped filter, or a rate that is integrated."""
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """A strain field and what drives it.
+    """A strain field and its drives.
 
-    function   see above: plain Python that numba takes, or compiled by it
-    start      (k,) parameters at t = 0; of those that coast it is their rate that is commanded
-    follow     (k,) SETTLE or COAST
-    mix        (k, u) what the commands of u actuators add up to in each parameter; rows of 0 for what stays
-    entry      its address as a C function where it is compiled already; None: it is compiled here
+    Parameters
+    ----------
+    function : Callable[..., Any]
+        Plain Python that numba compiles, or a compiled function, see the module.
+    start : (k,) array
+        Parameters at t = 0; rates of those that coast.
+    follow : (k,) array
+        SETTLE or COAST.
+    mix : (k, u) array
+        Sum of the commands of u actuators in each parameter; rows of 0 for constant parameters.
+    entry : callable, optional
+        Compiled C function of the field; None: it is compiled here.
     """
 
     function: Callable[..., Any]
@@ -49,7 +53,18 @@ class Field:
     entry: Callable[..., Any] | None = None
 
     def address(self) -> Any:
-        """What kernels call: an address, or the function itself where kernels run as plain Python."""
+        """Return the argument for the kernels.
+
+        Returns
+        -------
+        int or callable
+            Address, or the function itself where kernels are plain Python.
+
+        Raises
+        ------
+        ModelError
+            numba cannot compile the function.
+        """
         if not COMPILED:
             return getattr(self.function, "py_func", self.function)
         if self.entry is not None:
@@ -61,7 +76,7 @@ _KEPT: dict[Any, Any] = {}
 
 
 def _compiled(function: Any) -> int:
-    """The address of a user's function; ModelError with numba's words where it cannot be compiled."""
+    """Return the address of a user's function; ModelError with numba's text where it cannot be compiled."""
     if function not in _KEPT:
         inner = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
 
@@ -79,7 +94,7 @@ def _compiled(function: Any) -> int:
 
 @intrinsic
 def _call(typing_context: Any, function: Any, x: Any, t: Any, p: Any, k: Any, out: Any) -> Any:
-    """A C function (double, double, int64, int64, int64) at an address."""
+    """Call a C function (double, double, int64, int64, int64) at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         from llvmlite import ir
@@ -94,7 +109,7 @@ def _call(typing_context: Any, function: Any, x: Any, t: Any, p: Any, k: Any, ou
 
 
 def _ask(function: Any, x: float, t: float, p: Any, out: Any) -> None:
-    """Write the field there into out (18,)."""
+    """Write the field at a place to out (18,)."""
     _call(function, x, t, p.ctypes.data, p.shape[1], out.ctypes.data)
 
 
@@ -107,13 +122,44 @@ ask: Any = kernel(_ask) if COMPILED else _ask_plainly
 
 @kernel
 def look(function: Any, x: Any, t: float, p: Any, out: Any) -> None:
-    """The field at points x (n,) into out (n, 18)."""
+    """Write the field at several points.
+
+    Parameters
+    ----------
+    function : int
+        Address of the field.
+    x : (n,) array
+        m from the head.
+    t : float
+        s.
+    p : (3, k) array
+        Parameters, with rates and accelerations.
+    out : (n, 18) array
+        Result.
+    """
     for i in range(x.shape[0]):
         ask(function, x[i], t, p, out[i])
 
 
 def check(field: Field, x: Array, times: Array, place: str) -> None:
-    """Refuse what is not finite, or whose xi_t or xi_tt are not the rates of xi; ModelError names point and time."""
+    """Check that a field is finite, and that xi_t and xi_tt are the rates of xi.
+
+    Parameters
+    ----------
+    field : Field
+        The field.
+    x : (n,) array
+        Points, m from the head.
+    times : (k,) array
+        s.
+    place : str
+        Name of the body, for the message.
+
+    Raises
+    ------
+    ModelError
+        The check fails; the message has the point and the time.
+    """
     function, k = field.address(), len(field.start)
     out = np.zeros((len(x), 18))
 
@@ -152,19 +198,41 @@ def check(field: Field, x: Array, times: Array, place: str) -> None:
                 )
 
 
-# Two strain fields: a wave of curvature that runs from head to tail, and curvature through nodes along the body.
+# Two strain fields: a travelling wave of curvature, and curvature through nodes along the body.
 
 
 (PHASE, YAW_GAIN, YAW_OFFSET, PITCH_GAIN, PITCH_OFFSET, YAW, YAW_GROWTH, PITCH, PITCH_GROWTH, PITCH_LEAD, WAVELENGTH,
  RAMP) = range(12)  # fmt: skip
-"""Parameters of `wave`: phase in periods, gains 1, offsets rad/m are driven; amplitudes rad/m and their growth rad/m2,
-lead rad, wavelength m and soft start s stay."""
+"""Parameters of `wave`.
+
+Driven: phase in periods, gains with neutral value 1, offsets rad/m. Constant: amplitudes rad/m and their growth rad/m2,
+lead rad, wavelength m and soft start s.
+"""
 WAVE_SIZE = 12
 
 
 @scalar
 def bend(x: Any, f: Any, fd: Any, fdd: Any, p: Any, gain: Any, offset: Any, first: Any, lead: Any) -> Any:
-    """K, K_t, K_tt of f (gain (first + growth x) sin(2 pi (phase - x / wavelength) + lead) + offset)."""
+    """Return K, K_t, K_tt of f (gain (first + growth x) sin(2 pi (phase - x / wavelength) + lead) + offset).
+
+    Parameters
+    ----------
+    x : float
+        m from the head.
+    f, fd, fdd : float
+        Soft start and its derivatives.
+    p : (3, WAVE_SIZE) array
+        Parameters, with rates and accelerations.
+    gain, offset, first : int
+        Indices of the parameters.
+    lead : float
+        rad.
+
+    Returns
+    -------
+    (float, float, float)
+        rad/m, rad/m/s, rad/m/s2.
+    """
     envelope = p[0, first] + p[0, first + 1] * x
     angle = 2.0 * math.pi * (p[0, PHASE] - x / p[0, WAVELENGTH]) + lead
     w, wd = 2.0 * math.pi * p[1, PHASE], 2.0 * math.pi * p[2, PHASE]
@@ -178,7 +246,19 @@ def bend(x: Any, f: Any, fd: Any, fdd: Any, p: Any, gain: Any, offset: Any, firs
 
 @kernel
 def wave(x: float, t: float, p: Any, out: Any) -> None:
-    """A strain field (rtmms.continuum.field): curvatures about e3 (yaw) and e2 (pitch) as waves along the body."""
+    """Write the strain of a wave: curvatures about e3 (yaw) and e2 (pitch) along the body.
+
+    Parameters
+    ----------
+    x : float
+        m from the head.
+    t : float
+        s.
+    p : (3, WAVE_SIZE) array
+        Parameters, with rates and accelerations.
+    out : (3, 6) array
+        Result.
+    """
     f, fd, fdd = ramp(t, p[0, RAMP])
     for i in range(3):
         for k in range(6):
@@ -193,11 +273,37 @@ def wave(x: float, t: float, p: Any, out: Any) -> None:
 
 @kernel
 def wave_entry(x: float, t: float, p: int, k: int, out: int) -> None:
+    """Write `wave` with arrays at addresses.
+
+    Parameters
+    ----------
+    x : float
+        m from the head.
+    t : float
+        s.
+    p, k : int
+        Address and number of the parameters.
+    out : int
+        Address of the result.
+    """
     wave(x, t, carray(numbers_at(p), (3, k)), carray(numbers_at(out), (3, 6)))
 
 
 def wave_field(values: Array, driven: list[int]) -> Field:
-    """values (WAVE_SIZE,), of PHASE its rate, 1/s; driven: the parameters that actuators give, one each."""
+    """Return the field of a wave.
+
+    Parameters
+    ----------
+    values : (WAVE_SIZE,) array
+        Parameters; the rate of PHASE, 1/s.
+    driven : list[int]
+        Parameters that actuators command, one each.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     follow = np.full(WAVE_SIZE, SETTLE)
     follow[PHASE] = COAST
     mix = np.zeros((WAVE_SIZE, len(driven)))
@@ -207,8 +313,19 @@ def wave_field(values: Array, driven: list[int]) -> Field:
 
 @kernel
 def nodes(x: float, t: float, p: Any, out: Any) -> None:
-    """A strain field: curvatures through cubic B-splines of equal pieces. p: whether there is pitch, length of a piece
-    (m), then the coefficients of yaw and of pitch."""
+    """Write the strain of curvatures through cubic B-splines of equal pieces.
+
+    Parameters
+    ----------
+    x : float
+        m from the head.
+    t : float
+        s; without effect.
+    p : (3, k) array
+        Whether there is pitch, length of a piece (m), then the coefficients of yaw and of pitch.
+    out : (3, 6) array
+        Result.
+    """
     pitched = p[0, 0] > 0.0
     n = (p.shape[1] - 2) // 2 if pitched else p.shape[1] - 2
     u = x / p[0, 1]
@@ -230,12 +347,35 @@ def nodes(x: float, t: float, p: Any, out: Any) -> None:
 
 @kernel
 def nodes_entry(x: float, t: float, p: int, k: int, out: int) -> None:
+    """Write `nodes` with arrays at addresses.
+
+    Parameters
+    ----------
+    x : float
+        m from the head.
+    t : float
+        s.
+    p, k : int
+        Address and number of the parameters.
+    out : int
+        Address of the result.
+    """
     nodes(x, t, carray(numbers_at(p), (3, k)), carray(numbers_at(out), (3, 6)))
 
 
 def through_nodes(n: int) -> Array:
-    """(n + 2, n) coefficients of the cubic B-spline through n values at equal distances, its ends without bending (the
-    natural spline)."""
+    """Return the coefficients of the natural cubic B-spline through values at equal distances.
+
+    Parameters
+    ----------
+    n : int
+        Number of values.
+
+    Returns
+    -------
+    (n + 2, n) array
+        Coefficients for each value.
+    """
     rows = np.zeros((n + 2, n + 2))
     for i in range(n):
         rows[i, i : i + 3] = np.array([1.0, 4.0, 1.0]) / 6.0
@@ -246,7 +386,22 @@ def through_nodes(n: int) -> Array:
 
 
 def nodes_field(length: float, n: int, pitched: bool) -> Field:
-    """Curvatures of n >= 2 nodes from head to tail, about e3 and, where it is pitched, e2 after them."""
+    """Return the field of curvatures at nodes from head to tail.
+
+    Parameters
+    ----------
+    length : float
+        m.
+    n : int
+        Number of nodes, at least 2.
+    pitched : bool
+        Whether curvatures about e2 follow those about e3.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     through = through_nodes(n)
     size = (n + 2) * (2 if pitched else 1)
     start = np.zeros(2 + size)

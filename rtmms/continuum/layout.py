@@ -1,4 +1,4 @@
-"""Columns of the arrays that kernels of continuous bodies read and write, one row a point of the grid."""
+"""Define the columns of the arrays that kernels of continuous bodies read and write, one row for each point."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ P_WIDTH = 120
 Y_POSITION, Y_QUATERNION, Y_TWIST, Y_WORK, Y_LOST = 0, 3, 7, 13, 14
 Y_SIZE = 15
 RATE_SIZE = 14
-"""Of a state: world velocity 3, W 3, twist' 6, and the powers that `work` and `lost` are integrals of."""
+"""Numbers of a rate: world velocity 3, W 3, twist' 6, and the powers whose integrals are `work` and `lost`."""
 
 ENERGY, POWER, LOSS, BAD_POINT = 0, 1, 2, 3
 TOTALS = 4
-"""Numbers that an evaluation leaves besides: energy J, power W of the actuators, W that drag and wake take, the point
-whose strain is not finite or -1."""
+"""Further results of an evaluation.
+
+Energy J, power W of the actuators, power W lost to drag and wake, and the point whose strain is not finite or -1.
+"""

@@ -1,4 +1,4 @@
-"""A body with imposed strain as a plant: its step, its memory, and the copy that estimates the error of steps."""
+"""Provide a body with imposed strain as a plant: its step, its memory, and the estimator of its step errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.protocol import Channel, SavedState, Surroundings, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite, refuse_substeps
 
-# One step of a continuous body: parameters follow their commands, and Runge and Kutta's fourth-order step moves it.
+# One step: parameters follow their commands, and Runge and Kutta's fourth-order step moves the body.
 
 
 SOUND, BAD_COMMAND, NOT_FINITE, BAD_STRAIN = 0, 1, 2, 3
@@ -47,14 +47,25 @@ BODY = Layout(
     scratch("total", RATE_SIZE),
     scratch("p", 3, "parameters"), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
-"""All that a continuous body steps with (columns: rtmms.continuum.layout). y: the state; led: of each parameter of the
-strain field target, value and rate; function: address of the field; totals: what an evaluation leaves besides; p: the
-parameters at the time of an evaluation, with rates; last: the state before the step."""
+"""Arrays of a continuous body's step (columns: rtmms.continuum.layout).
+
+`y` is the state. `led` has target, value and rate of each parameter of the strain field. `function` is the address of
+the field. `totals` has further results of an evaluation. `p` has the parameters at the time of an evaluation, with
+rates. `last` is the state before the step.
+"""
 
 
 @kernel
 def parameters_at(body: Any, t: float) -> None:
-    """body.p (3, k), t seconds after the state's own time."""
+    """Write body.p (3, k) for a time after the state's own.
+
+    Parameters
+    ----------
+    body : Record
+        Record of `plant.BODY`.
+    t : float
+        s.
+    """
     led, follow, bandwidth, p = body.led, body.follow, body.bandwidth, body.p
     n = p.shape[1]
     for k in range(n):
@@ -68,7 +79,22 @@ def parameters_at(body: Any, t: float) -> None:
 
 @kernel
 def advance(body: Any, t: float, h: float) -> int:
-    """One step of h from time t."""
+    """Take one step of the method.
+
+    Parameters
+    ----------
+    body : Record
+        Record of `plant.BODY`.
+    t : float
+        Time at the start, s.
+    h : float
+        Length of the step, s.
+
+    Returns
+    -------
+    int
+        SOUND, NOT_FINITE or BAD_STRAIN.
+    """
     state, rates, y, total, p, led = body.y, body.rates, body.stage, body.total, body.p, body.led
     status = SOUND
     for i in range(STAGES):
@@ -104,8 +130,18 @@ def advance(body: Any, t: float, h: float) -> int:
 
 @kernel
 def take_step(body: Any) -> int:
-    """Advance by dt with the command body.given. A status, see above: where it is not SOUND the state is that of the
-    last sound substep."""
+    """Advance by dt with the command body.given.
+
+    Parameters
+    ----------
+    body : Record
+        Record of `plant.BODY`.
+
+    Returns
+    -------
+    int
+        Status; unless it is SOUND, the state is that of the last sound substep.
+    """
     mix, given, led, substeps = body.mix, body.given, body.led, body.substeps
     for k in range(body.memory.shape[0]):
         body.last[k] = body.memory[k]
@@ -130,7 +166,13 @@ def take_step(body: Any) -> int:
 
 @kernel
 def look_at(body: Any) -> None:
-    """Everything at the present state into the scratch."""
+    """Evaluate everything at the present state, in the scratch.
+
+    Parameters
+    ----------
+    body : Record
+        Record of `plant.BODY`.
+    """
     parameters_at(body, 0.0)
     evaluate(body, body.y, body.time, body.total)
 
@@ -140,21 +182,41 @@ _body_at = BODY.type().at()
 
 @kernel
 def enter_step(address: int) -> int:
-    """One step of the body whose record stands at `address`; the status of `take_step`."""
+    """Take one step of the body whose record is at `address`.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_body_at(address))
 
 
 @kernel
 def enter_look(address: int) -> None:
-    """`look_at` of that body."""
+    """Call `look_at` for the body whose record is at `address`.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+    """
     look_at(_body_at(address))
 
 
-# Steps of a continuous body beside the plant's own, in memory of their own (rtmms.plant.protocol.StepErrorEstimator).
-
-
 class CosseratErrorEstimator(RecordErrorEstimator):
-    """See rtmms.plant.protocol.StepErrorEstimator."""
+    """Step-error estimator of a continuous body (rtmms.plant.protocol.StepErrorEstimator), in its own memory.
+
+    Parameters
+    ----------
+    plant : CosseratPlant
+        Plant whose steps are measured.
+    """
 
     order, bounded, base_moves = 4, True, True
 
@@ -172,15 +234,31 @@ class CosseratErrorEstimator(RecordErrorEstimator):
         return SavedState(memory, y[:3], y[3:7], y[7:13], np.zeros(0), y[13:14])
 
 
-# A body whose strain is imposed as a plant: commands move the parameters of its strain field, the fluid moves it.
+# The plant: commands move the parameters of the strain field, and the fluid moves the body.
 
 
 HALF_TURN = np.array([-1.0, -1.0, 1.0])
-"""e1, e2, e3 of the head seen from a body frame that looks ahead: x forward, y left, z up."""
+"""e1, e2, e3 of the head in a body frame that looks ahead: x forward, y left, z up."""
 
 
 class Remade(NamedTuple):
-    """Of a plant with other parameters: what `set` takes from it."""
+    """Parts of a plant with other parameters, which `set` takes over.
+
+    Parameters
+    ----------
+    parameters : Any
+        The new parameters.
+    body : CosseratBody
+        Body with these parameters.
+    field : Field
+        Strain field with these parameters.
+    current : tuple[float, float, float]
+        Current of the water, m/s, world.
+    gravity : float
+        m/s2.
+    bandwidth : float
+        rad/s.
+    """
 
     parameters: Any
     body: CosseratBody
@@ -192,15 +270,57 @@ class Remade(NamedTuple):
 
 @dataclass(eq=False)
 class CosseratPlant(KernelPlant):
-    """See rtmms.plant.protocol.Plant. Body x is forward, y left, z up; the sections' own e1 points from head to tail.
+    """A body with imposed strain as a plant (rtmms.plant.protocol.Plant).
 
-    body, field    what it is, and how it bends
-    actuators      channels, one for each column of field.mix
-    dt, substeps   s, and steps of the method in each
-    nodes, points  along the body, and of each cell (rtmms.continuum.body): integrals of order 2 points - 2
-    current        (3,) m/s, uniform, world;  gravity m/s2;  wake  whether the tail sheds one
-    bandwidth      rad/s, how fast parameters follow their commands
-    Raises ModelError naming the point of the body, the field's time, or the parameter.
+    Body x is forward, y left, z up; the sections' own e1 points from head to tail.
+
+    Parameters
+    ----------
+    body : CosseratBody
+        The body.
+    field : Field
+        Its strain field.
+    actuators : tuple[Channel, ...], default ()
+        Channels, one for each column of field.mix.
+    dt : float, default 0.002
+        Step, s.
+    substeps : int, default 1
+        Steps of the method in a step of the plant.
+    nodes : int, default 64
+        Points along the body.
+    points : int, default 4
+        Points of each cell (rtmms.continuum.body): integrals of order 2 points - 2.
+    current : (3,) array_like, default (0.0, 0.0, 0.0)
+        Uniform current, m/s, world.
+    gravity : float, default 9.81
+        m/s2, along -z.
+    wake : bool, default True
+        Whether the tail sheds a wake.
+    bandwidth : float, default 20.0
+        rad/s: parameters follow their commands with it.
+    ahead : bool, default True
+        Whether the outputs are in a frame with x forward; otherwise in the head's, with e1 to the tail.
+    parameters : dataclass, optional
+        The robot's own parameters, which the wire reports.
+    settable : tuple[str, ...], default ()
+        Parameters that `set` may change.
+    remake : callable, optional
+        (plant, parameters to change) -> parts of a plant with the new values.
+    summary : callable, optional
+        (plant, time (k,) s, samples) -> numbers for the report.
+    trace_outputs : tuple[str, ...], optional
+        Outputs that `summary` needs.
+    recent_outputs : tuple[str, ...], optional
+        Outputs of the last seconds for the figure of a run.
+    medium : str, default 'water'
+        'water', 'air' or ''.
+    half_span_m : float, optional
+        Depth above which a robot in water is near the surface, m.
+
+    Raises
+    ------
+    ModelError
+        Something is wrong; the message has the point of the body, the field's time, or the parameter.
     """
 
     body: CosseratBody
@@ -225,6 +345,7 @@ class CosseratPlant(KernelPlant):
     half_span_m: float | None = None
 
     def __post_init__(self) -> None:
+        """Check the fields, build the arrays, and compile the kernels."""
         name = self.body.name
         if isinstance(self.dt, bool) or not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
@@ -255,7 +376,7 @@ class CosseratPlant(KernelPlant):
         self.reset()
 
     def _take_up(self) -> None:
-        """The arrays that the kernels get, of the present body, field and surroundings."""
+        """Build the kernels' arrays of the present body, field and surroundings."""
         name = self.body.name
         current = np.array(self.current, dtype=float)
         if current.shape != (3,) or not np.all(np.isfinite(current)):
@@ -286,18 +407,30 @@ class CosseratPlant(KernelPlant):
         self._key = digest.digest()
 
     def surroundings(self) -> Surroundings:
-        """Return what the plant moves in, as it is now."""
+        """Return the present gravity and water around the plant.
+
+        Returns
+        -------
+        Surroundings
+            Gravity, m/s2, and density, kg/m3.
+        """
         density = water_density(self.medium, self.body.water_density_kg_m3)
         return Surroundings((0.0, 0.0, -float(self.gravity)), density)
 
     def commanded_gaits(self) -> dict[str, ClockedWave]:
-        """Return the wave of its curvature, where a command is the wave's frequency."""
+        """Return the wave of its curvature as a gait, where a command is the wave's frequency.
+
+        Returns
+        -------
+        dict[str, ClockedWave]
+            Gaits by name; empty without such a command.
+        """
         clocked = any(channel.name == FREQUENCY for channel in self.actuators)
         return {"wave": ClockedWave(self.actuators)} if clocked else {}
 
     @property
     def mass(self) -> float:
-        """kg, without the fluid."""
+        """Mass without the fluid, kg."""
         return float(self.section[:, at.K_MASS] @ self.section[:, at.K_WEIGHT])
 
     @property
@@ -306,8 +439,18 @@ class CosseratPlant(KernelPlant):
         return self._steps
 
     def set(self, **given: Any) -> None:
-        """Change parameters of `settable` from the next step on; they stay over a reset. Raises UnknownNameError,
-        ModelError; nothing is changed then."""
+        """Change parameters of `settable` from the next step on; they persist over a reset.
+
+        Parameters
+        ----------
+        **given : Any
+            New values by name.
+
+        Raises
+        ------
+        UnknownNameError, ModelError
+            A parameter does not exist, is fixed, or its value is wrong; nothing changes.
+        """
         if self.remake is None:
             raise ModelError(f"set: {self.body.name} has no parameters that can change while it runs")
         refuse_fixed(self.body.name, given, self.settable, (f.name for f in fields(self.parameters)))
@@ -324,7 +467,13 @@ class CosseratPlant(KernelPlant):
         self.system.led[:2, fixed] = self.field.start[fixed]  # constants of the field among its parameters
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0, and to `home`. Nothing here is random: the seed is taken and changes nothing."""
+        """Go back to t = 0, and to `home`.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Checked; it has no effect, because nothing here is random.
+        """
         read_seed(self.body.name, seed)
         field, system = self.field, self.system
         system.clear()
@@ -338,13 +487,30 @@ class CosseratPlant(KernelPlant):
         self.place(**self.home)
 
     def start(self, memory: Array, steps: int) -> None:
-        """To the memory of a plant of the same field, on whatever grid, at the time of that many steps."""
+        """Go to the memory of a plant of the same field, on any grid, at a time.
+
+        Parameters
+        ----------
+        memory : (w,) array
+            Memory of that plant.
+        steps : int
+            Number of steps since the reset.
+        """
         self.memory[:] = memory
         self._steps = steps
 
     def place(self, position: Any = None, quaternion: Any = None, twist: Any = None) -> None:
-        """Put the head there: m, (w, x, y, z) and (6,) m/s, rad/s, all as the outputs have them. What is not given
-        stays as it is."""
+        """Put the head into a pose and motion; parts that are not given persist.
+
+        Parameters
+        ----------
+        position : (3,) array_like, optional
+            m, world.
+        quaternion : (4,) array_like, optional
+            (w, x, y, z), as the output.
+        twist : (6,) array_like, optional
+            m/s and rad/s, as the outputs.
+        """
         turn = HALF_TURN if self.ahead else np.ones(3)
         if position is not None:
             self.state[:3] = position
@@ -376,7 +542,7 @@ class CosseratPlant(KernelPlant):
         return places
 
     def _fail(self, status: int) -> NoReturn:
-        """Go back to the last sound state, and raise the error that names what ran away from it."""
+        """Go back to the last sound state, and raise the error that names the quantity that diverged."""
         name = self.body.name
         if status == BAD_COMMAND:
             refuse_not_finite(name, self.actuators, self._given)
@@ -390,7 +556,7 @@ class CosseratPlant(KernelPlant):
         raise DivergedError(self.time + self.dt, "velocity", seen, reason)
 
     def look(self) -> None:
-        """Evaluate at the present state: `scratch` and `totals` are then of it."""
+        """Evaluate at the present state: `scratch` and `energies` then belong to it."""
         self._time[0] = self._steps * self.dt
         if COMPILED:
             enter_look(self.system.address)
@@ -399,26 +565,32 @@ class CosseratPlant(KernelPlant):
 
     @property
     def state(self) -> Array:
-        """(Y_SIZE,), see rtmms.continuum.layout."""
+        """(Y_SIZE,) state, see rtmms.continuum.layout."""
         return np.asarray(self.system.y)
 
     @property
     def scratch(self) -> Array:
-        """(n, P_WIDTH) of the last evaluation, see rtmms.continuum.layout."""
+        """(n, P_WIDTH) scratch of the last evaluation, see rtmms.continuum.layout."""
         return np.asarray(self.system.s)
 
     @property
     def energies(self) -> Array:
-        """(TOTALS,) of the last evaluation."""
+        """(TOTALS,) further results of the last evaluation."""
         return np.asarray(self.system.totals)
 
     @property
     def acceleration(self) -> Array:
-        """(6,) of the head, its own frame (e1 to the tail), component derivative; of the last evaluation."""
+        """(6,) component derivative of the head's twist, its own frame (e1 to the tail), of the last evaluation."""
         return np.array(self.system.total[6:12])
 
     def observe(self) -> dict[str, Array]:
-        """The outputs at the present state, by name."""
+        """Return the outputs at the present state.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         self.look()
         s, y, energies = self.scratch[self.stations], self.state, self.energies
         turn = HALF_TURN if self.ahead else np.ones(3)
@@ -433,15 +605,33 @@ class CosseratPlant(KernelPlant):
         }  # fmt: skip
 
     def chart(self) -> CosseratChart:
-        """Coordinates around the present state, for `rtmms.linearise`."""
+        """Return the coordinates around the present state, for `rtmms.linearise`.
+
+        Returns
+        -------
+        CosseratChart
+            Chart that reads and writes this plant.
+        """
         return CosseratChart(self.memory, self.field, self.body.length_m)
 
     def step_error_estimator(self) -> CosseratErrorEstimator:
-        """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
+        """Return memory and steps beside the plant's own, for `rtmms.plant.monitor`.
+
+        Returns
+        -------
+        CosseratErrorEstimator
+            A new estimator.
+        """
         return CosseratErrorEstimator(self)
 
     def momentum(self) -> Array:
-        """(6,) N s, N m s, of body and added mass in still water, world axes about the world's origin."""
+        """Return the momentum of body and added mass in still water, about the world's origin.
+
+        Returns
+        -------
+        (6,) array
+            Linear, N s, and angular, N m s, world.
+        """
         self.look()
         s, k, y = self.scratch, self.section, self.state
         a, b = s[-1, at.P_SUM : at.P_SUM + 21], np.zeros(6)
@@ -458,11 +648,24 @@ class CosseratPlant(KernelPlant):
         return np.concatenate([force, rot @ b[3:] + np.cross(y[:3], force)])
 
     def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:
-        """Numbers for the report."""
+        """Return numbers for the report.
+
+        Parameters
+        ----------
+        time : (k,) array
+            s.
+        trace : mapping of str to array
+            Samples of `trace_outputs`.
+
+        Returns
+        -------
+        dict[str, float or None]
+            Numbers by name; None where undefined.
+        """
         return {} if self.summary is None else self.summary(self, time, trace)
 
 
 def _turned(q: Array) -> Array:
-    """(4,) the attitude of a frame turned by pi about z; its own inverse but for the sign, w >= 0."""
+    """Return the attitude of a frame turned by pi about z; its own inverse except for the sign, w >= 0."""
     turned = np.array([-q[3], q[2], -q[1], q[0]])
     return -turned if turned[0] < 0.0 else turned

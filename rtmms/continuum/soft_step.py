@@ -1,6 +1,14 @@
-"""The equations and the step of a tree whose bodies carry rods by strain modes.
+"""Compute the equations and the step of a tree whose bodies carry rods by strain modes.
 
-state (13 + 2 N,), rate (12 + 2 N,) as of a tree (rtmms.mechanism.step) of N coordinates: n joints, then m of each rod.
+The state (13 + 2 N,) and the rate (12 + 2 N,) are those of a tree (rtmms.mechanism.step) of N coordinates: n joints,
+then m of each rod.
+
+A rod passes the body that carries it an articulated inertia and bias at its root. With q's rows solved, M_qq qdd =
+left_q - M_qb a, the root has (M_bb - M_bq M_qq^-1 M_qb) a + b + M_bq M_qq^-1 left_q. A rod is a leaf of the tree, so
+that only the body's own inertia and bias change in the recursion.
+
+A tendon's point on a rod is at one of its grid's points. Its force F there, carried to the root as a wrench w = (F, p x
+F), is J^T w on the strains and w on the root, by virtual work. All else is as for any tree (rtmms.mechanism.tendons).
 """
 
 from __future__ import annotations
@@ -49,23 +57,34 @@ from rtmms.model.layout import (
     S_WRENCH,
 )
 
-# Tendons of a tree whose rods bend by strain modes: their points on rods, and what they do to the rods' strains.
-#
-# A point on a rod stands at one of its grid's points; its force F there, carried to the root as a wrench w = (F, p x
-# F),
-# is J^T w on the strains and w on the root, by virtual work. All else is as of any tree (rtmms.mechanism.tendons).
-
-
 PULLED = Layout(
     "Pulled", state("command", "commands"), state("lost", 1, unit="J"), scratch("wrench", "rods", "along", 6)
 )  # fmt: skip
-"""command: of all actuators; lost: in friction and dampers of tendons; wrench: of tendons on each point of each rod, in
-the root's frame about the root."""
+"""Tendons on rods.
+
+`command` has the commands of all actuators. `lost` is the energy lost to friction and dampers of tendons. `wrench` has
+the tendons' wrenches on each point of each rod, in the root's frame about the root.
+"""
 
 
 @scalar
 def in_root(points: Any, k: Any, s: Any) -> Any:
-    """A tendon's point k on a rod, m, in the root's frame. s: the rod's points."""
+    """Return a tendon's point on a rod, in the root's frame.
+
+    Parameters
+    ----------
+    points : array
+        Points of all tendons.
+    k : int
+        Index of the point.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+
+    Returns
+    -------
+    (float, float, float)
+        m.
+    """
     i, y, z = int(points[k, PLACE]), points[k, PLACE + 1], points[k, PLACE + 2]
     r = P_ROT
     return (
@@ -77,9 +96,24 @@ def in_root(points: Any, k: Any, s: Any) -> Any:
 
 @kernel
 def place_on_rod(tendons: Any, r: int, place: Any, j: int, head: Any, rod: Any, s: Any) -> None:
-    """Where the tendons' points on rod r are and how they move, in the world.
+    """Write world positions and velocities of the tendons' points on a rod.
 
-    place (12,) of the root on row j;  head (3, 6) see root_motion;  rod (along, P_WIDTH) after `carry_along`
+    Parameters
+    ----------
+    tendons : Record
+        Tendons.
+    r : int
+        Index of the rod.
+    place : (12,) array
+        Rotation by rows and position of the root in the frame of the row that carries it.
+    j : int
+        Row of the model that carries the root.
+    head : (3, 6) array
+        See `root_motion`.
+    rod : (points, P_WIDTH) array
+        Points of the rod after `carry_along`.
+    s : (rows, S_WIDTH) array
+        Scratch of the tree, columns S_* of `rtmms.model.layout`; read and written.
     """
     points, room, w = tendons.points, tendons.room, S_WORLD_ROT
     for k in range(points.shape[0]):
@@ -105,7 +139,25 @@ def place_on_rod(tendons: Any, r: int, place: Any, j: int, head: Any, rod: Any, 
 
 @kernel
 def pull_rods(tendons: Any, pulled: Any, elapsed: float, carriers: Any, places: Any, rods: Any, s: Any) -> None:
-    """After `place_on_rod` of every rod: the tendons' forces into S_WRENCH and `pulled.wrench`."""
+    """Add the tendons' forces to S_WRENCH and `pulled.wrench`, after `place_on_rod` of every rod.
+
+    Parameters
+    ----------
+    tendons : Record
+        Tendons.
+    pulled : Record
+        Record of `PULLED`.
+    elapsed : float
+        Time since the start of the plant's step, s.
+    carriers : (rods,) array
+        Rows of the model that carry the roots.
+    places : (rods, 12) array
+        Roots in the frames of these rows.
+    rods : (rods, points, P_WIDTH) array
+        Points of the rods.
+    s : (rows, S_WIDTH) array
+        Scratch of the tree, columns S_* of `rtmms.model.layout`; read and written.
+    """
     numbers, points, room, wrench = tendons.numbers, tendons.points, tendons.room, pulled.wrench
     wrench[:, :, :] = 0.0 * s[0, S_TWIST]
     for i in range(numbers.shape[0]):
@@ -135,14 +187,34 @@ def pull_rods(tendons: Any, pulled: Any, elapsed: float, carriers: Any, places: 
 
 @kernel
 def lose(pulled: Any, tendons: Any, h: float) -> None:
-    """Add what friction and dampers of tendons take at the evaluation just made, times h. pulled: None without any."""
+    """Add the power lost to friction and dampers of tendons at the evaluation just made, times h.
+
+    Parameters
+    ----------
+    pulled : Record or None
+        Record of `PULLED`; an argument so that the compiler specialises on None.
+    tendons : Record or None
+        Tendons; an argument so that the compiler specialises on None.
+    h : float
+        Length of the step, s.
+    """
     if pulled is not None:
         pulled.lost[0] += h * tendon_loss(tendons)
 
 
 @kernel
 def strain_under(wrench: Any, jacobian: Any, left: Any) -> None:
-    """Take what pulls at a rod's points from left (6 + m,), its bias on root and strains. wrench: None for nothing."""
+    """Subtract the tendons' wrenches at a rod's points from its bias on root and strains.
+
+    Parameters
+    ----------
+    wrench : (points, 6) array or None
+        Wrenches in the root's frame.
+    jacobian : (n, points, 6) array
+        Twist of each point for a unit rate of each coordinate, root's frame.
+    left : (6 + m,) array
+        Bias; changed.
+    """
     if wrench is not None:
         for i in range(wrench.shape[0]):
             for k in range(6):
@@ -151,16 +223,23 @@ def strain_under(wrench: Any, jacobian: Any, left: Any) -> None:
                     left[6 + a] -= jacobian[a, i, k] * wrench[i, k]
 
 
-# What a rod by strain modes shows the body that carries it: its articulated inertia and bias at the root.
-#
-# With q's rows solved, M_qq qdd = left_q - M_qb a, the root meets (M_bb - M_bq M_qq^-1 M_qb) a + b + M_bq M_qq^-1
-# left_q: a leaf of the tree, so that nothing of the recursion changes but the body's own inertia and bias.
-
-
 @kernel
 def root_motion(place: Any, s: Any, j: int, current: Any, head: Any) -> None:
-    """head (3, 6): current and gravity in the root's frame, and its twist. place (12,): rotation by rows and position
-    of the root in row j's frame."""
+    """Write current and gravity in the root's frame, and the root's twist.
+
+    Parameters
+    ----------
+    place : (12,) array
+        Rotation by rows and position of the root in the frame of the row that carries it.
+    s : (rows, S_WIDTH) array
+        Scratch of the tree, columns S_* of `rtmms.model.layout`; read and written.
+    j : int
+        Row of the model that carries the root.
+    current : (3,) array
+        Current, m/s, world.
+    head : (3, 6) array
+        Result.
+    """
     t = S_TWIST
     wx, wy, wz = s[j, t + 3], s[j, t + 4], s[j, t + 5]
     cx, cy, cz = cross(wx, wy, wz, place[9], place[10], place[11])
@@ -180,8 +259,17 @@ def root_motion(place: Any, s: Any, j: int, current: Any, head: Any) -> None:
 
 @kernel
 def eliminate(mass: Any, left: Any, gain: Any) -> None:
-    """gain (m, 7) = M_qq^-1 (M_qb | left_q); then mass[:6, :6] and left[:6] are those that the root shows. Cholesky's
-    factor stands in mass[6:, 6:] afterwards; NaN where M_qq is not positive."""
+    """Write gain = M_qq^-1 (M_qb | left_q), and reduce mass[:6, :6] and left[:6] to those at the root.
+
+    Parameters
+    ----------
+    mass : (6 + m, 6 + m) array
+        Mass matrix of root and strains; Cholesky's factor is in mass[6:, 6:] afterwards.
+    left : (6 + m,) array
+        Bias; changed.
+    gain : (m, 7) array
+        Result; NaN where M_qq is not positive.
+    """
     m = gain.shape[0]
     for a in range(6, 6 + m):
         total = mass[a, a]
@@ -221,7 +309,25 @@ def eliminate(mass: Any, left: Any, gain: Any) -> None:
 
 @kernel
 def show(place: Any, mass: Any, left: Any, s: Any, j: int, constant: Any, room: Any) -> None:
-    """Add the root's mass and left, carried to row j, to its inertia in `constant` and to S_WRENCH. room (3, 6, 6)."""
+    """Add the root's mass and bias, carried to row j, to its inertia in `constant` and to S_WRENCH.
+
+    Parameters
+    ----------
+    place : (12,) array
+        Rotation by rows and position of the root in the frame of the row that carries it.
+    mass : (6 + m, 6 + m) array
+        From `eliminate`.
+    left : (6 + m,) array
+        From `eliminate`.
+    s : (rows, S_WIDTH) array
+        Scratch of the tree, columns S_* of `rtmms.model.layout`; read and written.
+    j : int
+        Row of the model that carries the root.
+    constant : (rows, C_WIDTH) array
+        Constants of this evaluation; changed.
+    room : (3, 6, 6) array
+        Scratch.
+    """
     x, half, whole = room[0], room[1], room[2]
     px, py, pz = place[9], place[10], place[11]
     for k in range(3):  # X: twist of row j -> of the root, [[R^T, -R^T p^], [0, R^T]]
@@ -266,12 +372,20 @@ def show(place: Any, mass: Any, left: Any, s: Any, j: int, constant: Any, room: 
 
 @kernel
 def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any) -> None:
-    """mass, left and gain of a rod whose root moves as head (root_motion).
+    """Compute mass, bias and gain of a rod whose root moves as `head`.
 
-    pulled  (points, 6) wrenches of tendons (rtmms.continuum.soft_step), or None
-
-    rod   section, inner, length of a cell, rest, shapes, stiff, damping
-    work  s, jacobian, mine, mass, left, totals, head, room (6,), gain (m, 7)
+    Parameters
+    ----------
+    rod : tuple
+        section, inner, length of a cell, rest, shapes, stiff, damping.
+    work : tuple
+        s, jacobian, mine, mass, left, totals, head, room (6,), gain (m, 7).
+    q, qd : (m,) array
+        Coordinates of the strain, and their rates.
+    implicit : float
+        Step of the linearly implicit stiffness, s.
+    pulled : (points, 6) array or None
+        Wrenches of tendons.
     """
     section, inner, h, rest, shapes, stiff, damping = rod
     s, jacobian, mine, mass, left, loads, head, room, gain = work
@@ -305,8 +419,11 @@ SOFT = Layout(
     model("shapes", "rods", "m", "along", 6), model("stiffs", "rods", "m", "m"), model("dampings", "rods"),
     model("current", 3, unit="m/s"),
 )  # fmt: skip
-"""The rods. carriers: rows of the model; places: rotation (9) and position (3) of their roots there; sections: see
-rtmms.continuum.layout."""
+"""The rods.
+
+`carriers` are rows of the model. `places` has rotation (9) and position (3) of the roots there. `sections`: see
+rtmms.continuum.layout.
+"""
 ROOM = Layout(
     "Room",
     scratch("constant", "rows", C_WIDTH), scratch("points", "rods", "along", P_WIDTH),
@@ -314,7 +431,7 @@ ROOM = Layout(
     scratch("left", "6 + m"), scratch("totals", "rods", TOTALS), scratch("head", 3, 6), scratch("six", 6),
     scratch("gain", "rods", "m", 7), scratch("squares", 3, 6, 6),
 )  # fmt: skip
-"""Of one evaluation. constant: the model's, with the rods' inertia added."""
+"""Scratch of one evaluation; `constant` is the model's, with the rods' inertia added."""
 MOTION = Layout(
     "SoftMotion",
     state("vector", "13 + 2 * (n + rods * m)"), scratch("rate", "12 + 2 * (n + rods * m)"),
@@ -326,12 +443,26 @@ SYSTEM = Layout(
     part("work", WORK), part("soft", SOFT), part("room", ROOM), part("tendons", TENDONS), part("pulled", PULLED),
     part("command", COMMAND), number("dt", unit="s"), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
-"""All that a `SoftTree` steps with; tendons and pulled where it has tendons; last: the state before the step."""
+"""Arrays of a `SoftTree`'s step; `tendons` and `pulled` exist with tendons; `last` is the state before the step."""
 
 
 @kernel
 def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> None:
-    """Rate of a state at time t."""
+    """Compute the rate of a state.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `SYSTEM`.
+    state : (13 + 2 N,) array
+        State vector.
+    t : float
+        s.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s.
+    rate : (12 + 2 N,) array
+        Result.
+    """
     tree, law, hold, fluid, work, soft, room = (
         system.tree, system.law, system.hold, system.fluid, system.work, system.soft, system.room
     )  # fmt: skip
@@ -389,7 +520,20 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
 
 @kernel
 def wrench_on(pulled: Any, r: int) -> Any:
-    """Of tendons on the points of rod r; None where there are none."""
+    """Return the tendons' wrenches on the points of a rod.
+
+    Parameters
+    ----------
+    pulled : Record or None
+        Record of `PULLED`; an argument so that the compiler specialises on None.
+    r : int
+        Index of the rod.
+
+    Returns
+    -------
+    (points, 6) array or None
+        None without tendons.
+    """
     if pulled is not None:
         return pulled.wrench[r]
     return None
@@ -397,7 +541,19 @@ def wrench_on(pulled: Any, r: int) -> Any:
 
 @kernel
 def pull_all(system: Any, tendons: Any, state: Any, elapsed: float) -> None:
-    """The tendons' forces on bodies and rods. tendons: an argument so that it is known when compiled."""
+    """Add the tendons' forces on bodies and rods.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `SYSTEM`.
+    tendons : Record or None
+        Tendons; an argument so that the compiler specialises on None.
+    state : (13 + 2 N,) array
+        State vector.
+    elapsed : float
+        Time since the start of the plant's step, s.
+    """
     if tendons is not None:
         soft, room, s = system.soft, system.room, system.work.s
         n, m, total = system.tree.topology.shape[0] - 1, soft.shapes.shape[1], (state.shape[0] - 13) // 2
@@ -413,7 +569,19 @@ def pull_all(system: Any, tendons: Any, state: Any, elapsed: float) -> None:
 
 @kernel
 def root_acceleration(place_: Any, s: Any, j: int, out: Any) -> None:
-    """out (6,): the component derivative of the root's twist."""
+    """Write the component derivative of the root's twist.
+
+    Parameters
+    ----------
+    place_ : (12,) array
+        Rotation by rows and position of the root in row j's frame.
+    s : (rows, S_WIDTH) array
+        Scratch of the tree, columns S_* of `rtmms.model.layout`.
+    j : int
+        Row of the model that carries the root.
+    out : (6,) array
+        Result, m/s2 and rad/s2.
+    """
     t = S_ACCELERATION
     wx, wy, wz = s[j, t + 3], s[j, t + 4], s[j, t + 5]
     cx, cy, cz = cross(wx, wy, wz, place_[9], place_[10], place_[11])
@@ -425,7 +593,23 @@ def root_acceleration(place_: Any, s: Any, j: int, out: Any) -> None:
 
 @kernel
 def euler(system: Any, state: Any, t: float, h: float, rate: Any, out: Any) -> None:
-    """Linearly implicit Euler from t on; out may be state."""
+    """Take a step of linearly implicit Euler.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `SYSTEM`.
+    state : (13 + 2 N,) array
+        State vector.
+    t : float
+        Time at the start, s.
+    h : float
+        Length of the step, s.
+    rate : (12 + 2 N,) array
+        Scratch.
+    out : (13 + 2 N,) array
+        Result; it may be `state`.
+    """
     evaluate(system, state, t, h, rate)
     lead(state, rate, h)
     displace(state, rate, h, out)
@@ -434,7 +618,18 @@ def euler(system: Any, state: Any, t: float, h: float, rate: Any, out: Any) -> N
 
 @kernel
 def advance(system: Any) -> int:
-    """In one part and in two, extrapolated (`implicit2` of trees). The state stays as it is where it fails."""
+    """Take a step in one part and in two, extrapolated (`implicit2` of trees); a failed step keeps the state.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `SYSTEM`.
+
+    Returns
+    -------
+    int
+        SOUND or NOT_FINITE.
+    """
     motion, t, dt = system.motion, system.hold.start, system.dt
     state, rate, one, two = motion.vector, motion.rate, motion.one, motion.two
     euler(system, state, t, dt, rate, one)
@@ -455,7 +650,15 @@ def advance(system: Any) -> int:
 
 @kernel
 def take_command(pulled: Any, command: Any) -> None:
-    """Hold the command of tendons. pulled: None without any."""
+    """Hold the commands of tendons.
+
+    Parameters
+    ----------
+    pulled : Record or None
+        Record of `PULLED`; an argument so that the compiler specialises on None.
+    command : (n_actuators,) array
+        Commands of all actuators.
+    """
     if pulled is not None:
         for k in range(command.shape[0]):
             pulled.command[k] = command[k]
@@ -463,15 +666,35 @@ def take_command(pulled: Any, command: Any) -> None:
 
 @kernel
 def finish_pulled(tendons: Any, pulled: Any, dt: float) -> None:
-    """What follows the commands of tendons at the end of a step. pulled: None without any."""
+    """Advance the filtered commands of tendons to the end of a step.
+
+    Parameters
+    ----------
+    tendons : Record
+        Tendons.
+    pulled : Record or None
+        Record of `PULLED`; an argument so that the compiler specialises on None.
+    dt : float
+        Step, s.
+    """
     if pulled is not None:
         finish_tendons(tendons, pulled.command, dt)
 
 
 @kernel
 def take_step(system: Any) -> int:
-    """Take the command, advance by dt, and end servos and tendons. The state before is in `last`; BAD_COMMAND: nothing
-    has happened."""
+    """Hold the command, advance by dt, and advance servos and tendons; the state before is in `last`.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `SYSTEM`.
+
+    Returns
+    -------
+    int
+        SOUND, NOT_FINITE, or BAD_COMMAND, with which nothing has happened.
+    """
     command, hold, memory, last, dt = system.command, system.hold, system.memory, system.last, system.dt
     given = command.given
     if not finite(given):
@@ -496,29 +719,84 @@ _plain_at, _pulled_at, _foils_at, _foils_pulled_at = (kind.at() for kind in _TYP
 
 @kernel
 def enter_step(address: int) -> int:
-    """`take_step` of the plant whose record is at `address`."""
+    """Call `take_step` for the plant whose record is at `address`.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_plain_at(address))
 
 
 @kernel
 def enter_step_pulled(address: int) -> int:
-    """As `enter_step`, with tendons."""
+    """Call `take_step` for a plant with tendons.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_pulled_at(address))
 
 
 @kernel
 def enter_step_with_foils(address: int) -> int:
-    """As `enter_step`, with polars."""
+    """Call `take_step` for a plant with polars.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_foils_at(address))
 
 
 @kernel
 def enter_step_with_foils_pulled(address: int) -> int:
-    """As `enter_step`, with polars and tendons."""
+    """Call `take_step` for a plant with polars and tendons.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_foils_pulled_at(address))
 
 
 def step_kernel(system: Record) -> Any:
-    """Return the kernel by which the step of a record is entered; None where kernels are plain Python."""
+    """Return the compiled entry point for the step of a record.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `SYSTEM`.
+
+    Returns
+    -------
+    callable or None
+        None where kernels are plain Python.
+    """
     entries = (enter_step, enter_step_pulled, enter_step_with_foils, enter_step_with_foils_pulled)
     return entries[_TYPES.index(system.numba_type)] if COMPILED else None

@@ -1,4 +1,4 @@
-"""A tree whose bodies carry geometrically exact rods by strain modes, as a plant."""
+"""Provide a tree whose bodies carry geometrically exact rods by strain modes, as a plant."""
 
 from __future__ import annotations
 
@@ -38,18 +38,37 @@ USUAL = 17
 
 @dataclass(eq=False)
 class SoftTree(KernelPlant):
-    """See rtmms.plant.protocol.Plant. The joints of a tree, and the strains of rods that its bodies carry, in one
-    recursion.
+    """The joints of a tree and the strains of rods on its bodies, in one recursion (rtmms.plant.protocol.Plant).
 
-    mechanism  without contacts; its own `rods` stay links
-    rods       soft rods by strain modes, with the data of `Rod`; their skins have the water's data a metre
-    shapes     one for all of them, or one each (of as many coordinates); None: Legendre polynomials to degree 3
-    law        what joints do by themselves;  actuators: JointMotion, JointTorque, and Tendon, whose points on a rod
-               stand at the points of the rod's grid next to their X
-    flow       a uniform current, the only motion of the fluid that rods by strain modes know
-    dt         s: one extrapolated linearly implicit step (`implicit2` of trees)
-    nodes, points   along each rod, see rtmms.continuum.body; nodes None: 17, or as many as the shapes need
-    ModelError names the rod and the place, or the actuator.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Mechanism without contacts; its own `rods` become links.
+    rods : Sequence[Rod]
+        Soft rods by strain modes, with the data of `Rod`; their skins have the water's data for a metre.
+    shapes : Shapes or Sequence[Shapes], optional
+        One for all rods, or one for each (with equal numbers of coordinates); None: Legendre polynomials to degree 3.
+    dt : float, default 0.001
+        Step, s: one extrapolated linearly implicit step (`implicit2` of trees).
+    law : Law, optional
+        Motion of joints without commands.
+    actuators : sequence of actuator, default ()
+        JointMotion, JointTorque, and Tendon, whose points on a rod are the points of the rod's grid nearest to their X.
+    flow : Flow, optional
+        A uniform current, the only motion of the fluid that rods by strain modes support.
+    nodes : int, optional
+        Points along each rod (rtmms.continuum.body); None: 17, or as many as the shapes need.
+    points : int, default 5
+        Points of a cell.
+    strip_nodes : int, default 10
+        Gauss points along each strip of the tree.
+    parameters : dataclass, optional
+        The robot's own parameters, which the wire reports.
+
+    Raises
+    ------
+    ModelError
+        Something is wrong; the message names the rod and the place, or the actuator.
     """
 
     mechanism: Mechanism
@@ -65,6 +84,7 @@ class SoftTree(KernelPlant):
     parameters: Any = None
 
     def __post_init__(self) -> None:
+        """Check the fields, build the arrays, and compile the kernels."""
         self.model = model = self._compiled()
         name, n = model.name, model.n
         if not (math.isfinite(self.dt) and self.dt > 0.0):
@@ -174,7 +194,7 @@ class SoftTree(KernelPlant):
         return tables
 
     def _carried(self) -> dict[str, Any]:
-        """Rows of the model and where the roots stand in them."""
+        """Return the rows of the model that carry the roots, and the roots' placements in them."""
         rows, places = np.zeros(len(self.rods), dtype=np.int64), np.zeros((len(self.rods), POSED))
         for i, rod in enumerate(self.rods):
             k = self.model.body(rod.body)
@@ -185,7 +205,13 @@ class SoftTree(KernelPlant):
         return {"carriers": rows, "places": places}
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0, without strain, at rest but for imposed joints."""
+        """Go back to t = 0, without strain, at rest except for imposed joints.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Checked; it has no effect, because nothing here is random.
+        """
         read_seed(self.model.name, seed)
         self.system.clear()
         self.memory[:], self._steps, self._start[0] = 0.0, 0, 0.0
@@ -230,13 +256,25 @@ class SoftTree(KernelPlant):
         raise DivergedError(self.time + self.dt, "velocity", self.observe(), "ran away; take a smaller dt")
 
     def look(self) -> Array:
-        """The rate (12 + 2 N,) at the present state."""
+        """Return the rate at the present state.
+
+        Returns
+        -------
+        (12 + 2 N,) array
+            See `rtmms.continuum.soft_step`.
+        """
         self._start[0], rate = self.time, self.system.motion.rate
         evaluate(self.system, self.state, self.time, 0.0, rate)
         return np.array(rate)
 
     def observe(self) -> dict[str, Array]:
-        """The outputs at the present state, by name."""
+        """Return the outputs at the present state.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         self.look()
         n, r, m, y = self.n, self._r, self.m, self.state.copy()
         total, s, soft = n + r * m, self.system.work.s, self.system.soft
@@ -261,12 +299,18 @@ class SoftTree(KernelPlant):
         }  # fmt: skip
 
     def chart(self) -> StrainChart:
-        """Coordinates around the present state, for `rtmms.analysis.linearise`: of free base, joints and strains."""
+        """Return the coordinates around the present state, of free base, joints and strains.
+
+        Returns
+        -------
+        StrainChart
+            Chart for `rtmms.analysis.linearise` that reads and writes this plant.
+        """
         return StrainChart(self.state, self.model.base_mode == BASE_FREE, max(rod.length_m for rod in self.rods))
 
 
 def _stacked(tables: Sequence[RodTable]) -> dict[str, Any]:
-    """Of a record of SOFT."""
+    """Return the values of a record of SOFT."""
     return {
         "sections": np.array([t.rows for t in tables]), "inner": tables[0].grid.inner,
         "lengths": np.array([t.grid.length for t in tables]), "rests": np.array([t.rest for t in tables]),

@@ -1,11 +1,12 @@
-"""The equations of a geometrically exact rod whose strain is a sum of shapes (Boyer and Renda's reduction).
+"""Compute a geometrically exact rod whose strain is a sum of shapes (Boyer and Renda's reduction).
 
-xi(X, t) = xi_rest(X) + Phi(X) q(t). In the frame of its root the twist of a section is J (eta0; qd), with columns
-int Ad_g Phi_k: what the kinematics of an imposed strain integrate along X already. The equations are
+xi(X, t) = xi_rest(X) + Phi(X) q(t). In the frame of its root the twist of a section is J (eta0; qd), with columns int
+Ad_g Phi_k, which the kinematics of an imposed strain integrate along X already. The equations are
 
-    [int J^T M J] (eta0_t; qdd) + int J^T b(q, qd) + (0; K q + D qd) = J_tip^T F,    K = int Phi^T H Phi,  D = damping K
+    [int J^T M J] (eta0_t; qdd) + int J^T b(q, qd) + (0; K q + D qd) = J_tip^T F
+    K = int Phi^T H Phi,  D = damping K
 
-with b as of a body with imposed strain, at xi_tt = 0. K q is linear however large the bending: the geometry is all in
+with b as for a body with imposed strain, at xi_tt = 0. K q is linear however large the bending: the geometry is all in
 J. State and rate are those of a tree of n joints (rtmms.mechanism.step).
 """
 
@@ -48,7 +49,19 @@ SOUND, BAD_COMMAND, NOT_FINITE = 0, 1, 2
 
 @kernel
 def strain(rest: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
-    """P_STRAIN of all points. rest (points, 6), shapes (n, points, 6)."""
+    """Write P_STRAIN of all points.
+
+    Parameters
+    ----------
+    rest : (points, 6) array
+        Strain at rest.
+    shapes : (n, points, 6) array
+        Shapes of the strain.
+    q, qd : (n,) array
+        Coordinates, and their rates.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    """
     for i in range(s.shape[0]):
         for k in range(6):
             s[i, P_STRAIN + k] = rest[i, k]
@@ -62,7 +75,23 @@ def strain(rest: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
 
 @kernel
 def columns(shapes: Any, inner: Any, h: float, s: Any, jacobian: Any, mine: Any) -> None:
-    """jacobian (n, points, 6): int_0^X Ad_g Phi_k, in the root's frame. mine (points, 6) scratch."""
+    """Write the Jacobian int_0^X Ad_g Phi_k, in the root's frame.
+
+    Parameters
+    ----------
+    shapes : (n, points, 6) array
+        Shapes of the strain.
+    inner : (q, q) array
+        Integrals within a cell, see `body.Grid`.
+    h : float
+        Length of a cell, m.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*; read and written.
+    jacobian : (n, points, 6) array
+        Result.
+    mine : (points, 6) array
+        Scratch.
+    """
     q, points = inner.shape[0], s.shape[0]
     for a in range(shapes.shape[0]):
         for i in range(points):
@@ -83,7 +112,17 @@ def columns(shapes: Any, inner: Any, h: float, s: Any, jacobian: Any, mine: Any)
 
 @kernel
 def times_packed(m: Any, v: Any, out: Any) -> None:
-    """out (6,) = packed inertia m (21,) times v (6,)."""
+    """Write a packed inertia times a vector.
+
+    Parameters
+    ----------
+    m : (21,) array
+        Packed inertia.
+    v : (6,) array
+        Vector.
+    out : (6,) array
+        Result.
+    """
     out[0] = m[0] * v[0] + m[1] * v[1] + m[2] * v[2] + m[6] * v[3] + m[7] * v[4] + m[8] * v[5]
     out[1] = m[1] * v[0] + m[3] * v[1] + m[4] * v[2] + m[9] * v[3] + m[10] * v[4] + m[11] * v[5]
     out[2] = m[2] * v[0] + m[4] * v[1] + m[5] * v[2] + m[12] * v[3] + m[13] * v[4] + m[14] * v[5]
@@ -94,7 +133,23 @@ def times_packed(m: Any, v: Any, out: Any) -> None:
 
 @kernel
 def assemble(section: Any, s: Any, jacobian: Any, mass: Any, left: Any, room: Any) -> None:
-    """mass (6 + n, 6 + n) = int J^T M J, left (6 + n,) = int J^T b. room (6,)"""
+    """Write the mass matrix int J^T M J and the bias int J^T b.
+
+    Parameters
+    ----------
+    section : (points, K_WIDTH) array
+        Sections.
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    jacobian : (n, points, 6) array
+        Twist of each point for a unit rate of each coordinate, root's frame.
+    mass : (6 + n, 6 + n) array
+        Result.
+    left : (6 + n,) array
+        Result.
+    room : (6,) array
+        Scratch.
+    """
     n, points = jacobian.shape[0], s.shape[0]
     for a in range(6 + n):
         left[a] = 0.0
@@ -137,7 +192,17 @@ def assemble(section: Any, s: Any, jacobian: Any, mass: Any, left: Any, room: An
 
 @kernel
 def solve_upper(mass: Any, right: Any, first: int) -> None:
-    """right = mass^-1 right from row `first` on, by Cholesky's method in place; NaN where it is not positive."""
+    """Solve mass x = right from row `first` on, by Cholesky's method in place.
+
+    Parameters
+    ----------
+    mass : (k, k) array
+        Symmetric matrix; overwritten.
+    right : (k,) array
+        Right-hand side, and result; NaN where the matrix is not positive.
+    first : int
+        First row.
+    """
     size = mass.shape[0]
     for a in range(first, size):
         total = mass[a, a]
@@ -164,9 +229,28 @@ def solve_upper(mass: Any, right: Any, first: int) -> None:
 
 @kernel
 def add_carrier(carrier: Any, twist: Any, gravity: Any, mass: Any, left: Any, room: Any) -> float:
-    """The rigid body at the root: M into mass, -ad_eta^T M eta less its weight into left. Returns J, kinetic and of
-    weight, seen from the root. carrier (25,): packed inertia about the root in its frame, kg and kg m (3,) that gravity
-    pulls; room (6,) scratch."""
+    """Add the rigid body at the root to mass and bias, and return its energy.
+
+    Parameters
+    ----------
+    carrier : (25,) array
+        Packed inertia about the root in its frame; mass, kg, and first moments (3,), kg m, that gravity acts on.
+    twist : (6,) array
+        Twist of the root, its frame, m/s and rad/s.
+    gravity : (3,) array
+        m/s2, root's frame.
+    mass : (6 + n, 6 + n) array
+        Mass matrix; M is added.
+    left : (6 + n,) array
+        Bias; -ad_eta^T M eta less the weight is added.
+    room : (6,) array
+        Scratch.
+
+    Returns
+    -------
+    float
+        Kinetic energy and that of the weight relative to the root, J.
+    """
     vx, vy, vz, wx, wy, wz = twist[0], twist[1], twist[2], twist[3], twist[4], twist[5]
     times_packed(carrier, twist, room)
     kept = 0.5 * (vx * room[0] + vy * room[1] + vz * room[2] + wx * room[3] + wy * room[4] + wz * room[5])
@@ -200,19 +284,33 @@ ROD = Layout(
     scratch("six", 6), scratch("rate", "12 + 2 * n"), scratch("one", "13 + 2 * n"), scratch("two", "13 + 2 * n"),
     whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
-"""All that a `StrainRod` steps with. y: its state; push, given: force and couple on its tip, world axes, in effect and
-as commanded; free: whether its root is; carrier: see `add_carrier`; last: the state before the step."""
+"""Arrays of a `StrainRod`'s step.
+
+`y` is its state. `push`, `given` are force and couple on its tip, world axes, in effect and as commanded. `free` is
+whether its root is free. `carrier`: see `add_carrier`. `last` is the state before the step.
+"""
 
 
 @kernel
 def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: float, rate: Any) -> None:
-    """Rate (12 + 2 n,) of a state (13 + 2 n,).
+    """Compute the rate of a state.
 
-    rod     section (points, K_WIDTH), inner, length of a cell, rest, shapes, stiff (n, n), damping s, is it free,
-            carrier (25,)
-    around  gravity (3,), current (3,), world
-    work    s, jacobian (n, points, 6), mine (points, 6), mass, left (6 + n,), totals, head (3, 6), room (6,)
-    push    (6,) N, N m on the tip, world axes;  implicit s, see rtmms.dynamics.recursion.inward
+    Parameters
+    ----------
+    rod : tuple
+        section (points, K_WIDTH), inner, length of a cell, rest, shapes, stiff (n, n), damping s, free, carrier (25,).
+    around : ((3,) array, (3,) array)
+        Gravity, m/s2, and current, m/s, world.
+    work : tuple
+        s, jacobian (n, points, 6), mine (points, 6), mass, left (6 + n,), totals, head (3, 6), room (6,).
+    state : (13 + 2 n,) array
+        State vector.
+    push : (6,) array
+        Force, N, and couple, N m, on the tip, world axes.
+    implicit : float
+        Step of the linearly implicit stiffness, s, see rtmms.dynamics.recursion.inward.
+    rate : (12 + 2 n,) array
+        Result.
     """
     section, inner, h, rest, shapes, stiff, damping, free, carrier = rod
     s, jacobian, mine, mass, left, loads, head, room = work
@@ -269,7 +367,18 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
 
 @kernel
 def parts_of(rod: Any) -> Any:
-    """Return the first three arguments of `evaluate` from a record of ROD."""
+    """Return the first three arguments of `evaluate` from a record.
+
+    Parameters
+    ----------
+    rod : Record
+        Record of `ROD`.
+
+    Returns
+    -------
+    (tuple, tuple, tuple)
+        rod, around, work.
+    """
     fixed = (
         rod.section, rod.inner, rod.length, rod.rest, rod.shapes, rod.stiff, rod.damping, rod.free, rod.carrier,
     )  # fmt: skip
@@ -279,8 +388,20 @@ def parts_of(rod: Any) -> Any:
 
 @kernel
 def take_step(rod: Any) -> int:
-    """Take the command, and linearly implicit Euler in one part and in two, extrapolated: order 2, stable at any step
-    (`implicit2` of trees). The state before is in `last`; BAD_COMMAND: nothing has happened."""
+    """Hold the command and take one linearly implicit Euler step in one part and in two, extrapolated.
+
+    The order is 2, and the method is stable at any step (`implicit2` of trees). The state before is in `last`.
+
+    Parameters
+    ----------
+    rod : Record
+        Record of `ROD`.
+
+    Returns
+    -------
+    int
+        SOUND, NOT_FINITE, or BAD_COMMAND, with which nothing has happened.
+    """
     memory, last, state, push, command = rod.memory, rod.last, rod.y, rod.push, rod.given
     rate, one, two, dt = rod.rate, rod.one, rod.two, rod.dt
     if not finite(command):
@@ -315,26 +436,59 @@ _rod_at = ROD.type().at()
 
 @kernel
 def enter_step(address: int) -> int:
-    """`take_step` of the rod whose record is at `address`."""
+    """Call `take_step` for the rod whose record is at `address`.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_rod_at(address))
 
 
 @kernel
 def look_at(rod: Any) -> None:
-    """Evaluate at the present state."""
+    """Evaluate at the present state.
+
+    Parameters
+    ----------
+    rod : Record
+        Record of `ROD`.
+    """
     fixed, around, work = parts_of(rod)
     evaluate(fixed, around, work, rod.y, rod.push, 0.0, rod.rate)
 
 
 @kernel
 def enter_look(address: int) -> None:
-    """`look_at` of that rod."""
+    """Call `look_at` for the rod whose record is at `address`.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+    """
     look_at(_rod_at(address))
 
 
 @kernel
 def end_of(s: Any, state: Any, out: Any) -> None:
-    """out (3,): where the tip stands in the world. After `evaluate`."""
+    """Write the position of the tip in the world, after `evaluate`.
+
+    Parameters
+    ----------
+    s : (points, P_WIDTH) array
+        Scratch of the points, columns P_*.
+    state : (13 + 2 n,) array
+        State vector.
+    out : (3,) array
+        Result, m.
+    """
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     last = s.shape[0] - 1
     for k in range(3):
@@ -352,17 +506,49 @@ Shape = Callable[[float], float]
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """functions: of X / l in (0, 1), for each of the rod's strains (COMPONENTS) that it has."""
+    """Shapes of strain along a rod.
+
+    Parameters
+    ----------
+    functions : Mapping[str, Sequence[Shape]]
+        Functions of X / l in (0, 1), for each of the rod's strains (COMPONENTS) that it has.
+
+    Examples
+    --------
+    >>> from rtmms.continuum.strain_modes import Shapes
+    >>> Shapes({"bend_y": [lambda u: 1.0, lambda u: u]}).components
+    [4, 4]
+    """
 
     functions: Mapping[str, Sequence[Shape]]
 
     @property
     def components(self) -> list[int]:
-        """Of each coordinate, the strain that it is of."""
+        """Index of the strain of each coordinate."""
         return [COMPONENTS.index(name) for name, many in self.functions.items() for _ in many]
 
     def table(self, x: Array, length: float, place: str) -> Array:
-        """(n, points, 6). ModelError names the shape and the point where it is not a finite number."""
+        """Return the shapes at the points.
+
+        Parameters
+        ----------
+        x : (points,) array
+            m from the root.
+        length : float
+            Length of the rod, m.
+        place : str
+            Name of the rod, for the message.
+
+        Returns
+        -------
+        (n, points, 6) array
+            Strain of each coordinate at each point.
+
+        Raises
+        ------
+        ModelError
+            A shape is not a finite number; the message has the shape and the point.
+        """
         rows: list[Array] = []
         for name, many in self.functions.items():
             if name not in COMPONENTS:
@@ -383,7 +569,20 @@ class Shapes:
 
 
 def legendre(order: int, components: Sequence[str] = ("twist", "bend_y", "bend_z")) -> Shapes:
-    """Legendre polynomials of degree 0 to order - 1 on (0, l), for each of the strains named."""
+    """Return Legendre polynomials on (0, l) as shapes.
+
+    Parameters
+    ----------
+    order : int
+        Number of polynomials, from degree 0.
+    components : Sequence[str], optional
+        Strains that have them.
+
+    Returns
+    -------
+    Shapes
+        The shapes.
+    """
 
     def one(k: int) -> Shape:
         polynomial = np.polynomial.legendre.Legendre.basis(k, domain=[0.0, 1.0])
@@ -392,18 +591,34 @@ def legendre(order: int, components: Sequence[str] = ("twist", "bend_y", "bend_z
     return Shapes({name: [one(k) for k in range(order)] for name in components})
 
 
-# The arrays of a rod by strain modes, from its data and its shapes: every check of it is here.
+# The arrays of a rod by strain modes, from its data and its shapes, with every check of it.
 
 
 COARSE = 0.01
-"""Of the shapes' stiffness: what the sum over the points may be off by."""
+"""Permitted error of the shapes' stiffness due to the sum over the points."""
 FINER = 4
 MOST = 2000
-"""Points that are tried."""
+"""Largest number of points that are tried."""
 
 
 class RodTable(NamedTuple):
-    """rows (points, K_WIDTH), rest (points, 6), shapes (m, points, 6), stiff (m, m), damping s, and the points."""
+    """Arrays of a rod by strain modes.
+
+    Parameters
+    ----------
+    rows : (points, K_WIDTH) array
+        Sections.
+    rest : (points, 6) array
+        Strain at rest.
+    shapes : (m, points, 6) array
+        Shapes of the strain.
+    stiff : (m, m) array
+        Stiffness of the coordinates.
+    damping : float
+        Kelvin and Voigt's time, s.
+    grid : Grid
+        The points.
+    """
 
     rows: Array
     rest: Array
@@ -414,8 +629,31 @@ class RodTable(NamedTuple):
 
 
 def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, usual: int) -> RodTable:
-    """shapes None: Legendre polynomials to degree 3 for each of the rod's freedoms; nodes None: `usual`, or as many as
-    the shapes need. ModelError names the place, and the nodes that would do where there are too few."""
+    """Return the arrays of a rod.
+
+    Parameters
+    ----------
+    rod : Rod
+        The rod.
+    shapes : Shapes or None
+        None: Legendre polynomials to degree 3 for each of the rod's freedoms.
+    nodes : int or None
+        Number of points; None: `usual`, or as many as the shapes need.
+    points : int
+        Points of a cell.
+    usual : int
+        Default number of points.
+
+    Returns
+    -------
+    RodTable
+        The arrays.
+
+    Raises
+    ------
+    ModelError
+        The rod is wrong, or there are too few points; the message has the place, or the sufficient number.
+    """
     name = f"rod '{rod.name}'"
     rod.check()
     if callable(rod.damping_s):
@@ -443,7 +681,7 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, u
 
 
 def _stiff(rod: Rod, shapes: Shapes, along: Grid) -> Array:
-    """(m, m) int Phi^T H Phi."""
+    """Return int Phi^T H Phi, (m, m)."""
     name = f"rod '{rod.name}'"
     table, components = shapes.table(along.x, rod.length_m, name), shapes.components
     m = len(components)
@@ -457,14 +695,29 @@ def _stiff(rod: Rod, shapes: Shapes, along: Grid) -> Array:
 
 
 def coarseness(rod: Rod, shapes: Shapes, along: Grid) -> float:
-    """By how much the shapes' stiffness differs from that on a grid FINER times as fine, of the stiffness of each."""
+    """Return the error of the shapes' stiffness against a grid FINER times as fine, relative to each stiffness.
+
+    Parameters
+    ----------
+    rod : Rod
+        The rod.
+    shapes : Shapes
+        Shapes of the strain.
+    along : Grid
+        The grid.
+
+    Returns
+    -------
+    float
+        Largest relative error.
+    """
     fine = _stiff(rod, shapes, grid(rod.length_m, FINER * len(along.x), along.points))
     size = np.sqrt(np.maximum(np.diag(fine), np.finfo(float).tiny))
     return float(np.max(np.abs(_stiff(rod, shapes, along) - fine) / np.outer(size, size)))
 
 
 def _fine_enough(rod: Rod, shapes: Shapes, nodes: int | None, points: int, usual: int) -> Grid:
-    """The grid of so many nodes, or of as many as the shapes need."""
+    """Return the grid of `nodes` points, or of as many as the shapes need."""
     tried = usual if nodes is None else nodes
     along = grid(rod.length_m, tried, points)
     first = off = coarseness(rod, shapes, along)
@@ -491,7 +744,7 @@ def _of(section: RodSection, component: int, name: str, x: float) -> float:
 
 
 def _wet(rod: Rod, row: Array, x: float, name: str) -> None:
-    """Write the water's data of the rod's skin, a metre, into a row of the table."""
+    """Write the water's data of the rod's skin, for a metre, into a row of the table."""
     if rod.skin is None:
         return
     skin = rod.skin(x, 1.0, Placement())

@@ -1,4 +1,4 @@
-"""A geometrically exact rod by strain modes, with the data of a `Rod` of links: at rest, and as a plant."""
+"""Provide a geometrically exact rod by strain modes, with the data of a `Rod` of links, at rest and as a plant."""
 
 from __future__ import annotations
 
@@ -40,17 +40,39 @@ PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
 
 @dataclass(eq=False)
 class StrainRod(KernelPlant):
-    """See rtmms.plant.protocol.Plant. Its root is held at the rod's placement, or free there, alone or on a body.
+    """A rod by strain modes as a plant (rtmms.plant.protocol.Plant).
 
-    rod      its data, as of links; `elements` does not count. Its skin is asked for a metre at each point: drag and
-             added mass of a Strip of Kirchhoff's law
-    shapes   of its strains; default Legendre polynomials to degree 3 for each of the rod's freedoms
-    carrier  a rigid body that moves with a free root, at the rod's placement in it; None: nothing
-    base     'fixed' or 'free'
-    nodes, points   along it, see rtmms.continuum.body; nodes None: 25, or as many as its shapes need
-    gravity  m/s2, along -z;  current (3,) m/s of the water, uniform, world;  dt s
-    Commands: force (N) and couple (N m) on its tip, world axes. ModelError names the point of the rod, the shape, or
-    the strain whose stiffness is missing.
+    Its root is fixed at the rod's placement, or free there, alone or on a body. The commands are force (N) and couple
+    (N m) on its tip, world axes.
+
+    Parameters
+    ----------
+    rod : Rod
+        Its data, as for links; `elements` does not count. Its skin is evaluated for a metre at each point: drag and
+        added mass of a Strip of Kirchhoff's law.
+    shapes : Shapes, optional
+        Shapes of its strains; None: Legendre polynomials to degree 3 for each of the rod's freedoms.
+    base : str, default 'fixed'
+        'fixed' or 'free'.
+    carrier : Body, optional
+        Rigid body that moves with a free root, at the rod's placement in it; None for none.
+    dt : float, default 0.001
+        Step, s.
+    nodes : int, optional
+        Points along it (rtmms.continuum.body); None: 25, or as many as its shapes need.
+    points : int, default 5
+        Points of a cell.
+    gravity : float, default 0.0
+        m/s2, along -z.
+    current : (3,) array_like, default (0.0, 0.0, 0.0)
+        Uniform current of the water, m/s, world.
+    parameters : dataclass, optional
+        The robot's own parameters, which the wire reports.
+
+    Raises
+    ------
+    ModelError
+        Something is wrong; the message has the point of the rod, the shape, or the strain without stiffness.
     """
 
     rod: Rod
@@ -65,6 +87,7 @@ class StrainRod(KernelPlant):
     parameters: Any = None
 
     def __post_init__(self) -> None:
+        """Check the fields, build the arrays, and compile the kernels."""
         rod, name = self.rod, f"rod '{self.rod.name}'"
         if self.base not in ("fixed", "free"):
             raise ModelError(f"{name}: base must be one of fixed, free, got '{self.base}'")
@@ -100,7 +123,7 @@ class StrainRod(KernelPlant):
         self.reset()
 
     def _carried(self, name: str) -> Array:
-        """(25,) of the body at the root, in the root's frame, see strain_modes.add_carrier."""
+        """Return the numbers (25,) of the body at the root, in the root's frame, see strain_modes.add_carrier."""
         out = np.zeros(25)
         if self.carrier is None:
             return out
@@ -120,11 +143,17 @@ class StrainRod(KernelPlant):
 
     @property
     def q(self) -> Array:
-        """(n,) the coordinates of its strain."""
+        """(n,) coordinates of its strain."""
         return self.state[7 : 7 + self.n]
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0, without strain."""
+        """Go back to t = 0, without strain.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Checked; it has no effect, because nothing here is random.
+        """
         read_seed(self.rod.name, seed)
         self._clear()
         self.state[:] = 0.0
@@ -163,7 +192,13 @@ class StrainRod(KernelPlant):
             look_at(self.system)
 
     def mass_matrix(self) -> Array:
-        """(6 + n, 6 + n) of root's twist and coordinates, or (n, n) with a fixed root; at the present state."""
+        """Return the mass matrix at the present state.
+
+        Returns
+        -------
+        array
+            (6 + n, 6 + n) of the root's twist and the coordinates, or (n, n) with a fixed root.
+        """
         self.look()
         rod = self.system
         mass = rod.mass
@@ -172,14 +207,26 @@ class StrainRod(KernelPlant):
         return mass.copy() if self.base == "free" else mass[6:, 6:].copy()
 
     def tip(self) -> Array:
-        """(3,) m, world."""
+        """Return the position of the tip.
+
+        Returns
+        -------
+        (3,) array
+            m, world.
+        """
         out = np.zeros(3)
         self.look()
         end_of(self.system.s, self.state, out)
         return out
 
     def observe(self) -> dict[str, Array]:
-        """The outputs at the present state, by name."""
+        """Return the outputs at the present state.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         n, y, tip = self.n, self.state.copy(), self.tip()
         return {
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + n : 10 + n],
@@ -189,12 +236,37 @@ class StrainRod(KernelPlant):
         }  # fmt: skip
 
     def chart(self) -> StrainChart:
-        """Coordinates around the present state, for `rtmms.analysis.linearise`."""
+        """Return the coordinates around the present state.
+
+        Returns
+        -------
+        StrainChart
+            Chart for `rtmms.analysis.linearise` that reads and writes this plant.
+        """
         return StrainChart(self.state, self.base == "free", self.rod.length_m)
 
     def rest(self, push: Any, steps: int = 4) -> Array:
-        """(n,) coordinates in balance under force and couple (6,) on its tip, world axes, a fixed root; the rod is left
-        there. Newton's method by differences, the load put on in equal parts. ModelError where it does not converge."""
+        """Return the coordinates in balance under a load on the tip of a rod with a fixed root; the rod is left there.
+
+        Newton's method with differences finds them, and the load grows in equal parts.
+
+        Parameters
+        ----------
+        push : (6,) array_like
+            Force, N, and couple, N m, world axes.
+        steps : int, default 4
+            Number of parts.
+
+        Returns
+        -------
+        (n,) array
+            Coordinates of the strain.
+
+        Raises
+        ------
+        ModelError
+            The method does not converge.
+        """
         self.state[7 + self.n :] = 0.0
         for part in range(1, steps + 1):
             self.push[:] = np.asarray(push, dtype=float) * part / steps
@@ -202,7 +274,7 @@ class StrainRod(KernelPlant):
         return self.q.copy()
 
     def _residual(self, q: Array) -> Array:
-        """(n,) K q + int J^T b - J_tip^T F: the mass times the acceleration, with a minus sign."""
+        """Return K q + int J^T b - J_tip^T F, (n,): the mass times the acceleration, with a minus sign."""
         self.q[:] = q
         self.look()
         mass = self.mass_matrix()

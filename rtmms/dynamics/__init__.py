@@ -1,5 +1,7 @@
-"""Dynamics of any compiled mechanism, at one state: inverse, direct, hybrid; inertia, energy, kinematics.
-Names load their module when first used: numba is paid for then."""
+"""Provide the dynamics of any compiled mechanism at one state: inverse, direct, hybrid; inertia, energy, kinematics.
+
+Each name imports its module when first used, so that numba is loaded only then.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +32,7 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
+    """Return a function or class, imported at its first use."""
     if name in __all__:
         value = getattr(import_module(f"rtmms.dynamics.{_LATE[name]}"), name)
         globals()[name] = value

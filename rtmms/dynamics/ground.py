@@ -1,4 +1,4 @@
-"""A tree on the ground: its accelerations under whatever drives it, and the velocities that the ground allows."""
+"""Compute a tree on the ground: its accelerations under its drives, and the velocities that the contacts allow."""
 
 from __future__ import annotations
 
@@ -42,8 +42,11 @@ GROUND = Layout(
     scratch("soft", "n"), scratch("reaction", "contacts", unit="N"), scratch("change", "n", unit="rad/s"),
     scratch("active", "contacts", fill=1.0), state("lost", 2, unit="J"),
 )  # fmt: skip
-"""rows, first, joint, length: see rtmms.model.contact_rows; room: row_sets. active: 0 where a one-sided row is open.
-lost: what impacts dissipated, and what imposed joints did in them."""
+"""Contacts of a tree.
+
+`rows`, `first`, `joint`, `length`: see rtmms.model.contact_rows. `room`: see ground_passes. `active` is 0 where a
+one-sided row is open. `lost` is the energy that impacts dissipated, and the work of imposed joints in them.
+"""
 
 
 @kernel
@@ -51,9 +54,31 @@ def solve_on_ground(
     topology: Any, constant: Any, ground: Any, imposed: Any, drive: Any, q: Any, qd: Any, implicit: float, s: Any,
     qdd: Any, torque: Any,
 ) -> None:  # fmt: skip
-    """As `recursion.solve`, of a free base that the ground holds. After `configure`, `outward`, what adds to S_WRENCH.
+    """Solve as `recursion.solve`, for a free base with contacts.
 
-    Reactions are left in ground, see `respond_on_ground`.
+    Call `configure`, `outward`, and the functions that add outside wrenches before. Reactions are in ground.reaction,
+    see `respond_on_ground`.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    ground : Record
+        Record of `GROUND`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    qdd, torque : (n,) array
+        Results.
     """
     room, offset, net, soft, reaction = ground.room, ground.offset, ground.net, ground.soft, ground.reaction
     load(topology, constant, s)
@@ -77,7 +102,19 @@ def solve_on_ground(
 
 @kernel
 def slip(ground: Any, s: Any, qd: Any, out: Any) -> None:
-    """out (m,) = A eta + B qd, of twists after `outward`."""
+    """Write A eta + B qd, for twists after `outward`.
+
+    Parameters
+    ----------
+    ground : Record
+        Record of `GROUND`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    qd : (n,) array
+        Joint rates.
+    out : (m,) array
+        Result, m/s or rad/s.
+    """
     rows = ground.rows
     for r in range(rows.shape[0]):
         j = int(rows[r, G_BODY])
@@ -94,10 +131,28 @@ def slip(ground: Any, s: Any, qd: Any, out: Any) -> None:
 def stop_slip(
     topology: Any, constant: Any, ground: Any, imposed: Any, qd: Any, s: Any, torque: Any
 ) -> None:  # fmt: skip
-    """The change of velocities that the ground's impulses make, all rows holding: base's in S_ACCELERATION, joints' in
-    ground's change (n,). After `configure` and `outward` at these velocities.
+    """Compute the change of velocities by the ground's impulses with all rows active.
 
-    The least in the metric of the kinetic energy, as in an inelastic impact; imposed joints keep their rates.
+    The change of the base is in S_ACCELERATION, that of the joints in ground.change (n,). It is the least in the metric
+    of the kinetic energy, as in an inelastic impact; imposed joints keep their rates. Call `configure` and `outward` at
+    these velocities before.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    ground : Record
+        Record of `GROUND`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    qd : (n,) array
+        Joint rates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    torque : (n,) array
+        Impulses of imposed joints; written.
     """
     room, offset, net, soft, reaction = ground.room, ground.offset, ground.net, ground.soft, ground.reaction
     slip(ground, s, qd, offset)
@@ -116,7 +171,19 @@ def stop_slip(
 
 @kernel
 def add_change(state: Any, s: Any, imposed: Any, change: Any) -> None:
-    """Velocities of a state vector (13 + 2 n,) moved by what `stop_slip` left."""
+    """Add the change of velocities of `stop_slip` to a state vector.
+
+    Parameters
+    ----------
+    state : (13 + 2 n,) array
+        State vector; changed.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    change : (n,) array
+        ground.change.
+    """
     n = change.shape[0]
     for k in range(6):
         state[7 + n + k] += s[0, S_ACCELERATION + k]
@@ -125,17 +192,25 @@ def add_change(state: Any, s: Any, imposed: Any, change: Any) -> None:
             state[13 + n + j] += change[j]
 
 
-# Dynamics of a mechanism that the ground holds, at one state, as people call it.
+# Functions for users, at one state.
 
 
 @dataclass(frozen=True, slots=True)
 class OnGround:
-    """What the recursion yields of a mechanism with contacts.
+    """Results of the recursion for a mechanism with contacts.
 
-    base_acceleration  (6,) m/s2, rad/s2   component derivative of the base twist, base frame
-    qdd (n,), torque (n,)                  as for `hybrid_dynamics`
-    reaction           (m,) of each row, N; rows that depend on others and come later bear none
-    rank               of the rows on base and passive joints; least: the least part of a row that others did not imply
+    Parameters
+    ----------
+    base_acceleration : (6,) array
+        Component derivative of the base twist, base frame, m/s2 and rad/s2.
+    qdd, torque : (n,) array
+        As for `hybrid_dynamics`.
+    reaction : (m,) array
+        Of each row, N; rows that depend on others and come later have none.
+    rank : int
+        Rank of the rows on base and passive joints.
+    least : float
+        Least part of a row that other rows did not imply.
     """
 
     base_acceleration: Array
@@ -147,18 +222,49 @@ class OnGround:
 
 
 def ground_record(model: Model) -> Record:
-    """A model's rows of contact for kernels, with scratch for one evaluation at a time."""
+    """Return a model's rows of contact for kernels, with scratch for one evaluation at a time.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+
+    Returns
+    -------
+    Record
+        Record of `GROUND`.
+    """
     ground = model.ground
     values = {"rows": ground.rows, "first": ground.first, "joint": ground.joint, "length": ground.length}
     return GROUND.make(values, {"n": model.n})
 
 
 def ground_dynamics(model: Model, state: State, drive: Any, *, wrench: Any = None) -> OnGround:
-    """Accelerations where torques are given, torques where accelerations are given, on the ground.
+    """Return accelerations where torques are given, torques where accelerations are given, on the ground.
 
-    drive   (n,) the acceleration of each imposed joint, the torque of each other
-    wrench  (bodies, 6) from outside on each described body. Raises ModelError for a wrong shape.
-    Whether the imposed accelerations contradict the contacts is not looked at (rtmms.locomotion.reduced does).
+    Whether the imposed accelerations contradict the contacts is not checked (rtmms.locomotion.reduced_dynamics checks
+    it).
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    wrench : (bodies, 6) array, optional
+        Outside wrench on each described body, N and N m; None for none.
+
+    Returns
+    -------
+    OnGround
+        Accelerations, torques and reactions.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong.
     """
     n, ground = model.n, ground_record(model)
     drive, s = vector(drive, (n,), f"{model.name}: drive"), prepared(model, state, wrench)
@@ -172,7 +278,20 @@ def ground_dynamics(model: Model, state: State, drive: Any, *, wrench: Any = Non
 
 
 def stopped(model: Model, state: State) -> State:
-    """The state after an inelastic impact with the ground: the rows hold, imposed joints keep their rates."""
+    """Return the state after an inelastic impact with the ground: the rows hold, imposed joints keep their rates.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+
+    Returns
+    -------
+    State
+        A new state.
+    """
     n, ground, s = model.n, ground_record(model), prepared(model, state)
     stop_slip(model.topology, model.constant, ground, model.imposed, state.qd, s, np.zeros(n))
     y = np.concatenate([np.zeros(7), state.q, state.twist, state.qd])

@@ -1,4 +1,18 @@
-"""Hybrid dynamics of a tree that the ground holds: three passes with rows of contact, and the base's rows."""
+"""Compute the hybrid dynamics of a tree with contacts: three passes with rows of contact, and the base's rows.
+
+Each body has a set of constraint rows on its acceleration, E a = -g, with E orthonormal: at most six rows, whatever its
+descendants are. A body passes its parent, beside its inertia and bias, the rows of the ground. Rows are added one by
+one (Gram and Schmidt, twice where much is removed). A row that earlier rows imply adds nothing, and its contradiction
+is recorded. Angular parts are divided by a length, so that rows are comparable.
+
+eta' = a_p + H (H^T M H)^-1 H^T (F - M a_p), a_p = -A^+ (gamma + B rdd), H = ker A (Boyer 2015, eqs 17-20, corrected),
+of nu = (eta, passive joints), is Gauss's principle: of all accelerations that the rows allow, it is the one of least
+constraint. On a tree it needs no large matrix. Inwards, each body passes its parent an inertia, a bias and at most six
+rows. A passive joint in these rows is decided by one of them, qdd = alpha . a_parent + kappa, and the joint is
+eliminated from the others; any other joint is as in `recursion`. At the base A has at most six rows, all independent.
+
+room (n + 2, R_WIDTH) has one line for each body; the last line is scratch, and has (RANKED ... WORST_ROW).
+"""
 
 from __future__ import annotations
 
@@ -24,19 +38,10 @@ from rtmms.model.layout import (
     T_PARENT,
 )
 
-# Sets of constraint rows on a body's acceleration, E a = -g, with E orthonormal: at most six, whatever hangs below.
-#
-# Each body of a constrained tree shows its parent, beside its inertia and bias, what the ground asks of it. Rows are
-# taken in one by one (Gram and Schmidt, twice where much is taken away): one that those before it imply adds nothing,
-# and what it then contradicts is noted. Angular parts are divided by a length, so that rows compare.
-#
-# room  (n + 2, R_WIDTH)  one line a body; the last is scratch, and has (RANKED ... WORST_ROW)
-
-
 RANK = 1e-9
-"""A row of which less than this part is new adds nothing."""
+"""Smallest new part of a row that counts; a row with less adds nothing."""
 MOST = 7
-"""Rows that a joint passes on: six of the body behind it, and its wheel's."""
+"""Largest number of rows that a joint passes on: six of the body behind it, and its wheel's."""
 
 R_COUNT = 0
 R_E = 1  # (6, 6) by rows, orthonormal
@@ -69,7 +74,13 @@ RANKED, LEAST, WORST, WORST_ROW = 100, 101, 102, 103
 
 @kernel
 def clear(room: Any) -> None:
-    """No rows anywhere."""
+    """Remove all rows.
+
+    Parameters
+    ----------
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    """
     last = room.shape[0] - 1
     for j in range(last):
         room[j, R_COUNT] = 0.0
@@ -84,9 +95,20 @@ def clear(room: Any) -> None:
 
 @kernel
 def take_in(room: Any, i: Any, g: Any, size: Any, source: Any) -> None:
-    """Add the row that stands in R_ROW of the last line to body i's.
+    """Add the row in R_ROW of the last line to those of a body.
 
-    g       its part of the right-hand side;  size  what it is compared with;  source  see R_SOURCE
+    Parameters
+    ----------
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    i : int
+        Row of the body.
+    g : float
+        Right-hand side of the row.
+    size : float
+        Size for comparisons.
+    source : float
+        See R_SOURCE.
     """
     w = room.shape[0] - 1
     count = int(room[i, R_COUNT].real)
@@ -130,9 +152,18 @@ def take_in(room: Any, i: Any, g: Any, size: Any, source: Any) -> None:
 
 @kernel
 def hand_out(room: Any, i: Any, reaction: Any) -> None:
-    """Multipliers of body i's rows (R_FORCE) to the rows that they were made of; a row that added nothing takes none.
+    """Distribute the multipliers of a body's rows (R_FORCE) to the rows of which they were made.
 
-    reaction (m,) of the rows of contact, added to
+    A row that added nothing has no multiplier.
+
+    Parameters
+    ----------
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    i : int
+        Row of the body.
+    reaction : (m,) array
+        Reactions of the rows of contact; added to.
     """
     for k in range(int(room[i, R_COUNT].real) - 1, -1, -1):
         force = room[i, R_FORCE + k] / room[i, R_SIZE + k]
@@ -146,21 +177,21 @@ def hand_out(room: Any, i: Any, reaction: Any) -> None:
             room[source // 8, R_UP_FORCE + source % 8] += force
 
 
-# Hybrid dynamics of a tree that the ground holds: the same three passes, and rows of contact with them.
-#
-# eta' = a_p + H (H^T M H)^-1 H^T (F - M a_p), a_p = -A^+ (gamma + B rdd), H = ker A (Boyer 2015, eqs 17-20, corrected),
-# of nu = (eta, passive joints), is Gauss's principle: of all accelerations that the rows allow, the one of least
-# constraint. On a tree it needs no large matrix. Going in, each body shows its parent an inertia, a bias and at most
-# six
-# rows; a passive joint that the rows feel is decided by one of them, qdd = alpha . a_parent + kappa, and the others are
-# freed of it; any other joint is as in `recursion`. At the base A has at most six rows, all independent.
-#
-# ground  a record of rtmms.dynamics.ground.GROUND
-
-
 @kernel
 def own_rows(ground: Any, j: int, offset: Any, room: Any) -> None:
-    """Body j's own rows of contact into its set. offset (m,): the rows' g, 0 for accelerations."""
+    """Add a body's own rows of contact to its set.
+
+    Parameters
+    ----------
+    ground : Record
+        Record of `GROUND`.
+    j : int
+        Row of the model.
+    offset : (m,) array
+        Right-hand sides g of the rows; 0 for accelerations.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    """
     rows, first, length, active = ground.rows, ground.first, ground.length, ground.active
     w = room.shape[0] - 1
     for r in range(first[j], first[j + 1]):
@@ -176,7 +207,27 @@ def own_rows(ground: Any, j: int, offset: Any, room: Any) -> None:
 
 @kernel
 def carry_rows(topology: Any, ground: Any, j: int, s: Any, offset: Any, room: Any) -> None:
-    """Body j's rows on its parent's acceleration and on joint j's: E a_j + g = (E X) a_i + (E S) qdd + E zeta + g."""
+    """Transform a body's rows to its parent's acceleration and the joint's.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    ground : Record
+        Record of `rtmms.dynamics.ground.GROUND`.
+    j : int
+        Row of the body.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    offset : (m,) array
+        Right-hand sides g of the rows.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+
+    Notes
+    -----
+    E a_j + g = (E X) a_i + (E S) qdd + E zeta + g.
+    """
     rows, joint, length = ground.rows, ground.joint, ground.length
     count = int(room[j, R_COUNT].real)
     axis = 5 if topology[j, T_KIND] == REVOLUTE else 2
@@ -213,7 +264,24 @@ def carry_rows(topology: Any, ground: Any, j: int, s: Any, offset: Any, room: An
 
 @kernel
 def choose_pivot(topology: Any, ground: Any, j: int, room: Any) -> int:
-    """The row that feels joint j most, or -1 where none does; the others are freed of the joint."""
+    """Return the row with the largest coefficient of a joint, and eliminate the joint from the other rows.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    ground : Record
+        Record of `GROUND`.
+    j : int
+        Row of the model.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+
+    Returns
+    -------
+    int
+        Index of the row; -1 where no row has the joint.
+    """
     count, best, most = int(room[j, R_UP].real), -1, 0.0
     unit = ground.length if topology[j, T_KIND] == REVOLUTE else 1.0
     for l in range(count):
@@ -241,7 +309,17 @@ def choose_pivot(topology: Any, ground: Any, j: int, room: Any) -> int:
 
 @kernel
 def pass_on(topology: Any, j: int, room: Any) -> None:
-    """The rows that are left into the parent's set."""
+    """Add the remaining rows to the parent's set.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    """
     i, w = topology[j, T_PARENT], room.shape[0] - 1
     for l in range(int(room[j, R_UP].real)):
         if l != int(room[j, R_PIVOT].real):
@@ -252,9 +330,27 @@ def pass_on(topology: Any, j: int, room: Any) -> None:
 
 @kernel
 def condense(topology: Any, j: int, held: bool, given: Any, soft: Any, s: Any) -> Any:
-    """What body j shows its parent: inertia and bias, as in `inward`. Returns U (6,), own inertia, S^T (M zeta + beta).
+    """Add a body's inertia and bias to its parent's, as in `inward`.
 
-    held  given is the joint's acceleration; else it is what drives it, and soft is added to its own inertia
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    held : bool
+        Whether `given` is the joint's acceleration; otherwise it is its drive.
+    given : float
+        Acceleration or drive.
+    soft : float
+        Inertia added to the joint's own, for a driven joint.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Returns
+    -------
+    (float, float)
+        Own inertia, and S^T (M zeta + beta).
     """
     revolute = topology[j, T_KIND] == REVOLUTE
     u0, u1, u2, u3, u4, u5 = axis_column(s, j, revolute)
@@ -293,10 +389,25 @@ def condense(topology: Any, j: int, held: bool, given: Any, soft: Any, s: Any) -
 
 @kernel
 def decide(topology: Any, j: int, total: Any, force: Any, s: Any, room: Any) -> None:
-    """A joint decided by its pivot: M_i += U alpha^T + alpha U^T + H alpha alpha^T, beta_i += alpha force.
+    """Add the terms of a joint decided by its pivot, after `condense` with qdd = kappa.
 
-    After `condense` with qdd = kappa. total  H, own inertia and what is added to it; force  S^T (M zeta + beta) +
-    H kappa - torque; U stands in S_U and is carried to the parent's frame here
+    M_i += U alpha^T + alpha U^T + H alpha alpha^T, beta_i += alpha force. U is in S_U and is transformed to the
+    parent's frame here.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    total : float
+        H, own inertia and its additions.
+    force : float
+        S^T (M zeta + beta) + H kappa - torque.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
     """
     i = topology[j, T_PARENT]
     fx, fy, fz = into_parent(s, j, s[j, S_U], s[j, S_U + 1], s[j, S_U + 2])
@@ -317,8 +428,27 @@ def decide(topology: Any, j: int, total: Any, force: Any, s: Any, room: Any) -> 
 def inward_on_ground(
     topology: Any, ground: Any, imposed: Any, drive: Any, soft: Any, offset: Any, s: Any, room: Any
 ) -> None:  # fmt: skip
-    """Second pass. drive (n,) the acceleration of an imposed joint, else all that drives it; soft (n,) see `condense`;
-    offset (m,) the rows' g."""
+    """Compute the second pass.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    ground : Record
+        Record of `GROUND`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of an imposed joint, else its total drive.
+    soft : (n,) array
+        See `condense`.
+    offset : (m,) array
+        Right-hand sides g of the rows.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    """
     clear(room)
     for j in range(s.shape[0] - 1, 0, -1):
         own_rows(ground, j, offset, room)
@@ -348,9 +478,28 @@ def respond_on_ground(
     topology: Any, ground: Any, imposed: Any, drive: Any, soft: Any, s: Any, room: Any, qdd: Any, torque: Any,
     reaction: Any,
 ) -> None:  # fmt: skip
-    """Third pass: accelerations, what each imposed joint takes (S^T (M a + beta) - B^T lambda), reactions of the rows.
+    """Compute the third pass: accelerations, torques of imposed joints (S^T (M a + beta) - B^T lambda), and reactions.
 
-    Of rows that depend on others, those that came first bear the reaction. Of passive joints torque is not written.
+    Among rows that depend on others, the first ones have the reaction. Torques of passive joints are not written.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    ground : Record
+        Record of `GROUND`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive, soft : (n,) array
+        As for `inward_on_ground`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    qdd, torque : (n,) array
+        Results.
+    reaction : (m,) array
+        Result, N or N m.
     """
     for r in range(reaction.shape[0]):
         reaction[r] = 0.0
@@ -401,12 +550,17 @@ def respond_on_ground(
         s[j, S_ACCELERATION + 3], s[j, S_ACCELERATION + 4], s[j, S_ACCELERATION + 5] = wx, wy, wz
 
 
-# The base of a constrained tree: at most six orthonormal rows, and what they leave free.
-
-
 @kernel
 def span_kernel(room: Any, d: int) -> None:
-    """H (6, d) of the base's rows, by columns in R_KERNEL: unit vectors of which most is left, made orthonormal."""
+    """Write H (6, d) of the base's rows, by columns in R_KERNEL: the least constrained unit vectors, made orthonormal.
+
+    Parameters
+    ----------
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    d : int
+        Dimension of the kernel.
+    """
     w = room.shape[0] - 1
     count = 6 - d
     for c in range(d):
@@ -440,7 +594,24 @@ def span_kernel(room: Any, d: int) -> None:
 
 @kernel
 def pushed(s: Any, room: Any, length: Any, k: int) -> Any:
-    """Component k of M a + beta at the base, scaled; a stands in R_BASE."""
+    """Return component k of M a + beta at the base, scaled, with a in R_BASE.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    length : float
+        Divisor of angular parts, m.
+    k : int
+        Component, 0 to 5.
+
+    Returns
+    -------
+    float
+        N.
+    """
     w = room.shape[0] - 1
     total = s[0, S_BIAS + k]
     for b in range(6):
@@ -450,7 +621,21 @@ def pushed(s: Any, room: Any, length: Any, k: int) -> Any:
 
 @kernel
 def solve_base_on_ground(s: Any, room: Any, length: Any) -> None:
-    """The base's acceleration: a_p = -E^T g, then what is free by Cholesky's method. NaN where it meets no inertia."""
+    """Solve for the base's acceleration: a_p = -E^T g, then the free part by Cholesky's method.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    length : float
+        Divisor of angular parts, m.
+
+    Notes
+    -----
+    The result is NaN where a free motion moves no inertia.
+    """
     w, count = room.shape[0] - 1, int(room[0, R_COUNT].real)
     d = 6 - count
     for k in range(6):
@@ -494,7 +679,15 @@ def solve_base_on_ground(s: Any, room: Any, length: Any) -> None:
 
 @kernel
 def reduce_and_solve(room: Any, d: int) -> None:
-    """R_RIGHT = (H^T M H)^-1 R_RIGHT, by Cholesky's factors of the lower triangle in R_REDUCED."""
+    """Compute R_RIGHT = (H^T M H)^-1 R_RIGHT, by Cholesky's factors of the lower triangle in R_REDUCED.
+
+    Parameters
+    ----------
+    room : (rows + 1, R_WIDTH) array
+        Rows of each body, columns R_*; the last line is scratch.
+    d : int
+        Dimension of the kernel.
+    """
     w, n, f = room.shape[0] - 1, R_REDUCED, R_RIGHT
     for a in range(d):
         total = room[w, n + 7 * a]

@@ -1,4 +1,4 @@
-"""Inverse, direct and hybrid dynamics of any compiled mechanism: one recursion, three faces."""
+"""Compute inverse, direct and hybrid dynamics of any compiled mechanism, by one recursion."""
 
 from __future__ import annotations
 
@@ -17,11 +17,22 @@ from rtmms.model.compiled import Model, State
 from rtmms.model.layout import BASE_FREE, BASE_PRESCRIBED, S_ACCELERATION, S_BIAS, S_WRENCH
 from rtmms.model.modal_rows import M_COUNT, M_FIRST
 
-# The three passes on any compiled tree, rigid or with modal bodies, from Python: which kernels a model takes.
-
 
 def modal_record(model: Model, dtype: Any = float) -> Record:
-    """A model's modal bodies for kernels, with scratch of their own."""
+    """Return a model's modal bodies for kernels, with their own scratch.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    dtype : dtype, default float
+        float, or complex for complex steps.
+
+    Returns
+    -------
+    Record
+        Record of `MODAL`.
+    """
     modes = model.modes
     values = {"book": modes.book, "members": modes.members, "shape": modes.shape}
     kind = complex if np.dtype(dtype).kind == "c" else float
@@ -29,7 +40,21 @@ def modal_record(model: Model, dtype: Any = float) -> Record:
 
 
 def stand(model: Model, position: Any, orientation: Any, q: Any, s: Any) -> None:
-    """Transforms of all rows, gravity in their frames, world poses."""
+    """Compute transforms of all rows, gravity in their frames, and world poses.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    position : (3,) array
+        Origin of the base, m, world.
+    orientation : (4,) array
+        Base to world.
+    q : (n,) array
+        Joint positions.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     if len(model.modes):
         configure_modal(model.topology, model.constant, modal_record(model, s.dtype), orientation, model.gravity, q, s)
     else:
@@ -38,7 +63,24 @@ def stand(model: Model, position: Any, orientation: Any, q: Any, s: Any) -> None
 
 
 def move(model: Model, twist: Any, q: Any, qd: Any, s: Any) -> Any:
-    """Twists of all rows, after `stand`; the modal bodies' record, for `solve_any`, None for rigid trees."""
+    """Compute twists of all rows, after `stand`.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    twist : (6,) array
+        Twist of the base, base frame, m/s and rad/s.
+    q, qd : (n,) array
+        Joint positions and rates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Returns
+    -------
+    Record or None
+        Modal bodies for `solve_any`; None for rigid trees.
+    """
     if not len(model.modes):
         outward(model.topology, twist, qd, s)
         return None
@@ -50,7 +92,27 @@ def move(model: Model, twist: Any, q: Any, qd: Any, s: Any) -> Any:
 def solve_any(
     model: Model, modal: Any, base_mode: int, imposed: Any, drive: Any, q: Any, qd: Any, s: Any, qdd: Any, torque: Any
 ) -> None:
-    """After `move` and whatever adds to S_WRENCH; see `solve`."""
+    """Solve after `move` and the outside wrenches, see `solve`.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    modal : Record or None
+        Result of `move`.
+    base_mode : int
+        BASE_FREE, BASE_PRESCRIBED or BASE_FIXED.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    qdd, torque : (n,) array
+        Results.
+    """
     work = np.zeros((6, 6), s.dtype)
     tree = (model.topology, model.constant)
     if modal is None:
@@ -59,19 +121,52 @@ def solve_any(
         solve_modal(*tree, modal, base_mode, imposed, drive, q, qd, 0.0, s, work, qdd, torque)
 
 
-# What every function of rtmms.dynamics does first: check its arguments and run the kinematic passes.
+# The first steps of every function of rtmms.dynamics: check arguments and run the kinematic passes.
 
 
 def prepared(model: Model, state: State, wrench: Any = None) -> Array:
-    """The scratch of `set_up`."""
+    """Return the scratch of `set_up`.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    wrench : (bodies, 6) array, optional
+        See `set_up`.
+
+    Returns
+    -------
+    (rows, S_WIDTH) array
+        Scratch.
+    """
     return set_up(model, state, wrench)[0]
 
 
 def set_up(model: Model, state: State, wrench: Any = None) -> tuple[Array, Any]:
-    """Scratch with transforms, twists, world poses and outside wrenches of `state`, and what `solve_any` needs.
+    """Return scratch with transforms, twists, world poses and outside wrenches of a state, and the modal bodies.
 
-    wrench  (bodies, 6) N, N m, from outside on each described body, at its origin in its own frame; or None
-    Complex states give complex scratch (for derivatives by a complex step). ModelError where a shape is wrong.
+    Complex states give complex scratch (for derivatives by a complex step).
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    wrench : (bodies, 6) array, optional
+        Outside wrench on each described body, N and N m, at its origin in its own frame; None for none.
+
+    Returns
+    -------
+    (array, Record or None)
+        Scratch, and the argument of `solve_any`.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong or a number is not finite.
     """
     state.check(model)
     fields = (state.position, state.orientation, state.q, state.twist, state.qd)
@@ -86,7 +181,17 @@ def set_up(model: Model, state: State, wrench: Any = None) -> tuple[Array, Any]:
 
 
 def add_described(model: Model, wrench: Array, s: Array) -> None:
-    """Wrenches on described bodies, (bodies, 6), into the scratch of the rows that carry them."""
+    """Add wrenches on described bodies to the scratch of the rows that carry them.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    wrench : (bodies, 6) array
+        N and N m, at each body's origin in its frame.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     for k, row in enumerate(model.carrier):
         r, p = model.offset_rotation[k], model.offset_position[k]
         force, moment = r @ wrench[k, :3], r @ wrench[k, 3:]
@@ -95,7 +200,20 @@ def add_described(model: Model, wrench: Array, s: Array) -> None:
 
 
 def described(model: Model, rows: Array) -> Array:
-    """Twists of rows, (n + 1, 6), as those of the described bodies, (bodies, 6), each in its own frame."""
+    """Return the twists of described bodies, each in its own frame.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    rows : (n + 1, 6) array
+        Twists of the rows.
+
+    Returns
+    -------
+    (bodies, 6) array
+        m/s and rad/s.
+    """
     out = np.empty((len(model.body_names), 6), dtype=rows.dtype)
     for k, row in enumerate(model.carrier):
         r, p = model.offset_rotation[k], model.offset_position[k]
@@ -105,7 +223,27 @@ def described(model: Model, rows: Array) -> Array:
 
 
 def vector(value: Any, shape: tuple[int, ...], place: str) -> Array:
-    """`value` as an array of that shape; ModelError where it is not, or is not finite."""
+    """Return a value as an array of a shape.
+
+    Parameters
+    ----------
+    value : array_like
+        Value to check.
+    shape : tuple[int, ...]
+        Required shape.
+    place : str
+        Name of the value, for the message.
+
+    Returns
+    -------
+    array
+        float64, or complex.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong or a number is not finite.
+    """
     array = np.ascontiguousarray(value, dtype=complex if np.iscomplexobj(value) else float)
     if array.shape != shape:
         raise ModelError(f"{place} must have shape {shape}, got {array.shape}")
@@ -116,12 +254,18 @@ def vector(value: Any, shape: tuple[int, ...], place: str) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What the recursion yields.
+    """Results of the recursion.
 
-    base_acceleration  (6,) m/s2, rad/s2   component derivative of the base twist, base frame
-    base_wrench        (6,) N, N m         from outside on the base, that it takes to move so; 0 for a free base
-    qdd                (n,) rad/s2 or m/s2
-    torque             (n,) N m or N       of each joint's actuator
+    Parameters
+    ----------
+    base_acceleration : (6,) array
+        Component derivative of the base twist, base frame, m/s2 and rad/s2.
+    base_wrench : (6,) array
+        Outside wrench on the base that this motion needs, N and N m; 0 for a free base.
+    qdd : (n,) array
+        rad/s2 or m/s2.
+    torque : (n,) array
+        Of each joint's actuator, N m or N.
     """
 
     base_acceleration: Array
@@ -133,15 +277,33 @@ class Solution:
 def hybrid_dynamics(
     model: Model, state: State, drive: Any, *, imposed: Any = None, base_acceleration: Any = None, wrench: Any = None,
 ) -> Solution:  # fmt: skip
-    """Accelerations where torques are given, torques where accelerations are given (Porez 2014, section III).
+    """Return accelerations where torques are given, torques where accelerations are given (Porez 2014, section III).
 
-    drive              (n,) the acceleration of each imposed joint, the torque of each other
-    imposed            (n,) bool; None for the description's own drives
-    base_acceleration  (6,) component derivative; None: it follows (free base), or is 0 (prescribed and fixed base).
-                       Given for a free base, it is imposed and base_wrench is what that takes.
-    wrench             (bodies, 6) from outside on each described body, at its origin, in its frame; gravity is
-                       the model's own
-    Raises ModelError for a wrong shape or a number that is not finite.
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    imposed : (n,) array of bool, optional
+        None for the description's own drives.
+    base_acceleration : (6,) array, optional
+        Component derivative. None: it is computed (free base), or is 0 (prescribed and fixed base). A value for a free
+        base is imposed, and base_wrench is the necessary wrench.
+    wrench : (bodies, 6) array, optional
+        Outside wrench on each described body, N and N m, at its origin, in its frame. Gravity is the model's own.
+
+    Returns
+    -------
+    Solution
+        Accelerations, torques and the base's wrench.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong or a number is not finite.
     """
     n = model.n
     drive = vector(drive, (n,), f"{model.name}: drive")
@@ -174,7 +336,35 @@ def hybrid_dynamics(
 def inverse_dynamics(
     model: Model, state: State, qdd: Any, *, base_acceleration: Any = None, wrench: Any = None
 ) -> Solution:
-    """All joint accelerations given: the torques, and the base's acceleration where it is free (Khalil 2007, 17-28)."""
+    """Return the torques for given joint accelerations, and the base's acceleration where it is free.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    qdd : (n,) array
+        rad/s2 or m/s2.
+    base_acceleration : (6,) array, optional
+        See `hybrid_dynamics`.
+    wrench : (bodies, 6) array, optional
+        See `hybrid_dynamics`.
+
+    Returns
+    -------
+    Solution
+        Torques and the base's motion.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong or a number is not finite.
+
+    Notes
+    -----
+    Khalil 2007, eqs 17-28.
+    """
     imposed = np.ones(model.n, dtype=bool)
     return hybrid_dynamics(
         model, state, qdd, imposed=imposed, base_acceleration=base_acceleration, wrench=wrench
@@ -184,7 +374,31 @@ def inverse_dynamics(
 def forward_dynamics(
     model: Model, state: State, torque: Any, *, base_acceleration: Any = None, wrench: Any = None
 ) -> Solution:
-    """All joint torques given: the accelerations (Khalil 2007, 32-43)."""
+    """Return the accelerations for given joint torques (Khalil 2007, 32-43).
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    torque : (n,) array
+        N m or N.
+    base_acceleration : (6,) array, optional
+        See `hybrid_dynamics`.
+    wrench : (bodies, 6) array, optional
+        See `hybrid_dynamics`.
+
+    Returns
+    -------
+    Solution
+        Accelerations.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong or a number is not finite.
+    """
     imposed = np.zeros(model.n, dtype=bool)
     return hybrid_dynamics(
         model, state, torque, imposed=imposed, base_acceleration=base_acceleration, wrench=wrench
@@ -192,9 +406,28 @@ def forward_dynamics(
 
 
 def bias(model: Model, state: State, *, wrench: Any = None) -> Array:
-    """C in M nu' + C = tau: (model.velocities,), the base's six first when it is free.
+    """Return C in M nu' + C = tau, the base's six first when it is free.
 
     nu is (base twist, qd); tau is (0, joint torques). Springs, dampers and friction are part of C.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    wrench : (bodies, 6) array, optional
+        See `hybrid_dynamics`.
+
+    Returns
+    -------
+    (model.velocities,) array
+        N, N m.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong or a number is not finite.
     """
     still = inverse_dynamics(model, state, np.zeros(model.n), base_acceleration=np.zeros(6), wrench=wrench)
     return np.concatenate([still.base_wrench, still.torque]) if model.base_mode == BASE_FREE else still.torque

@@ -1,4 +1,4 @@
-"""Mass matrix, composite inertia, energy and momentum of a mechanism."""
+"""Compute mass matrix, composite inertia, energy and momentum of a mechanism."""
 
 from __future__ import annotations
 
@@ -30,12 +30,24 @@ from rtmms.model.layout import (
     T_PARENT,
 )
 
-# Mass matrix and composite inertia: the composite-body recursion (Khalil 2007, eq 23).
-
 
 @kernel
 def compose(topology: Any, constant: Any, s: Any) -> None:
-    """(23) J^c_i = J_i + sum Ad^T J^c_j Ad, into S_INERTIA. After `configure`."""
+    """Write the composite inertias J^c_i = J_i + sum Ad^T J^c_j Ad to S_INERTIA, after `configure`.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    Khalil 2007, eq 23.
+    """
     n = s.shape[0] - 1
     for j in range(n + 1):
         for k in range(PACKED_SIZE):
@@ -46,7 +58,19 @@ def compose(topology: Any, constant: Any, s: Any) -> None:
 
 @kernel
 def fill_mass_matrix(topology: Any, constant: Any, s: Any, out: Any) -> None:
-    """out (6 + n, 6 + n) but for its base block: columns S^T J^c_j carried up the tree. After `compose`."""
+    """Write the mass matrix except its base block: columns S^T J^c_j carried up the tree, after `compose`.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    out : (6 + n, 6 + n) array
+        Result.
+    """
     n = s.shape[0] - 1
     for j in range(1, n + 1):
         revolute = topology[j, T_KIND] == REVOLUTE
@@ -69,7 +93,20 @@ def fill_mass_matrix(topology: Any, constant: Any, s: Any, out: Any) -> None:
 
 
 def composite_inertia(model: Model, state: State) -> Array:
-    """(6, 6) inertia of the whole mechanism, joints locked, about the base's origin, base frame; added mass too."""
+    """Return the inertia of the whole mechanism with locked joints, added mass included.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+
+    Returns
+    -------
+    (6, 6) array
+        About the base's origin, base frame, kg, kg m, kg m2.
+    """
     if len(model.modes):
         return _by_velocities(model, state)[:6, :6]
     s = prepared(model, state)
@@ -78,7 +115,20 @@ def composite_inertia(model: Model, state: State) -> Array:
 
 
 def mass_matrix(model: Model, state: State) -> Array:
-    """M (v, v), v = model.velocities, of (base twist, qd) for a free base, else of qd; rotors, added mass too."""
+    """Return the mass matrix, with rotors and added mass.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+
+    Returns
+    -------
+    (v, v) array
+        v = model.velocities, of (base twist, qd) for a free base, else of qd.
+    """
     if len(model.modes):
         whole = _by_velocities(model, state)
         return whole if model.base_mode == BASE_FREE else np.ascontiguousarray(whole[6:, 6:])
@@ -91,7 +141,7 @@ def mass_matrix(model: Model, state: State) -> Array:
 
 
 def _by_velocities(model: Model, state: State) -> Array:
-    """M (6 + n, 6 + n) of a tree with modal bodies: sum over its rows of J^T M_row J, J column by column."""
+    """Return M (6 + n, 6 + n) of a tree with modal bodies: sum over rows of J^T M_row J, J column by column."""
     size = 6 + model.n
     columns = []
     for unit in np.eye(size):
@@ -104,11 +154,24 @@ def _by_velocities(model: Model, state: State) -> Array:
     return out
 
 
-# Energy and momentum of a mechanism, added mass included.
-
-
 class Energy(NamedTuple):
-    """J. kinetic: bodies, added mass, rotors; gravity: weight less buoyancy, 0 at z = 0; elastic: springs."""
+    """Energy of a mechanism, added mass included.
+
+    Parameters
+    ----------
+    kinetic : float
+        Of bodies, added mass and rotors, J.
+    gravity : float
+        Of weight less buoyancy, 0 at z = 0, J.
+    elastic : float
+        Of springs, J.
+
+    Examples
+    --------
+    >>> from rtmms.dynamics import Energy
+    >>> Energy(1.0, 2.0, 0.5).total
+    3.5
+    """
 
     kinetic: float
     gravity: float
@@ -116,12 +179,27 @@ class Energy(NamedTuple):
 
     @property
     def total(self) -> float:
+        """Sum of the three energies, J."""
         return self.kinetic + self.gravity + self.elastic
 
 
 @kernel
 def energies(constant: Any, gravity: Any, q: Any, qd: Any, s: Any, out: Any) -> None:
-    """out (3,) J: kinetic, gravity's, elastic; of a scratch after `place` and `outward`."""
+    """Write the energies, after `place` and `outward`.
+
+    Parameters
+    ----------
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    gravity : (3,) array
+        m/s2, world.
+    q, qd : (n,) array
+        Joint positions and rates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    out : (3,) array
+        Kinetic, gravity's, elastic, J.
+    """
     out[0] = out[1] = out[2] = 0.0 * s[0, S_TWIST]
     for j in range(s.shape[0]):
         v0, v1, v2 = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
@@ -140,7 +218,25 @@ def energies(constant: Any, gravity: Any, q: Any, qd: Any, s: Any, out: Any) -> 
 
 
 def energy(model: Model, state: State) -> Energy:
-    """Kinetic, gravity's and elastic energy (J) of a state."""
+    """Return the energies of a state.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+
+    Returns
+    -------
+    Energy
+        J.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong or a number is not finite.
+    """
     s = prepared(model, state)
     out = np.zeros(3, dtype=s.dtype)
     energies(model.constant, model.gravity, state.q.astype(s.dtype), state.qd.astype(s.dtype), s, out)
@@ -148,7 +244,27 @@ def energy(model: Model, state: State) -> Energy:
 
 
 def momentum(model: Model, state: State, about: str = "origin") -> Array:
-    """(6,) N s, N m s, world frame: linear, and angular about the world's 'origin' or the 'centre' of mass."""
+    """Return the momentum of a mechanism, added mass included.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    about : str, default 'origin'
+        'origin' of the world or 'centre' of mass, for the angular part.
+
+    Returns
+    -------
+    (6,) array
+        Linear, N s, and angular, N m s, world.
+
+    Raises
+    ------
+    ValueError
+        `about` is neither.
+    """
     if about not in ("origin", "centre"):
         raise ValueError(f"about must be 'origin' or 'centre', got '{about}'")
     s = prepared(model, state)

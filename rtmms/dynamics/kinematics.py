@@ -1,4 +1,4 @@
-"""Where the bodies are and how they move: poses, twists, accelerations, Jacobians, centre of mass."""
+"""Compute positions and motions of bodies: poses, twists, accelerations, Jacobians, centre of mass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,20 @@ from rtmms.model.compiled import Model, State
 
 
 def body_poses(model: Model, state: State) -> tuple[Array, Array]:
-    """World poses of the described bodies: rotations (bodies, 3, 3) body to world, positions (bodies, 3) m."""
+    """Return the world poses of the described bodies.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+
+    Returns
+    -------
+    (array, array)
+        Rotations (bodies, 3, 3), body to world, and positions (bodies, 3), m.
+    """
     s = prepared(model, state)
     rotation = s[model.carrier, L.S_WORLD_ROT : L.S_WORLD_ROT + 9].reshape(-1, 3, 3)
     position = s[model.carrier, L.S_WORLD_POS : L.S_WORLD_POS + 3]
@@ -23,12 +36,47 @@ def body_poses(model: Model, state: State) -> tuple[Array, Array]:
 
 
 def body_twists(model: Model, state: State) -> Array:
-    """(bodies, 6) m/s, rad/s, each described body's own twist in its own frame."""
+    """Return each described body's own twist in its own frame.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+
+    Returns
+    -------
+    (bodies, 6) array
+        m/s and rad/s.
+    """
     return described(model, prepared(model, state)[:, L.S_TWIST : L.S_TWIST + 6])
 
 
 def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: Any) -> Array:
-    """(bodies, 6) component derivatives of `body_twists`, from qdd (n,) and base_acceleration (6,)."""
+    """Return the component derivatives of `body_twists`.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    qdd : (n,) array
+        Joint accelerations, rad/s2 or m/s2.
+    base_acceleration : (6,) array
+        Component derivative of the base twist, m/s2 and rad/s2.
+
+    Returns
+    -------
+    (bodies, 6) array
+        m/s2 and rad/s2.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong or a number is not finite.
+    """
     qdd = vector(qdd, (model.n,), f"{model.name}: qdd")
     s = prepared(model, state)
     s[0, L.S_ACCELERATION : L.S_ACCELERATION + 6] = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
@@ -42,7 +90,27 @@ def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: 
 
 
 def jacobian(model: Model, state: State, body: str) -> Array:
-    """(6, model.velocities) of a described body: its twist in its own frame is J (base twist, qd), or J qd."""
+    """Return the Jacobian of a described body: its twist in its own frame is J (base twist, qd), or J qd.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+    body : str
+        Name of the body.
+
+    Returns
+    -------
+    (6, model.velocities) array
+        With the base's columns only for a free base.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such body.
+    """
     if len(model.modes):
         return _modal_jacobian(model, state, model.body(body))
     index, s = model.body(body), prepared(model, state)
@@ -70,7 +138,20 @@ def _adjoint(rotation: Array, position: Array) -> Array:
 
 
 def centre_of_mass(model: Model, state: State) -> Array:
-    """(3,) m, world frame; of the bodies, without the fluid."""
+    """Return the centre of mass of the bodies, without the fluid.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        State of the tree.
+
+    Returns
+    -------
+    (3,) array
+        m, world.
+    """
     s = prepared(model, state)
     rotation = s[:, L.S_WORLD_ROT : L.S_WORLD_ROT + 9].reshape(-1, 3, 3)
     mass, moment = model.constant[:, L.C_MASS], model.constant[:, L.C_MOMENT : L.C_MOMENT + 3]
@@ -80,7 +161,7 @@ def centre_of_mass(model: Model, state: State) -> Array:
 
 
 def _modal_jacobian(model: Model, state: State, index: int) -> Array:
-    """`jacobian` by unit velocities, for trees with modal bodies."""
+    """Return `jacobian` by unit velocities, for trees with modal bodies."""
     columns = []
     for unit in np.eye(6 + model.n):
         moving = State(state.position, state.orientation, state.q, unit[:6], unit[6:])
@@ -90,7 +171,7 @@ def _modal_jacobian(model: Model, state: State, index: int) -> Array:
 
 
 def _modal_accelerations(model: Model, state: State, qdd: Array, base_acceleration: Any) -> Array:
-    """`body_accelerations` by the whole recursion with every coordinate imposed, for trees with modal bodies."""
+    """Return `body_accelerations` by the whole recursion with every coordinate imposed, for trees with modal bodies."""
     s, modal = set_up(model, state)
     s[0, L.S_ACCELERATION : L.S_ACCELERATION + 6] = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
     out = np.zeros((2, model.n), s.dtype)

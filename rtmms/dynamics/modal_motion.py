@@ -1,7 +1,7 @@
-"""The recursion's first pass on trees with modal bodies (floating frames; Boyer 2017, eqs 51 to 55, corrected).
+"""Compute the recursion's first pass on trees with modal bodies (floating frames; Boyer 2017, eqs 51 to 55, corrected).
 
-A flexible row stands at p = x0 + sum phi_k r_k + R_e d0 and R = R_e R_0, R_e = exp(theta^), theta = sum psi_k r_k:
-exact in the rotation, linear in the translation.
+A flexible row is at p = x0 + sum phi_k r_k + R_e d0 and R = R_e R_0, R_e = exp(theta^), theta = sum psi_k r_k: exact in
+the rotation, linear in the translation.
 """
 
 from __future__ import annotations
@@ -36,14 +36,25 @@ MODAL = Layout(
     model("book", "rows", M_WIDTH, dtype=INTEGER), model("members", "modes", dtype=INTEGER),
     model("shape", "shape_size"), scratch("room", "modal_room"),
 )  # fmt: skip
-"""book, members, shape: see rtmms.model.modal_rows."""
+"""Modal bodies of a tree, see rtmms.model.modal_rows."""
 SMALL = 1e-4
-"""rad2: below it the series of the rotation's functions, exact to rounding there."""
+"""Square of the angle, rad2, below which series replace the rotation's functions, exact to rounding there."""
 
 
 @scalar
 def turning(x: Any, y: Any, z: Any) -> Any:
-    """c = cos n, a = (1 - cos n) / n2, b = (n - sin n) / n3, s = sin n / n, and (da/dn) / n, (db/dn) / n."""
+    """Return the functions of a rotation vector of size n.
+
+    Parameters
+    ----------
+    x, y, z : float
+        Rotation vector, rad.
+
+    Returns
+    -------
+    tuple of float
+        c = cos n, a = (1 - cos n) / n2, b = (n - sin n) / n3, s = sin n / n, (da/dn) / n, (db/dn) / n.
+    """
     n2 = x * x + y * y + z * z
     if n2.real > SMALL:
         n = np.sqrt(n2)
@@ -60,7 +71,24 @@ def turning(x: Any, y: Any, z: Any) -> Any:
 
 @kernel
 def shape_sum(modal: Any, j: int, i: int, values: Any) -> Any:
-    """Translation and rotation (6 numbers) of flexible row j's place by the values (n,) of its parent's modes."""
+    """Return translation and rotation of a flexible row's place by the values of its parent's modes.
+
+    Parameters
+    ----------
+    modal : Record
+        Record of `MODAL`.
+    j : int
+        Row of the model.
+    i : int
+        Row of the parent.
+    values : (n,) array
+        Modal coordinates or their rates.
+
+    Returns
+    -------
+    tuple of float
+        Six numbers, m and rad, or their rates.
+    """
     book, members, shape = modal.book, modal.members, modal.shape
     first, at = book[i, M_FIRST], book[j, M_SHAPE] + 3
     zero = 0.0 * values[0]
@@ -80,7 +108,29 @@ def shape_sum(modal: Any, j: int, i: int, values: Any) -> Any:
 def configure_modal(
     topology: Any, constant: Any, modal: Any, orientation: Any, gravity: Any, q: Any, s: Any
 ) -> None:  # fmt: skip
-    """As `configure`: joint transforms, (51), and gravity in every row's frame."""
+    """Compute joint transforms and gravity in every row's frame, as `configure`.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    modal : Record
+        Record of `MODAL`.
+    orientation : (4,) array
+        Base to world.
+    gravity : (3,) array
+        m/s2, world.
+    q : (n,) array
+        Joint positions and modal coordinates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    Boyer 2017, eq 51.
+    """
     r = quaternion_columns(orientation[0], orientation[1], orientation[2], orientation[3])
     for k in range(3):
         s[0, S_GRAVITY + k] = r[k] * gravity[0] + r[k + 3] * gravity[1] + r[k + 6] * gravity[2]
@@ -129,7 +179,22 @@ def _bend(modal: Any, j: int, i: int, q: Any, s: Any) -> None:
 
 @scalar
 def spin(d: Any, e: Any, f: Any, a: Any, b: Any, x: Any, y: Any, z: Any) -> Any:
-    """T(theta) v: the angular velocity, in the parent's axes, of a rotation vector theta that moves by v."""
+    """Return T(theta) v: the angular velocity, in the parent's axes, of a rotation vector theta with the rate v.
+
+    Parameters
+    ----------
+    d, e, f : float
+        theta, rad.
+    a, b : float
+        Functions of `turning`.
+    x, y, z : float
+        v, rad/s.
+
+    Returns
+    -------
+    (float, float, float)
+        rad/s.
+    """
     cx, cy, cz = cross(d, e, f, x, y, z)
     gx, gy, gz = cross(d, e, f, cx, cy, cz)
     return x + a * cx + b * gx, y + a * cy + b * gy, z + a * cz + b * gz
@@ -137,7 +202,25 @@ def spin(d: Any, e: Any, f: Any, a: Any, b: Any, x: Any, y: Any, z: Any) -> Any:
 
 @kernel
 def outward_modal(topology: Any, modal: Any, twist: Any, q: Any, qd: Any, s: Any) -> None:
-    """As `outward`: (52) eta_j = Ad eta_i + Psi_j rd + S qd and zeta_j; Psi of each flexible row goes to the room."""
+    """Compute twists and zeta of all rows, as `outward`; Psi of each flexible row is written to the scratch `room`.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    modal : Record
+        Record of `MODAL`.
+    twist : (6,) array
+        Twist of the base, base frame, m/s and rad/s.
+    q, qd : (n,) array
+        Joint positions and rates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    Boyer 2017, eq 52: eta_j = Ad eta_i + Psi_j rd + S qd.
+    """
     for k in range(6):
         s[0, S_TWIST + k] = twist[k]
         s[0, S_WRENCH + k] = 0.0
@@ -177,10 +260,10 @@ def outward_modal(topology: Any, modal: Any, twist: Any, q: Any, qd: Any, s: Any
 def _carried(
     modal: Any, j: int, i: int, q: Any, qd: Any, s: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any
 ) -> Any:
-    """Of flexible row j: Psi into the room, nu into S_ZETA; the twist (parent's axes) with what the shape adds.
+    """Write Psi of flexible row j to the room and nu to S_ZETA; return the twist (parent's axes) with the shape's part.
 
     With v, W that of the parent at the row's place, a = sum phi rd, w = T theta', d from the shape's place to the row:
-    u = a + w x d,   nu = R^T (W x u + w0' x d - w x a - w x v; w0' - w x W),   w0' the rate of w at theta'' = 0
+    u = a + w x d, nu = R^T (W x u + w0' x d - w x a - w x v; w0' - w x W), with w0' the rate of w at theta'' = 0.
     """
     book, shape, room = modal.book, modal.shape, modal.room
     at, psi = book[j, M_SHAPE], book[j, M_PSI]

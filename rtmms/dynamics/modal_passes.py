@@ -1,7 +1,7 @@
-"""The recursion's second and third pass on trees with modal bodies (Boyer 2017, eqs 56 to 73, corrected).
+"""Compute the recursion's second and third pass on trees with modal bodies (Boyer 2017, eqs 56 to 73, corrected).
 
-A row shows its parent its inertia and bias as in `inward`; a flexible row shows them to the parent's modes too, (62) to
-(66). A body with modes is condensed after all its children, (67), (68), the base among them; (73) gives its modes'
+A row passes its parent its inertia and bias as in `inward`; a flexible row passes them to the parent's modes too, (62)
+to (66). A body with modes is condensed after all its children, (67), (68), the base among them. (73) gives its modes'
 accelerations as soon as its own is known, before its children need them.
 """
 
@@ -51,7 +51,13 @@ from rtmms.model.modal_rows import M_COUNT, M_FIRST, M_MASS, M_PSI, M_SHAPE
 
 @kernel
 def clear_modes(modal: Any) -> None:
-    """M = 0, m = 0, b = 0 of all bodies."""
+    """Set M = 0, m = 0, b = 0 of all bodies.
+
+    Parameters
+    ----------
+    modal : Record
+        Record of `MODAL`.
+    """
     book, room = modal.book, modal.room
     for i in range(book.shape[0]):
         count = book[i, M_COUNT]
@@ -61,7 +67,23 @@ def clear_modes(modal: Any) -> None:
 
 @kernel
 def show_modes(modal: Any, i: int, j: int, s: Any) -> None:
-    """(63), (64), (66): what row j, its S_INERTIA and S_BIAS condensed, adds to M, m and b of its parent i."""
+    """Add the contribution of row j, whose S_INERTIA and S_BIAS are condensed, to M, m and b of its parent.
+
+    Parameters
+    ----------
+    modal : Record
+        Record of `MODAL`.
+    i : int
+        Row of the parent.
+    j : int
+        Row of the model.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+
+    Notes
+    -----
+    Boyer 2017, eqs (63), (64), (66).
+    """
     book, room = modal.book, modal.room
     count, psi, mass = book[i, M_COUNT], book[j, M_PSI], book[i, M_MASS]
     square, bias = mass + 6 * count, mass + 6 * count + count * count
@@ -94,8 +116,34 @@ def show_modes(modal: Any, i: int, j: int, s: Any) -> None:
 def condense(
     modal: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: Any, implicit: float, i: int, s: Any
 ) -> None:
-    """(67), (68): take body i's modes out of its inertia and bias. m becomes its Cholesky factor L, M becomes L^-1 M^T,
-    b becomes L^-1 of what is left for the modes. Modes whose motion is imposed add their wrench instead."""
+    """Eliminate a body's modes from its inertia and bias.
+
+    m becomes its Cholesky factor L, M becomes L^-1 M^T, b becomes L^-1 of the remaining force on the modes. Modes whose
+    motion is imposed add their wrench instead.
+
+    Parameters
+    ----------
+    modal : Record
+        Record of `MODAL`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    i : int
+        Row of the body.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    Boyer 2017, eqs (67), (68).
+    """
     book, members, room = modal.book, modal.members, modal.room
     count, first, mass = book[i, M_COUNT], book[i, M_FIRST], book[i, M_MASS]
     if count == 0:
@@ -144,7 +192,27 @@ def condense(
 def inward_modal(
     topology: Any, constant: Any, modal: Any, imposed: Any, drive: Any, q: Any, qd: Any, implicit: float, s: Any
 ) -> None:
-    """As `inward`, tips to base; the base's own modes are condensed at the end."""
+    """Compute the second pass as `inward`, tips to base; the base's own modes are condensed at the end.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    modal : Record
+        Record of `MODAL`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     clear_modes(modal)
     for j in range(topology.shape[0] - 1, 0, -1):
         i, kind = topology[j, T_PARENT], topology[j, T_KIND]
@@ -195,7 +263,31 @@ def inward_modal(
 def respond_modes(
     modal: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: Any, i: int, s: Any, qdd: Any, torque: Any
 ) -> None:
-    """(73) rdd = m^-1 (Q - M^T eta'), or the generalised forces that imposed modes take."""
+    """Compute the accelerations of a body's modes, or the generalised forces of imposed modes.
+
+    Parameters
+    ----------
+    modal : Record
+        Record of `MODAL`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    i : int
+        Row of the body.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    qdd, torque : (n,) array
+        Results.
+
+    Notes
+    -----
+    Boyer 2017, eq (73): rdd = m^-1 (Q - M^T eta').
+    """
     book, members, room = modal.book, modal.members, modal.room
     count, first, mass = book[i, M_COUNT], book[i, M_FIRST], book[i, M_MASS]
     square, bias = mass + 6 * count, mass + 6 * count + count * count
@@ -226,7 +318,31 @@ def respond_modes(
 def respond_modal(
     topology: Any, constant: Any, modal: Any, imposed: Any, drive: Any, q: Any, qd: Any, s: Any, qdd: Any, torque: Any
 ) -> None:
-    """As `respond`, base to tips: (69) to (73)."""
+    """Compute the third pass as `respond`, base to tips.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    modal : Record
+        Record of `MODAL`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    qdd, torque : (n,) array
+        Results.
+
+    Notes
+    -----
+    Boyer 2017, eqs (69) to (73).
+    """
     book, members, room = modal.book, modal.members, modal.room
     respond_modes(modal, constant, imposed, drive, q, qd, 0, s, qdd, torque)
     for j in range(1, topology.shape[0]):
@@ -278,7 +394,33 @@ def solve_modal(
     topology: Any, constant: Any, modal: Any, base_mode: int, imposed: Any, drive: Any, q: Any, qd: Any,
     implicit: float, s: Any, work: Any, qdd: Any, torque: Any,
 ) -> None:  # fmt: skip
-    """As `solve`. The wrench on a base that is given its motion goes to S_BIAS of row 0."""
+    """Solve as `solve`; the wrench on a base with given motion is in S_BIAS of row 0.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    modal : Record
+        Record of `MODAL`.
+    base_mode : int
+        BASE_FREE, BASE_PRESCRIBED or BASE_FIXED.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    work : (6, 6) array
+        Scratch.
+    qdd, torque : (n,) array
+        Results.
+    """
     load(topology, constant, s)
     inward_modal(topology, constant, modal, imposed, drive, q, qd, implicit, s)
     if base_mode == BASE_FREE:

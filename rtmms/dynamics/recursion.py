@@ -1,4 +1,9 @@
-"""The three passes of the hybrid recursion: any tree, any joint given by its motion or by its torque, any base."""
+"""Compute the three passes of the hybrid recursion: any tree, any joint given by its motion or its torque, any base.
+
+The method is Featherstone's hybrid dynamics in the notation of Porez 2014 (eqs 2-12 and section III); the inverse and
+the direct models of Khalil 2007 (eqs 17-43) are its cases. Inertias are full symmetric 6 x 6 matrices. Twists and
+wrenches are [linear; angular] in body frames; accelerations are component derivatives. Columns: rtmms.model.layout.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +78,22 @@ from rtmms.model.layout import (
 
 @scalar
 def into_child(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
-    """R^T (x, y, z): components in the parent's frame -> in body j's."""
+    """Return R^T (x, y, z): a vector of the parent's frame in the body's frame.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    x, y, z : float
+        Components in the parent's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        Components in the body's frame.
+    """
     return (
         s[j, S_ROT] * x + s[j, S_ROT + 3] * y + s[j, S_ROT + 6] * z,
         s[j, S_ROT + 1] * x + s[j, S_ROT + 4] * y + s[j, S_ROT + 7] * z,
@@ -83,7 +103,22 @@ def into_child(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
 
 @scalar
 def into_parent(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
-    """R (x, y, z): components in body j's frame -> in its parent's."""
+    """Return R (x, y, z): a vector of the body's frame in its parent's frame.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    x, y, z : float
+        Components in the body's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        Components in the parent's frame.
+    """
     return (
         s[j, S_ROT] * x + s[j, S_ROT + 1] * y + s[j, S_ROT + 2] * z,
         s[j, S_ROT + 3] * x + s[j, S_ROT + 4] * y + s[j, S_ROT + 5] * z,
@@ -93,7 +128,20 @@ def into_parent(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
 
 @scalar
 def packed(m: Any, j: Any, c: Any) -> Any:
-    """The 21 numbers of the inertia that stands in m[j] from column c on."""
+    """Return the 21 numbers of an inertia.
+
+    Parameters
+    ----------
+    m : array
+        Array that contains it.
+    j, c : int
+        Row, and first column.
+
+    Returns
+    -------
+    tuple of float
+        Packed inertia.
+    """
     return (
         m[j, c + AXX], m[j, c + AXY], m[j, c + AXZ], m[j, c + AYY], m[j, c + AYZ], m[j, c + AZZ],
         m[j, c + BXX], m[j, c + BXY], m[j, c + BXZ], m[j, c + BYX], m[j, c + BYY], m[j, c + BYZ],
@@ -104,7 +152,22 @@ def packed(m: Any, j: Any, c: Any) -> Any:
 
 @scalar
 def axis_column(s: Any, j: Any, revolute: Any) -> Any:
-    """M*_j S: the column of body j's inertia that belongs to its joint's axis, z."""
+    """Return M*_j S: the column of a body's inertia for its joint's axis, z.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    revolute : bool
+        Whether the joint is revolute; otherwise it is prismatic.
+
+    Returns
+    -------
+    tuple of float
+        Six numbers.
+    """
     m = S_INERTIA
     if revolute:
         return (
@@ -115,7 +178,7 @@ def axis_column(s: Any, j: Any, revolute: Any) -> Any:
 
 @scalar
 def _turned(r: Any, x: Any) -> Any:
-    """R X R^T for a symmetric X, packed as xx xy xz yy yz zz."""
+    """Return R X R^T for a symmetric X, packed as xx xy xz yy yz zz."""
     r0, r1, r2, r3, r4, r5, r6, r7, r8 = r
     xx, xy, xz, yy, yz, zz = x
     a, b, c = r0 * xx + r1 * xy + r2 * xz, r0 * xy + r1 * yy + r2 * yz, r0 * xz + r1 * yz + r2 * zz
@@ -129,7 +192,17 @@ def _turned(r: Any, x: Any) -> Any:
 
 @scalar
 def add_inertia(s: Any, i: Any, j: Any, inertia: Any) -> None:
-    """M*_i += Ad^T K Ad, K given in body j's frame by its packed numbers."""
+    """Add an inertia of a body's frame to its parent's: M*_i += Ad^T K Ad.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    i, j : int
+        Rows of the parent and of the body.
+    inertia : tuple of float
+        K in the body's frame, packed.
+    """
     a0, a1, a2, a3, a4, a5, b0, b1, b2, b3, b4, b5, b6, b7, b8, c0, c1, c2, c3, c4, c5 = inertia
     r0, r1, r2 = s[j, S_ROT], s[j, S_ROT + 1], s[j, S_ROT + 2]
     r3, r4, r5 = s[j, S_ROT + 3], s[j, S_ROT + 4], s[j, S_ROT + 5]
@@ -181,7 +254,19 @@ def add_inertia(s: Any, i: Any, j: Any, inertia: Any) -> None:
 
 @scalar
 def add_wrench(s: Any, c: Any, i: Any, j: Any, fx: Any, fy: Any, fz: Any, mx: Any, my: Any, mz: Any) -> None:
-    """s[i, c : c + 6] += Ad^T f, f in body j's frame."""
+    """Add a wrench of a body's frame to its parent: s[i, c : c + 6] += Ad^T f.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    c : int
+        First column of the sum.
+    i, j : int
+        Rows of the parent and of the body.
+    fx, fy, fz, mx, my, mz : float
+        Force, N, and moment, N m, body's frame.
+    """
     fx, fy, fz = into_parent(s, j, fx, fy, fz)
     mx, my, mz = into_parent(s, j, mx, my, mz)
     tx, ty, tz = cross(s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2], fx, fy, fz)
@@ -193,18 +278,24 @@ def add_wrench(s: Any, c: Any, i: Any, j: Any, fx: Any, fy: Any, fz: Any, mx: An
     s[i, c + 5] += mz + tz
 
 
-# The three passes of the hybrid recursion: any tree, any joint given by its motion or by its torque, any base.
-#
-# Featherstone's hybrid dynamics in the notation of Porez 2014 (eqs 2-12 and section III); the inverse and the direct
-# models of Khalil 2007 (eqs 17-43) are its cases. Inertias are full symmetric 6 x 6 matrices. Twists and wrenches are
-# [linear; angular] in body frames; accelerations are component derivatives. Columns: rtmms.model.layout.
-
-
 @kernel
 def configure(topology: Any, constant: Any, orientation: Any, gravity: Any, q: Any, s: Any) -> None:
-    """Joint transforms at q, and gravity in every body's frame.
+    """Write joint transforms, and gravity in every body's frame: S_ROT, S_POS, S_GRAVITY.
 
-    orientation (4,) base to world, gravity (3,) m/s2 world, q (n,); writes S_ROT, S_POS, S_GRAVITY.
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    orientation : (4,) array
+        Base to world.
+    gravity : (3,) array
+        m/s2, world.
+    q : (n,) array
+        Joint positions.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
     """
     r = quaternion_columns(orientation[0], orientation[1], orientation[2], orientation[3])
     for k in range(3):  # g_0 = R_0^T g
@@ -233,7 +324,19 @@ def configure(topology: Any, constant: Any, orientation: Any, gravity: Any, q: A
 
 @kernel
 def place(topology: Any, position: Any, orientation: Any, s: Any) -> None:
-    """World poses of all bodies, after `configure`: writes S_WORLD_POS, S_WORLD_ROT."""
+    """Write the world poses of all bodies, after `configure`: S_WORLD_POS, S_WORLD_ROT.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    position : (3,) array
+        Origin of the base, m, world.
+    orientation : (4,) array
+        Base to world.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     r = quaternion_columns(orientation[0], orientation[1], orientation[2], orientation[3])
     for k in range(9):
         s[0, S_WORLD_ROT + k] = r[k]
@@ -250,9 +353,18 @@ def place(topology: Any, position: Any, orientation: Any, s: Any) -> None:
 
 @kernel
 def outward(topology: Any, twist: Any, qd: Any, s: Any) -> None:
-    """First pass: eta_j and zeta_j, and no outside wrench yet (S_WRENCH = 0). After `configure`.
+    """Compute the first pass, after `configure`: eta_j and zeta_j; outside wrenches are set to 0 (S_WRENCH).
 
-    twist (6,) of the base, base frame; qd (n,)
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    twist : (6,) array
+        Twist of the base, base frame, m/s and rad/s.
+    qd : (n,) array
+        Joint rates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
     """
     for k in range(6):
         s[0, S_TWIST + k] = twist[k]
@@ -283,7 +395,21 @@ def outward(topology: Any, twist: Any, qd: Any, s: Any) -> None:
 
 @kernel
 def load(topology: Any, constant: Any, s: Any) -> None:
-    """M*_j = M_j and beta*_j = -ad_eta^T M_j eta - (weight less buoyancy) - outside wrench (eqs 8, 9, 11, 12)."""
+    """Set M*_j = M_j and beta*_j = -ad_eta^T M_j eta - (weight less buoyancy) - outside wrench.
+
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    Porez 2014, eqs 8, 9, 11, 12.
+    """
     for j in range(topology.shape[0]):
         for k in range(PACKED_SIZE):
             s[j, S_INERTIA + k] = constant[j, C_INERTIA + k]
@@ -309,7 +435,22 @@ def load(topology: Any, constant: Any, s: Any) -> None:
 
 @scalar
 def friction(constant: Any, j: Any, q: Any, qd: Any) -> Any:
-    """What spring, damper and Coulomb friction of joint j take: k (q - rest) + c qd + F_s sign(qd)."""
+    """Return the force of spring, damper and Coulomb friction of a joint: k (q - rest) + c qd + F_s sign(qd).
+
+    Parameters
+    ----------
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    q, qd : float
+        Position and rate of the joint.
+
+    Returns
+    -------
+    float
+        N m or N.
+    """
     force = constant[j, C_STIFFNESS] * (q - constant[j, C_REST]) + constant[j, C_DAMPING] * qd
     if qd.real > 0.0:
         force += constant[j, C_COULOMB]
@@ -320,12 +461,29 @@ def friction(constant: Any, j: Any, q: Any, qd: Any) -> Any:
 
 @kernel
 def inward(topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: Any, implicit: float, s: Any) -> None:
-    """Second pass, tips to base: the inertia and bias that each body shows its parent (section III-C).
+    """Compute the second pass, tips to base: the inertia and bias that each body passes its parent.
 
-    imposed   (n,) bool   True: drive[j] is the acceleration; False: it is the torque (or force)
-    implicit  s           > 0 treats springs and dampers linearly implicitly over that step: H + h c + h^2 k, and
-                          h k qd joins the spring's force; 0 for the plain equations. A servo's part of H is
-                          what stands in S_HELD
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    implicit : float
+        > 0 treats springs and dampers linearly implicitly over that step, s: H + h c + h^2 k, and h k qd joins the
+        spring's force; 0 for the plain equations. A servo's part of H is in S_HELD.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    Porez 2014, section III-C.
     """
     n = s.shape[0] - 1
     for j in range(n, 0, -1):
@@ -366,7 +524,19 @@ def inward(topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: A
 
 @kernel
 def solve_base(s: Any, work: Any) -> None:
-    """(10) eta_0' = -M*_0^-1 beta*_0 by Cholesky's method; work (6, 6). NaN where M*_0 is not positive."""
+    """Solve eta_0' = -M*_0^-1 beta*_0 by Cholesky's method.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    work : (6, 6) array
+        Scratch.
+
+    Notes
+    -----
+    Porez 2014, eq (10). The result is NaN where M*_0 is not positive.
+    """
     for a in range(6):
         for b in range(a + 1):
             work[a, b] = s[0, S_INERTIA + PACKED[a, b]]
@@ -397,9 +567,28 @@ def solve_base(s: Any, work: Any) -> None:
 def respond(
     topology: Any, constant: Any, imposed: Any, drive: Any, q: Any, qd: Any, s: Any, qdd: Any, torque: Any
 ) -> None:
-    """Third pass, base to tips: accelerations of the driven joints, torques of the imposed ones (section III-D).
+    """Compute the third pass, base to tips: accelerations of the driven joints, torques of the imposed ones.
 
-    qdd (n,) and torque (n,) are written for every joint.
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    qdd, torque : (n,) array
+        Results.
+
+    Notes
+    -----
+    Porez 2014, section III-D.
     """
     for j in range(1, topology.shape[0]):
         i = topology[j, T_PARENT]
@@ -441,10 +630,31 @@ def solve(
     topology: Any, constant: Any, base_mode: int, imposed: Any, drive: Any, q: Any, qd: Any, implicit: float,
     s: Any, work: Any, qdd: Any, torque: Any,
 ) -> None:  # fmt: skip
-    """The recursion after `configure`, `outward` and whatever adds to S_WRENCH.
+    """Compute the recursion after `configure`, `outward` and the outside wrenches.
 
-    base_mode   BASE_FREE: eta_0' follows. Otherwise s[0, S_ACCELERATION] holds the given one, and the wrench that it
-                takes is left in s[0, S_BIAS] (base frame, on the base from outside).
+    Parameters
+    ----------
+    topology : (rows, T_WIDTH) array
+        Columns T_* of `rtmms.model.layout`.
+    constant : (rows, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`.
+    base_mode : int
+        BASE_FREE: eta_0' is computed. Otherwise s[0, S_ACCELERATION] has the given one, and its wrench on the base from
+        outside, base frame, is left in s[0, S_BIAS].
+    imposed : (n,) array of bool
+        True: `drive` has the acceleration; False: the torque or force.
+    drive : (n,) array
+        Acceleration of each imposed joint, torque or force of each other.
+    q, qd : (n,) array
+        Joint positions and rates.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    work : (6, 6) array
+        Scratch.
+    qdd, torque : (n,) array
+        Results.
     """
     load(topology, constant, s)
     inward(topology, constant, imposed, drive, q, qd, implicit, s)
@@ -470,7 +680,17 @@ def solve(
 
 @kernel
 def rotation_matrix(work: Array, quat: int, out: int) -> None:
-    """From work[out] on, (3, 3) row-major: body to world, of the unit quaternion (w, x, y, z) at work[quat]."""
+    """Write the rotation, body to world, of a unit quaternion.
+
+    Parameters
+    ----------
+    work : array
+        Array with both.
+    quat : int
+        First index of the quaternion (w, x, y, z).
+    out : int
+        First index of the result (3, 3).
+    """
     w, x, y, z = work[quat], work[quat + 1], work[quat + 2], work[quat + 3]
     work[out + 0] = 1.0 - 2.0 * (y * y + z * z)
     work[out + 1] = 2.0 * (x * y - w * z)
@@ -485,10 +705,24 @@ def rotation_matrix(work: Array, quat: int, out: int) -> None:
 
 @kernel
 def move_pose(pose: Array, p: int, twist: Array, v: int, h: float, out: Array, o: int) -> None:
-    """g exp(h twist) on SE(3): the exact motion under a constant body twist [V; W].
+    """Write g exp(h twist) on SE(3): the exact motion under a constant body twist [V; W].
 
-    From pose[p] on: position (3,) m world and quaternion (4,); from twist[v] on (6,) m/s, rad/s body; h s. The moved
-    pose goes to out[o] on, which may be the same place.
+    Parameters
+    ----------
+    pose : array
+        Array with the pose: position (3,), m, world, and quaternion (4,).
+    p : int
+        First index of the pose.
+    twist : array
+        Array with the twist (6,), m/s and rad/s, body.
+    v : int
+        First index of the twist.
+    h : float
+        s.
+    out : array
+        Array of the result; it may be `pose`.
+    o : int
+        First index of the result.
     """
     vx, vy, vz = h * twist[v + 0], h * twist[v + 1], h * twist[v + 2]
     wx, wy, wz = h * twist[v + 3], h * twist[v + 4], h * twist[v + 5]
@@ -524,9 +758,26 @@ def move_pose(pose: Array, p: int, twist: Array, v: int, h: float, out: Array, o
 
 @kernel
 def exponential_rate(xi: Array, x: int, twist: Array, v: int, out: Array, o: int) -> None:
-    """Rate of canonical coordinates: g = g0 exp(xi) moves with body twist eta when xi' = out.
+    """Write the rate of canonical coordinates: g = g0 exp(xi) moves with body twist eta when xi' is this rate.
 
-    xi' = eta + 1/2 ad_xi eta + 1/12 ad_xi^2 eta, exact to fourth order in xi; (6,) each, from xi[x], twist[v], out[o].
+    Parameters
+    ----------
+    xi : array
+        Array with xi (6,).
+    x : int
+        First index of xi.
+    twist : array
+        Array with eta (6,), m/s and rad/s.
+    v : int
+        First index of eta.
+    out : array
+        Array of the result (6,).
+    o : int
+        First index of the result.
+
+    Notes
+    -----
+    xi' = eta + 1/2 ad_xi eta + 1/12 ad_xi^2 eta, exact to fourth order in xi.
     """
     ax, ay, az, bx, by, bz = xi[x], xi[x + 1], xi[x + 2], xi[x + 3], xi[x + 4], xi[x + 5]
     vx, vy, vz = twist[v], twist[v + 1], twist[v + 2]
@@ -546,7 +797,19 @@ def exponential_rate(xi: Array, x: int, twist: Array, v: int, out: Array, o: int
 
 @kernel
 def solve_spd6(work: Array, n: int, f: int, out: Array) -> None:
-    """out (6,) = N^-1 f by Cholesky's factors; at work[n] N (6, 6) symmetric, its lower triangle is overwritten."""
+    """Solve N x = f for a symmetric positive matrix by Cholesky's factors.
+
+    Parameters
+    ----------
+    work : array
+        Array with N and f.
+    n : int
+        First index of N (6, 6), whose lower triangle is overwritten.
+    f : int
+        First index of f (6,).
+    out : (6,) array
+        Result.
+    """
     for j in range(6):
         d = work[n + 7 * j]
         for k in range(j):

@@ -1,4 +1,4 @@
-"""The motion of the fluid: currents, gradients, waves, vortex streets, a grid, or any function."""
+"""Provide the motion of the fluid: currents, gradients, waves, vortex streets, a grid, or any function."""
 
 from __future__ import annotations
 
@@ -17,19 +17,39 @@ from rtmms.base.memory import call_at, numbers_at
 from rtmms.base.spatial import Array
 from rtmms.fluids.flow_grid import Grid, add_grid
 
-# A flow that a user writes as a function for numba: kernels call it by its address, at each stage's own time.
+# Flows that a user writes as functions for numba: kernels call them by address, at each stage's own time.
 
 
 NUMBERS = 15
-"""u (3) m/s, du_a/dx_b by rows (9) 1/s, du/dt (3) m/s2, world frame."""
+"""Numbers of a function: u (3) m/s, du_a/dx_b by rows (9) 1/s, du/dt (3) m/s2, world frame."""
 LENGTH, INSTANT = 1e-4, 1e-4
-"""m and s: between the places and times whose difference stands for a derivative that the function does not give."""
+"""Distances in space, m, and time, s, of differences in place of derivatives that the function does not write."""
 _KNOWN: dict[int, Callable[..., None]] = {}
 
 
 class AskedFunction:
-    """function(t, x, y, z, out): writes u into out[0:3], and du_a/dx_b into out[3:12] and du/dt into out[12:15] if it
-    likes: where it leaves these alone, central differences stand for them. ModelError for what numba does not take."""
+    """A function(t, x, y, z, out) of the flow, compiled for kernels.
+
+    The function writes u to out[0:3], and optionally du_a/dx_b to out[3:12] and du/dt to out[12:15]. Central
+    differences replace derivatives that it does not write.
+
+    Parameters
+    ----------
+    function : Callable[..., Any]
+        The function, plain or compiled by numba.
+
+    Attributes
+    ----------
+    address : int
+        Address for the kernels.
+    contents : bytes
+        Code and constants of the function, for keys of snapshots.
+
+    Raises
+    ------
+    ModelError
+        It is no function, or numba does not compile it.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not callable(function):
@@ -48,13 +68,14 @@ class AskedFunction:
 
         @cfunc(types.void(*[types.float64] * 4, types.CPointer(types.float64)))
         def entry(t: float, x: float, y: float, z: float, pointer: Any) -> None:
+            """Call the function with the memory at an address."""
             whole(t, x, y, z, carray(pointer, (NUMBERS,)))
 
         self._entry, self.address = entry, int(entry.address)
 
 
 def _gives(function: Callable[..., Any], name: str) -> bool:
-    """Whether the function writes its derivatives, asked at the world's origin."""
+    """Return whether the function writes its derivatives, evaluated at the world's origin."""
     out = np.full(NUMBERS, np.nan)
     try:
         function(0.0, 0.0, 0.0, 0.0, out)
@@ -73,7 +94,7 @@ def _gives(function: Callable[..., Any], name: str) -> bool:
 
 
 def _with_differences(function: Any) -> Any:
-    """The same with central differences for what it does not give."""
+    """Return the function with central differences for the derivatives that it does not write."""
 
     def whole(t: float, x: float, y: float, z: float, out: Any) -> None:
         for axis in range(4):
@@ -102,13 +123,14 @@ def _with_differences(function: Any) -> Any:
 
 @kernel(inline=True)
 def _ask(address: int, t: float, x: float, y: float, z: float, out: Any, at: int) -> Any:
-    """Its numbers, as a view of the memory of out[at] and on."""
+    """Return the function's numbers, as a view of the memory from out[at] on."""
     place = out.ctypes.data + at * out.itemsize
     call_at(address, t, x, y, z, place)
     return carray(numbers_at(place), (NUMBERS,))
 
 
 def _ask_plain(address: int, t: float, x: float, y: float, z: float, out: Any, at: int) -> Any:
+    """Return the function's numbers where kernels are plain Python."""
     numbers = np.zeros(NUMBERS)
     _KNOWN[address](float(t), float(x), float(y), float(z), numbers)
     return numbers
@@ -120,9 +142,23 @@ if not COMPILED:
 
 @kernel
 def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None:
-    """Add the function's numbers to a sample; out has room for as many again, twice, at its end.
+    """Add the function's numbers to a sample.
 
-    The function knows no complex numbers: of a displacement i w its slope along w is taken by a difference.
+    Parameters
+    ----------
+    address : int
+        Address of the function.
+    time : float
+        s.
+    x, y, z : float
+        m, world.
+    out : (SAMPLE_ROOM,) array
+        Sample, with room for the function's numbers twice at its end; added to.
+
+    Notes
+    -----
+    The function does not support complex numbers: its slope along the displacement w of a complex step i w is a
+    difference.
     """
     numbers = _ask(address, time.real, x.real, y.real, z.real, out, NUMBERS)
     a, b, c, d = x - x.real, y - y.real, z - z.real, time - time.real
@@ -151,24 +187,36 @@ def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None
 
 
 # Endless rows of vortices with a soft core, and the von Karman street that two of them make.
-#
-# The field is plane: x and y in the world's horizontal plane, the same at every height.
 
 
 # columns of a row in the flow's table: Gamma k / 4 pi (m/s), k (1/m), eps, x and y of a vortex at t = 0, drift (m/s)
 STRENGTH, WAVE_NUMBER, SOFT, PLACE_X, PLACE_Y, DRIFT = range(6)
 FAR = 40.0
-"""k y beyond which cosh and sinh are the same to the last bit: a row is a jump of velocity from there."""
+"""k y beyond which cosh and sinh are the same to the last bit: from there a row is a jump of velocity."""
 
 
 @dataclass(frozen=True)
 class VortexRow:
-    """psi = -(Gamma / 4 pi) ln(cosh k (y - y0) - cos k (x - x0 - drift t) + eps), k = 2 pi / spacing, eps = (k core)^2 / 2.
+    """An endless row of vortices with a soft core, in the world's horizontal plane, the same at every height.
 
-    circulation  m2/s, Gamma of each vortex, counter-clockwise seen from above
-    spacing      m, between neighbours; core: m, its radius
-    place        (x0, y0) m, one of them at t = 0;  drift  m/s, along x
-    """  # noqa: E501
+    Parameters
+    ----------
+    circulation : float
+        Gamma of each vortex, m2/s, counter-clockwise seen from above.
+    spacing : float
+        Distance of neighbours, m.
+    core : float
+        Radius of the core, m.
+    place : tuple[float, float], default (0.0, 0.0)
+        (x0, y0) of one vortex at t = 0, m.
+    drift : float, default 0.0
+        Velocity along x, m/s.
+
+    Notes
+    -----
+    psi = -(Gamma / 4 pi) ln(cosh k (y - y0) - cos k (x - x0 - drift t) + eps) with k = 2 pi / spacing and eps = (k
+    core)^2 / 2.
+    """
 
     circulation: float
     spacing: float
@@ -177,7 +225,23 @@ class VortexRow:
     drift: float = 0.0
 
     def packed(self, where: str) -> list[float]:
-        """Its row of the table. ModelError, beginning with `where`."""
+        """Return the row of the flow's table.
+
+        Parameters
+        ----------
+        where : str
+            Place of the row, for the message.
+
+        Returns
+        -------
+        list[float]
+            FLOW_WIDTH numbers.
+
+        Raises
+        ------
+        ModelError
+            A number is wrong.
+        """
         numbers = (self.circulation, self.spacing, self.core, *self.place, self.drift)
         if not all(math.isfinite(number) for number in numbers) or self.spacing <= 0.0 or self.core <= 0.0:
             raise ModelError(f"{where}: expected finite numbers, spacing and core > 0 m, got {self}")
@@ -197,10 +261,32 @@ class VortexRow:
 class Street:
     """A von Karman street behind a cylinder, in a stream along x: two rows of vortices, half a spacing apart.
 
-    diameter  m of the cylinder;  stream  m/s, U;  strouhal  f D / U;  advection  of the street, of U
-    aspect    distance of the rows over the spacing of vortices;  core  radius, of D
-    phase     of a spacing, that the street is ahead at t = 0
-    spacing a = advection U / f, Gamma = 2 a (U - advection U) / tanh(pi aspect): each row carries the other along
+    Parameters
+    ----------
+    diameter : float, default 0.05
+        D of the cylinder, m.
+    stream : float, default 0.5
+        U, m/s.
+    strouhal : float, default 0.2
+        f D / U.
+    advection : float, default 0.85
+        Velocity of the street, as a fraction of U.
+    aspect : float, default 0.281
+        Distance of the rows over the spacing of vortices.
+    core : float, default 0.4
+        Radius of the vortices' core, as a fraction of D.
+    phase : float, default 0.0
+        Advance of the street at t = 0, as a fraction of the spacing.
+
+    Notes
+    -----
+    spacing a = advection U / f, Gamma = 2 a (U - advection U) / tanh(pi aspect): each row advects the other.
+
+    Examples
+    --------
+    >>> from rtmms.fluids.ambient import Street
+    >>> Street(diameter=0.05, stream=0.5, strouhal=0.2).frequency
+    2.0
     """
 
     diameter: float = 0.05
@@ -213,22 +299,28 @@ class Street:
 
     @property
     def frequency(self) -> float:
-        """Hz, of shedding on each side."""
+        """Frequency of shedding on each side, Hz."""
         return self.strouhal * self.stream / self.diameter
 
     @property
     def spacing(self) -> float:
-        """m."""
+        """Distance of vortices of a row, m."""
         return self.advection * self.stream / self.frequency
 
     @property
     def circulation(self) -> float:
-        """m2/s, of a vortex."""
+        """Circulation of a vortex, m2/s."""
         slip = (1.0 - self.advection) * self.stream
         return 2.0 * self.spacing * slip / math.tanh(math.pi * self.aspect)
 
     def rows(self) -> tuple[VortexRow, VortexRow]:
-        """The upper row (y > 0), which turns clockwise, and the lower, half a spacing on."""
+        """Return both rows of vortices.
+
+        Returns
+        -------
+        tuple[VortexRow, VortexRow]
+            The upper row (y > 0), which turns clockwise, and the lower, half a spacing further.
+        """
         a, drift, core = self.spacing, self.advection * self.stream, self.core * self.diameter
         half, x = 0.5 * self.aspect * a, self.phase * a
         return (
@@ -239,7 +331,19 @@ class Street:
 
 @kernel
 def add_vortex_row(row: Any, time: Any, x: Any, y: Any, out: Any) -> None:
-    """Add u, its gradient and its rate (columns of rtmms.fluids.ambient) of one row to a sample."""
+    """Add the velocity, gradient and rate of one row to a sample.
+
+    Parameters
+    ----------
+    row : (FLOW_WIDTH,) array
+        Row of the flow's table.
+    time : float
+        s.
+    x, y : float
+        m, world.
+    out : (SAMPLE,) array
+        Sample; added to.
+    """
     c, k = row[STRENGTH], row[WAVE_NUMBER]
     across, along = k * (y - row[PLACE_Y]), k * (x - row[PLACE_X] - row[DRIFT] * time)
     if across.real > FAR:
@@ -264,13 +368,13 @@ def add_vortex_row(row: Any, time: Any, x: Any, y: Any, out: Any) -> None:
     out[13] -= row[DRIFT] * vx
 
 
-# The fluid's own motion: uniform or accelerating currents, gradients, waves, vortex streets, a grid, any function.
+# The fluid's own motion.
 
 
 U, GRADIENT, RATE = 0, 3, 12  # columns of a sample: u (3), du_a/dx_b by rows (9), du/dt (3), world frame
 SAMPLE = 15
 SAMPLE_ROOM = 45
-"""A sample with room behind it for what a function writes."""
+"""Length of a sample with room behind it for a function's numbers."""
 
 # in the table: velocity (3), acceleration (3), numbers of waves and of vortex rows; the gradient by rows (3 x 3), and
 # beside it, 0 where there is none, the addresses of a function (row 1) and of a grid (row 2)
@@ -280,7 +384,19 @@ FLOW_WIDTH = 8
 
 @dataclass(frozen=True, eq=False)
 class Wave:
-    """amplitude (3,) m/s times cos(k . x - omega t + phase); k (3,) 1/m, omega rad/s, phase rad."""
+    """A velocity amplitude cos(k . x - omega t + phase).
+
+    Parameters
+    ----------
+    amplitude : (3,) array_like
+        m/s, world.
+    k : (3,) array_like, default (0.0, 0.0, 0.0)
+        Wave vector, 1/m.
+    omega : float, default 0.0
+        rad/s.
+    phase : float, default 0.0
+        rad.
+    """
 
     amplitude: Any
     k: Any = (0.0, 0.0, 0.0)
@@ -290,16 +406,38 @@ class Wave:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """u(x, t) = velocity + acceleration t + gradient x + waves + vortex rows + grid + functions, world frame.
+    """The fluid's own motion: velocity + acceleration t + gradient x + waves + vortex rows + grid + functions.
 
-    velocity      (3,) m/s        acceleration  (3,) m/s2       gradient  (3, 3) 1/s, du_a/dx_b (for example a shear)
-    waves         any number of `Wave`;  vortices  any number of `VortexRow`
-    grid          a `Grid` from a flow solver: linear between nodes; a step that leaves it fails and reports where
-    compiled      function(t, x, y, z, out) that numba takes: see `AskedFunction`
-    field         any function (x (3,) m, t s) -> u (3,) m/s, added to the rest. A plant calls it in each step for each
-                  element, half a step ahead, and holds the values over the step: whatever the method, the order is two
-                  at most. Its du/dt is a difference over 0.1 ms; its gradient is taken as 0. The kernels evaluate the
-                  other parts at each stage's own time and place.
+    Parameters
+    ----------
+    velocity : (3,) array_like, default (0.0, 0.0, 0.0)
+        m/s, world.
+    gradient : (3, 3) array_like, optional
+        du_a/dx_b, 1/s (for example a shear).
+    waves : Sequence[Wave], default ()
+        Any number of waves.
+    field : callable, optional
+        Function (x (3,) m, t s) -> u (3,) m/s, added to the rest. See Notes.
+    acceleration : (3,) array_like, default (0.0, 0.0, 0.0)
+        m/s2, world.
+    vortices : Sequence[VortexRow], default ()
+        Any number of rows of vortices.
+    grid : Grid, optional
+        Flow from a flow solver, linear between nodes. A step that leaves it fails, and the error has the place.
+    compiled : callable, optional
+        Function(t, x, y, z, out) that numba compiles, see `AskedFunction`.
+
+    Notes
+    -----
+    A plant calls `field` in each step for each element, half a step ahead, and holds the values over the step: the
+    order is two at most, whatever the method. Its du/dt is a difference over 0.1 ms; its gradient counts as 0. The
+    kernels evaluate the other parts at each stage's own time and place.
+
+    Examples
+    --------
+    >>> from rtmms.fluids.ambient import Flow
+    >>> Flow((0.5, 0.0, 0.0)).still, Flow().still
+    (False, True)
     """
 
     velocity: Any = (0.0, 0.0, 0.0)
@@ -312,6 +450,7 @@ class Flow:
     compiled: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
+        """Check the parts, and compile a function for the kernels."""
         if self.grid is not None and not isinstance(self.grid, Grid):
             raise ModelError(f"flow: grid must be a Grid, got {self.grid!r}")
         for name, kind in (("waves", Wave), ("vortices", VortexRow)):
@@ -325,12 +464,36 @@ class Flow:
 
     @classmethod
     def street(cls, street: Street | None = None, **more: Any) -> Flow:
-        """A von Karman street in its stream; more: further parts."""
+        """Return a von Karman street in its stream.
+
+        Parameters
+        ----------
+        street : Street, optional
+            The street; None for the default one.
+        **more : Any
+            Further fields of `Flow`.
+
+        Returns
+        -------
+        Flow
+            The flow.
+        """
         chosen = Street() if street is None else street
         return cls((chosen.stream, 0.0, 0.0), vortices=chosen.rows(), **more)
 
     def pack(self) -> Array:
-        """(4 + waves + vortex rows, 8). ModelError where a shape is wrong."""
+        """Return the flow's table for the kernels.
+
+        Returns
+        -------
+        (4 + waves + vortex rows, FLOW_WIDTH) array
+            Velocity, acceleration and counts; gradient and addresses; waves; vortex rows.
+
+        Raises
+        ------
+        ModelError
+            A shape is wrong.
+        """
         rows = np.zeros((LEADING + len(self.waves) + len(self.vortices), FLOW_WIDTH))
         rows[0, :3] = _shaped(self.velocity, (3,), "flow: velocity")
         rows[0, ACCELERATION : ACCELERATION + 3] = _shaped(self.acceleration, (3,), "flow: acceleration")
@@ -350,7 +513,7 @@ class Flow:
 
     @property
     def contents(self) -> bytes:
-        """What decides it, whatever the addresses are: for keys of snapshots."""
+        """Everything that decides the flow, whatever the addresses are, for keys of snapshots."""
         rows = self.pack()
         rows[1:3, ADDRESS] = 0.0
         asked: AskedFunction | None = self._asked  # type: ignore[attr-defined]
@@ -359,12 +522,26 @@ class Flow:
 
     @property
     def still(self) -> bool:
+        """Whether the fluid is at rest."""
         rows = self.pack()
         parts = (rows[:LEADING, :6], rows[LEADING:, :3])
         return self.field is None and not any(np.any(part) for part in parts)
 
     def outside(self, places: Array, time: float) -> str:
-        """Why it has no value at one of the places (k, 3) m at a time, s; '' where it has one at all."""
+        """Return why the flow has no value at one of several places.
+
+        Parameters
+        ----------
+        places : (k, 3) array
+            m, world.
+        time : float
+            s.
+
+        Returns
+        -------
+        str
+            '' where it has values everywhere.
+        """
         if self.grid is None:
             return ""
         return next((warning for x in places if (warning := self.grid.outside(x, time))), "")
@@ -382,7 +559,21 @@ def _shaped(value: Any, shape: tuple[int, ...], place: str) -> Array:
 
 @kernel
 def sample(flow: Any, held: Any, time: Any, x: Any, y: Any, z: Any, out: Any) -> None:
-    """out (SAMPLE,), or (SAMPLE_ROOM,) for a function, at (x, y, z) m and time s; held (3,) m/s is added to u."""
+    """Write the flow at a place and time.
+
+    Parameters
+    ----------
+    flow : array
+        Table of `Flow.pack`.
+    held : (3,) array
+        Velocity added to u, m/s.
+    time : float
+        s.
+    x, y, z : float
+        m, world.
+    out : (SAMPLE,) array
+        Result; (SAMPLE_ROOM,) where the flow has a function.
+    """
     for a in range(3):
         g = flow[1 + a]
         out[U + a] = flow[0, a] + held[a] + g[0] * x + g[1] * y + g[2] * z + flow[0, ACCELERATION + a] * time

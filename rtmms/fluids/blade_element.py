@@ -1,4 +1,7 @@
-"""Quasi-steady lift and drag of flapping blades (Dickinson 1999, as in Porez 2014, corrected: see docs/moth.md)."""
+"""Compute quasi-steady lift and drag of flapping blades (Dickinson 1999, as in Porez 2014, corrected).
+
+docs/moth.md has the corrections.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,20 @@ BLADE_WIDTH = 16
 
 
 def blade_row(_: int, blade: Blade) -> Array:
-    """(BLADE_WIDTH,) numbers of a blade."""
+    """Return the numbers of a blade for the kernels.
+
+    Parameters
+    ----------
+    _ : int
+        Row of the model; unused.
+    blade : Blade
+        The blade.
+
+    Returns
+    -------
+    (BLADE_WIDTH,) array
+        Numbers of the blade.
+    """
     place = blade.placement
     return np.array(
         [*place.rotation.ravel(), *place.position, blade.length, blade.chord, blade.density, blade.pressure]
@@ -27,11 +43,30 @@ def blade_row(_: int, blade: Blade) -> Array:
 
 @kernel
 def blades(rows: Any, first: int, blade: Any, gauss: Any, moving: bool, ambient: Any, s: Any) -> None:
-    """Add each blade's quasi-steady wrench to S_WRENCH; blade i is element first + i.
+    """Add each blade's quasi-steady wrench to S_WRENCH.
 
-    With V the pressure point's velocity, t the unit vector to the leading edge and w normal to the blade:
-    drag D = 1/2 rho c C_D |V| V, lift L = 1/2 rho c C_L |V|^2 u, u along v x (t x v), force -(L + D) a metre,
-    C_L = 1.8 sin 2b, C_D = 1.92 - 1.55 cos 2b, b = atan2(|w.v|, -t.v).
+    Parameters
+    ----------
+    rows : (e,) array
+        Row of the model of each element.
+    first : int
+        Element of the first blade.
+    blade : (b, BLADE_WIDTH) array
+        Blades.
+    gauss : (2, nodes) array
+        Nodes on (-1, 1) and weights that sum to 2.
+    moving : bool
+        Whether the fluid moves.
+    ambient : (e, SAMPLE_ROOM) array
+        Flow at each element.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    V is the pressure point's velocity, t the unit vector to the leading edge and w is normal to the blade. Drag is D =
+    1/2 rho c C_D |V| V, lift is L = 1/2 rho c C_L |V|^2 u, with u along v x (t x v). The force is -(L + D) a metre. C_L
+    = 1.8 sin 2b, C_D = 1.92 - 1.55 cos 2b, b = atan2(|w.v|, -t.v).
     """
     for i in range(blade.shape[0]):
         e = first + i

@@ -1,8 +1,8 @@
-"""A flow given on a grid, from a file of a flow solver: linear between its nodes in space and time.
+"""Provide a flow on a grid, from a file of a flow solver: linear between its nodes in space and time.
 
-Files: .npz (numpy) or .nc (NetCDF 3, read by scipy) with t (nt,) s, x (nx,), y (ny,), z (nz,) m, rising, world frame,
-and the velocity, m/s: u (nt, nx, ny, nz, 3) in .npz, u, v, w (nt, nx, ny, nz) each in .nc. An axis of one node, or one
-that is not there, means that nothing depends on it.
+Files are .npz (numpy) or .nc (NetCDF 3, read by scipy) with t (nt,) s, x (nx,), y (ny,), z (nz,) m, ascending, world
+frame, and the velocity, m/s: u (nt, nx, ny, nz, 3) in .npz, u, v, w (nt, nx, ny, nz) each in .nc. An axis of one node,
+or an absent one, means that nothing depends on it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,31 @@ from rtmms.base.spatial import Array
 
 AXES = ("t", "x", "y", "z")
 _BLOCKS: dict[int, Array] = {}
-"""Blocks by address, where kernels run as plain Python and cannot read one."""
+"""Blocks by address, where kernels are plain Python and cannot read one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """t (nt,) s, x (nx,), y (ny,), z (nz,) m: rising; u (nt, nx, ny, nz, 3) m/s, world frame."""
+    """A flow on a grid, world frame.
+
+    Parameters
+    ----------
+    t : (nt,) array_like
+        Ascending, s.
+    x, y, z : (nx,), (ny,), (nz,) array_like
+        Ascending, m.
+    u : (nt, nx, ny, nz, 3) array_like
+        m/s.
+    name : str, default 'grid'
+        Name for messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rtmms.fluids.flow_grid import Grid
+    >>> Grid([0.0, 1.0], [0.0], [0.0], [0.0], np.zeros((2, 1, 1, 1, 3))).ends
+    1.0
+    """
 
     t: Any
     x: Any
@@ -40,6 +59,7 @@ class Grid:
     _axes: list[Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Check the axes and the velocities; ModelError names what is wrong."""
         given = dict(zip(AXES, (self.t, self.x, self.y, self.z), strict=True))
         axes = [np.atleast_1d(_numbers(self.name, letter, axis)) for letter, axis in given.items()]
         for axis, letter in zip(axes, AXES, strict=True):
@@ -58,7 +78,23 @@ class Grid:
 
     @classmethod
     def load(cls, path: str | Path) -> Grid:
-        """From a file. ModelError where it is none, or lacks what it must have."""
+        """Read a grid from a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            File .npz or .nc.
+
+        Returns
+        -------
+        Grid
+            The grid.
+
+        Raises
+        ------
+        ModelError
+            There is no such file, or it lacks an array.
+        """
         path = Path(path)
         read = {".npz": _numpy, ".nc": _netcdf}.get(path.suffix)
         if read is None:
@@ -80,7 +116,7 @@ class Grid:
 
     @cached_property
     def block(self) -> Array:
-        """All of it in one array: sizes (4), axes, velocities."""
+        """Sizes (4), axes and velocities in one array, for the kernels."""
         sizes = np.array([len(axis) for axis in self._axes], dtype=float)
         block = np.concatenate([sizes, *self._axes, self.u.ravel()])
         block.flags.writeable = False
@@ -90,11 +126,24 @@ class Grid:
 
     @property
     def ends(self) -> float | None:
-        """s, when it ends; None for a steady one."""
+        """Time of the last node, s; None for a steady flow."""
         return float(self._axes[0][-1]) if len(self._axes[0]) > 1 else None
 
     def outside(self, x: Array, time: float) -> str:
-        """Why it has no value at a place (3,) m and time s; '' where it has one."""
+        """Return why the grid has no value at a place and time.
+
+        Parameters
+        ----------
+        x : (3,) array
+            m, world.
+        time : float
+            s.
+
+        Returns
+        -------
+        str
+            '' where it has one.
+        """
         for letter, axis, value in zip(AXES, self._axes, (time, *x), strict=True):
             if len(axis) > 1 and not axis[0] <= value <= axis[-1]:
                 unit = "s" if letter == "t" else "m"
@@ -113,7 +162,7 @@ def _numbers(name: str, what: str, values: Any) -> Array:
 
 
 def _fault(axis: Array) -> str:
-    """The first place where an axis is not as it should be."""
+    """Return the first fault of an axis, as text."""
     if axis.ndim != 1 or not len(axis):
         return f"an array of shape {axis.shape}"
     wrong = np.flatnonzero(~np.isfinite(axis))
@@ -122,7 +171,7 @@ def _fault(axis: Array) -> str:
 
 
 MOST_BYTES = 1 << 30
-"""Of a NetCDF file."""
+"""Largest size of a NetCDF file, bytes."""
 
 
 def _numpy(path: Path) -> dict[str, Any]:
@@ -158,7 +207,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
 
 @kernel(inline=True)
 def _block_at(address: int) -> Any:
-    """The block that begins at an address."""
+    """Return the block at an address."""
     n = carray(numbers_at(address), (4,))
     length = 4 + int(n[0] + n[1] + n[2] + n[3] + 3 * n[0] * n[1] * n[2] * n[3])
     return carray(numbers_at(address), (length,))
@@ -170,7 +219,7 @@ if not COMPILED:
 
 @kernel
 def _cell(block: Any, first: int, n: int, value: Any) -> Any:
-    """Lower node of the cell that holds a value, how far it is in, 0 to 1, and 1 / its length; -1 beyond the ends."""
+    """Return the lower node of a value's cell, its place in the cell, 0 to 1, and 1 / the cell's length; -1 beyond."""
     if n == 1:
         return 0, 0.0 * value, 0.0
     x = value.real
@@ -189,7 +238,19 @@ def _cell(block: Any, first: int, n: int, value: Any) -> Any:
 
 @kernel
 def add_grid(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None:
-    """Add u, gradient and rate of the interpolated field to a sample; nan beyond the grid."""
+    """Add velocity, gradient and rate of the interpolated field to a sample; nan beyond the grid.
+
+    Parameters
+    ----------
+    address : int
+        Address of the grid's block.
+    time : float
+        s.
+    x, y, z : float
+        m, world.
+    out : (SAMPLE,) array
+        Sample; added to.
+    """
     block = _block_at(address)
     nt, nx, ny, nz = int(block[0]), int(block[1]), int(block[2]), int(block[3])
     i, a, da = _cell(block, 4, nt, time)

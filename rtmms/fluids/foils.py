@@ -1,4 +1,4 @@
-"""Quasi-steady forces of blades and strips by a table over the angle of attack (rtmms.model.polars.Polar)."""
+"""Compute quasi-steady forces of blades and strips by a table over the angle of attack (rtmms.model.polars.Polar)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,22 @@ FOIL_WIDTH = 21
 ANGLE, LIFT, DRAG, MOMENT, SLOPE = 0, 1, 2, 3, 3
 POLAR_WIDTH = 7
 STRIP_AXES = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-"""Of a foil in a strip's frame: span -e1, upper side e3, leading edge e2."""
+"""Axes of a foil in a strip's frame: span -e1, upper side e3, leading edge e2."""
 
 
 def foil_tables(elements: Sequence[tuple[int, Any]]) -> tuple[Array, Array]:
-    """Foils (f, FOIL_WIDTH) and polars (p, POLAR_WIDTH) of those among elements (row, element) that have a polar."""
+    """Return the foils and polars of those elements that have a polar.
+
+    Parameters
+    ----------
+    elements : sequence of (int, Element)
+        Row of the model and element.
+
+    Returns
+    -------
+    (array, array)
+        Foils (f, FOIL_WIDTH) and polars (p, POLAR_WIDTH).
+    """
     polars: list[Polar] = []
     foils = []
     for e, (row, element) in enumerate(elements):
@@ -61,7 +72,22 @@ def _foil(e: int, row: int, element: Any) -> Array:
 
 @kernel
 def read_polar(polar: Any, first: int, count: int, angle: Any) -> Any:
-    """(C_L, C_D, C_M) at an angle in -pi to pi."""
+    """Return the coefficients at an angle of attack.
+
+    Parameters
+    ----------
+    polar : (p, POLAR_WIDTH) array
+        Polars.
+    first, count : int
+        First row of the polar, and number of rows.
+    angle : float
+        -pi to pi, rad.
+
+    Returns
+    -------
+    (float, float, float)
+        C_L, C_D, C_M.
+    """
     turn, start = 2.0 * np.pi, polar[first, ANGLE]
     while angle.real < start:
         angle = angle + turn
@@ -88,11 +114,28 @@ def read_polar(polar: Any, first: int, count: int, angle: Any) -> Any:
 
 @kernel
 def foils(foil: Any, polar: Any, gauss: Any, moving: bool, ambient: Any, s: Any) -> None:
-    """Add each foil's wrench to S_WRENCH. foil: None where there is none.
+    """Add each foil's wrench to S_WRENCH.
 
-    With V = (b, c) the velocity of a point of the force's line against the fluid, along y and z (what flows along the
-    span does nothing: independence principle), alpha = atan2(-b, c), a metre of span:
-    lift 1/2 rho chord C_L |V| (c, -b), drag -1/2 rho chord C_D |V| (b, c), moment -1/2 rho chord^2 C_M |V|^2 about x.
+    Parameters
+    ----------
+    foil : (f, FOIL_WIDTH) array or None
+        Foils.
+    polar : (p, POLAR_WIDTH) array
+        Polars.
+    gauss : (2, nodes) array
+        Nodes on (-1, 1) and weights that sum to 2.
+    moving : bool
+        Whether the fluid moves.
+    ambient : (e, SAMPLE_ROOM) array
+        Flow at each element.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    V = (b, c) is the velocity of a point of the force's line against the fluid, along y and z; flow along the span has
+    no effect (independence principle). With alpha = atan2(-b, c), a metre of span has the lift 1/2 rho chord C_L |V|
+    (c, -b), the drag -1/2 rho chord C_D |V| (b, c), and the moment -1/2 rho chord^2 C_M |V|^2 about x.
     """
     if foil is not None:
         for i in range(foil.shape[0]):

@@ -1,8 +1,14 @@
-"""The elements of a model as flat arrays, and what the fluid does on all of them.
+"""Provide the elements of a model as flat arrays, and the fluid's wrenches and energies on all of them.
 
-Added inertia sits in the model's own matrices, so that the recursion solves with it; in still fluid that is all of
-Kirchhoff's law. What is added here to each body's outside wrench: drag and lift; the difference that a moving fluid
-makes; and, for the law 'khalil2007', what that law leaves out.
+Added inertia is in the model's own matrices, so that the recursion solves with it; in still fluid that is all of
+Kirchhoff's law. This module adds drag, lift and the difference due to a moving fluid to each body's outside wrench. For
+the law 'khalil2007' it also adds the terms that this law omits.
+
+The energy balance follows Candelier 2013, with the transposed gradient. With V_r = V - R^T u, p = M_f eta_r, m the
+displaced mass and gamma = u_t + (grad u) u,
+
+    d/dt (T_bodies + elastic + 1/2 p . eta_r + p_V . R^T u)
+        = (p_V . R^T u_t + m gamma . v) + wake, drag and damping power + actuators
 """
 
 from __future__ import annotations
@@ -33,17 +39,53 @@ COMMON_WIDTH = PACKED_SIZE + 5
 
 
 def is_foil(element: Element) -> bool:
-    """Whether the fluid's force on it is that of its polar alone."""
+    """Return whether the fluid's force on an element is that of its polar alone.
+
+    Parameters
+    ----------
+    element : Element
+        The element.
+
+    Returns
+    -------
+    bool
+        True for a blade with a polar.
+    """
     return isinstance(element, Blade) and element.polar is not None
 
 
 def is_bare(element: Element) -> bool:
-    """Whether it has no line in LOADS: an added mass, a foil, or a resistance."""
+    """Return whether an element has no entry in LOADS.
+
+    Parameters
+    ----------
+    element : Element
+        The element.
+
+    Returns
+    -------
+    bool
+        True for an added mass, a foil, or a resistance.
+    """
     return isinstance(element, AddedMass) or is_foil(element) or is_resistance(element)
 
 
 class Load(NamedTuple):
-    """A kind of element: its class, its array in FLUID, how a row of it is made; what meets the flow has a sample."""
+    """A kind of element.
+
+    Parameters
+    ----------
+    element : type[Element]
+        Its class.
+    array : str
+        Name of its array in FLUID.
+    width : int
+        Number of columns.
+    row : Callable[[int, Any], array]
+        Function of the model's row and the element that returns its numbers.
+    in_flow : bool, default True
+        Whether the element has a sample of the flow.
+    """
 
     element: type[Element]
     array: str
@@ -52,7 +94,18 @@ class Load(NamedTuple):
     in_flow: bool = True
 
     def takes(self, element: Element) -> bool:
-        """Whether it is of this kind. A blade with a polar is not: it is a foil."""
+        """Return whether an element is of this kind; a blade with a polar is a foil.
+
+        Parameters
+        ----------
+        element : Element
+            The element.
+
+        Returns
+        -------
+        bool
+            True if it is.
+        """
         return isinstance(element, self.element) and not is_foil(element)
 
 
@@ -60,8 +113,11 @@ LOADS = (
     Load(Strip, "strips", STRIP_WIDTH, strip_row), Load(Blade, "blades", BLADE_WIDTH, blade_row),
     Load(Wake, "wakes", WAKE_WIDTH, wake_row), Load(Tether, "tethers", TETHER_WIDTH, tether_row, in_flow=False),
 )  # fmt: skip
-"""Every kind, in the order of the elements. A new one: its class in rtmms.model.elements, a file of this folder, a line
-here, and one in the kernel below that states where its power goes: `drag`, `shed` or `spring`."""
+"""Every kind, in the order of the elements.
+
+A new kind needs a class in rtmms.model.elements, a file in this folder, a line here, and one in the kernel below for
+its power: `drag`, `shed` or `spring`.
+"""
 FLUID = Layout(
     "Fluid",
     model("rows", "elements", dtype=INTEGER), model("common", "elements", COMMON_WIDTH),
@@ -75,24 +131,41 @@ FLUID = Layout(
 )  # fmt: skip
 """A model's elements, kind by kind.
 
-rows     rows of the model;  first_...  where the elements of a kind begin
-strip_gauss, blade_gauss  nodes on (-1, 1) and weights that sum to 2
-foils, polars  elements with a polar, blades and strips: see rtmms.fluids.foils; None where none has one
-resistances    elements of rtmms.model.resistances: see rtmms.fluids.resistance; None with foils and polars
-flow     see Flow.pack; moving is False for still fluid where there is no tether; acts is False where `act` adds
-         nothing: added and displaced mass alone, in still fluid
-held     further fluid velocity and its rate at each element, constant over the step;  ambient  the flow at each element
+- rows: rows of the model; first_...: first element of a kind
+- strip_gauss, blade_gauss: nodes on (-1, 1) and weights that sum to 2
+- foils, polars: blades and strips with a polar (rtmms.fluids.foils); None where there are none
+- resistances: elements of rtmms.model.resistances (rtmms.fluids.resistance); None with foils and polars
+- flow: see Flow.pack; moving is False for still fluid where there is no tether; acts is False where `act` adds
+  nothing: added and displaced mass alone, in still fluid
+- held: further fluid velocity and its rate at each element, constant over the step; ambient: the flow at each element
 """
 
 
 def immerse(
     model: Model, flow: Flow | None = None, *, strip_nodes: int = 10, blade_nodes: int = 6, polars: int = 0
 ) -> Record:
-    """Lay a model's elements out for kernels, as a record of FLUID. Nodes: Gauss points along each strip and blade.
+    """Return a model's elements for the kernels, as a record of FLUID.
 
-    polars  1: the record has the fields foils, polars and resistances where there are none, too
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    flow : Flow, optional
+        The fluid's own motion; None for still fluid.
+    strip_nodes, blade_nodes : int, default 10
+        Gauss points along each strip and each blade.
+    polars : int, default 0
+        1: the record has the fields foils, polars and resistances even if there are none.
 
-    ModelError where there are no nodes.
+    Returns
+    -------
+    Record
+        The record.
+
+    Raises
+    ------
+    ModelError
+        There are no nodes, or an element of no known kind.
     """
     if strip_nodes < 1 or blade_nodes < 1:
         raise ModelError(f"{model.name}: Gauss nodes must be >= 1, got {strip_nodes} and {blade_nodes}")
@@ -134,7 +207,17 @@ def immerse(
 
 @kernel
 def act(fluid: Any, time: Any, s: Any) -> None:
-    """Add the fluid's wrench on every element to S_WRENCH. After `outward`, and after `place` where the fluid moves."""
+    """Add the fluid's wrench on every element to S_WRENCH, after `outward`, and after `place` where the fluid moves.
+
+    Parameters
+    ----------
+    fluid : Record
+        Record of `FLUID`.
+    time : float
+        s.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     rows, common, flow, held, ambient = fluid.rows, fluid.common, fluid.flow, fluid.held, fluid.ambient
     if fluid.moving:
         for e in range(rows.shape[0]):
@@ -155,7 +238,15 @@ def act(fluid: Any, time: Any, s: Any) -> None:
 
 @kernel(merged=True)
 def drag(fluid: Any, s: Any) -> None:
-    """Add to S_WRENCH what takes energy to the fluid, or from it: drag and lift."""
+    """Add drag and lift, which exchange energy with the fluid, to S_WRENCH.
+
+    Parameters
+    ----------
+    fluid : Record
+        Record of `FLUID`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     rows, strip, blade, moving, ambient = fluid.rows, fluid.strips, fluid.blades, fluid.moving, fluid.ambient
     strips(rows, strip, fluid.strip_gauss, moving, ambient, s)
     blades(rows, fluid.first_blades, blade, fluid.blade_gauss, moving, ambient, s)
@@ -165,7 +256,15 @@ def drag(fluid: Any, s: Any) -> None:
 
 @kernel(merged=True)
 def shed(fluid: Any, s: Any) -> None:
-    """Add to S_WRENCH what takes energy to wakes."""
+    """Add the wrenches of wakes, which take energy, to S_WRENCH.
+
+    Parameters
+    ----------
+    fluid : Record
+        Record of `FLUID`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     wake = fluid.wakes
     if wake.shape[0] > 0:
         wakes(fluid.rows, fluid.first_wakes, wake, fluid.moving, fluid.ambient, s)
@@ -173,20 +272,53 @@ def shed(fluid: Any, s: Any) -> None:
 
 @kernel(merged=True)
 def spring(fluid: Any, s: Any) -> None:
-    """Add to S_WRENCH what keeps energy: springs, with the dampers beside them."""
+    """Add the wrenches of springs, with the dampers beside them, to S_WRENCH.
+
+    Parameters
+    ----------
+    fluid : Record
+        Record of `FLUID`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     if fluid.tethers.shape[0] > 0:
         tethers(fluid.tethers, s)
 
 
 @kernel(merged=True)
 def spring_energy(fluid: Any, s: Any, out: Any) -> None:
-    """out (2,) J in springs, W of dampers (<= 0)."""
+    """Write the energy in springs and the power of their dampers.
+
+    Parameters
+    ----------
+    fluid : Record
+        Record of `FLUID`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    out : (2,) array
+        J, and W (<= 0).
+    """
     tether_energy(fluid.tethers, s, out)
 
 
 @scalar
 def to_body(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
-    """R_j^T (x, y, z): world -> row j's frame."""
+    """Return R_j^T (x, y, z): a world vector in the row's frame.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    x, y, z : float
+        Components in the world.
+
+    Returns
+    -------
+    (float, float, float)
+        Components in the row's frame.
+    """
     r = S_WORLD_ROT
     return (
         s[j, r] * x + s[j, r + 3] * y + s[j, r + 6] * z,
@@ -197,7 +329,22 @@ def to_body(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
 
 @scalar
 def to_world(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
-    """R_j (x, y, z): row j's frame -> world."""
+    """Return R_j (x, y, z): a vector of the row's frame in the world.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    x, y, z : float
+        Components in the row's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        Components in the world.
+    """
     r = S_WORLD_ROT
     return (
         s[j, r] * x + s[j, r + 1] * y + s[j, r + 2] * z,
@@ -208,12 +355,12 @@ def to_world(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
 
 @kernel
 def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
-    """What a moving fluid changes in the inertial wrench of element e on row j.
+    """Add the effect of a moving fluid on the inertial wrench of element e on row j.
 
-    With V_r = V - R^T u and p = M_a (V_r; W), Kirchhoff's law reads f = -(M_a eta_r' - ad_eta_r^T p) - (G^T p_V; 0),
-    and the fluid's own acceleration gamma = u_t + (grad u) u pushes the displaced mass with +m R^T gamma. The model
-    holds the law for still fluid already: the difference is added. The law khalil2007 takes sections' accelerations
-    only, so there the fluid's acceleration is all that enters.
+    With V_r = V - R^T u and p = M_a (V_r; W), Kirchhoff's law is f = -(M_a eta_r' - ad_eta_r^T p) - (G^T p_V; 0), and
+    the fluid's own acceleration gamma = u_t + (grad u) u pushes the displaced mass with +m R^T gamma. The model
+    contains the law for still fluid already: the difference is added. The law khalil2007 has the sections'
+    accelerations only, so that only the fluid's acceleration enters.
     """
     vx, vy, vz = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
     wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
@@ -268,9 +415,32 @@ def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
 
 
 def held_flow(model: Model, flow: Flow, s: Array, immersed: Record, time: float) -> Array:
-    """(e, 6) m/s, m/s2: the flow's function and its rate at each element, from a scratch with world poses.
+    """Return the flow's function and its rate at each element.
 
-    The rate is a central difference in time, as a compiled function's is; zeros where the flow has no function.
+    The rate is a central difference in time, as for a compiled function.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    flow : Flow
+        The fluid's own motion.
+    s : (rows, S_WIDTH) array
+        Scratch with world poses.
+    immersed : Record
+        Record of `FLUID`.
+    time : float
+        s.
+
+    Returns
+    -------
+    (e, 6) array
+        m/s and m/s2, world; zeros where the flow has no function.
+
+    Raises
+    ------
+    ModelError
+        The function does not return three finite numbers.
     """
     out = np.zeros((len(immersed.rows), 6))
     if flow.field is not None:
@@ -288,7 +458,7 @@ def held_flow(model: Model, flow: Flow, s: Array, immersed: Record, time: float)
 
 
 def _asked(model: Model, flow: Flow, x: Array, time: float) -> Array:
-    """(3,) m/s: the flow's function at a place and time; ModelError where it returns anything else."""
+    """Return the flow's function at a place and time, (3,) m/s; ModelError where it returns anything else."""
     assert flow.field is not None
     u = np.asarray(flow.field(x.copy(), time), dtype=float)
     if u.shape != (3,) or not np.all(np.isfinite(u)):
@@ -296,22 +466,18 @@ def _asked(model: Model, flow: Flow, x: Array, time: float) -> Array:
     return u
 
 
-# What a fluid and tethers hold and give, term by term, at one state (Candelier 2013, the transposed gradient).
-#
-# With V_r = V - R^T u, p = M_f eta_r, m the displaced mass and gamma = u_t + (grad u) u,
-# d/dt (T_bodies + elastic + 1/2 p . eta_r + p_V . R^T u) = (p_V . R^T u_t + m gamma . v) + wake, drag and damping power
-# + actuators.
-
-
 HELD, FLOW, WAKE, DRAG, SPRINGS, DAMPERS = range(6)
-"""J in the fluid, 1/2 p . eta_r + p_V . R^T u; W from the flow, the wake, drag (lift too); J in tethers' springs, W of
-their dampers."""
+"""Energy terms.
+
+HELD: energy in the fluid, 1/2 p . eta_r + p_V . R^T u, J. FLOW, WAKE, DRAG: power from the flow, the wake, and drag
+with lift, W. SPRINGS: energy in tethers' springs, J. DAMPERS: power of their dampers, W.
+"""
 TERMS = 6
 
 
 @kernel
 def _outside_power(s: Any) -> Any:
-    """W of S_WRENCH on all rows, which is emptied."""
+    """Return the power of S_WRENCH on all rows, W, and set it to 0."""
     power = 0.0 * s[0, S_TWIST]
     for j in range(s.shape[0]):
         for k in range(6):
@@ -322,9 +488,16 @@ def _outside_power(s: Any) -> Any:
 
 @kernel
 def energy_terms(fluid: Any, s: Any, out: Any) -> None:
-    """out (TERMS,), of a scratch after an evaluation of the equations of motion: S_WRENCH is used up.
+    """Write the energy terms from the scratch of an evaluation of the equations of motion; S_WRENCH is overwritten.
 
-    fluid  a record of FLUID, the flow at each element as that evaluation left it
+    Parameters
+    ----------
+    fluid : Record
+        Record of `FLUID`, with the flow at each element of that evaluation.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    out : (TERMS,) array
+        Result.
     """
     rows, common, ambient, moving = fluid.rows, fluid.common, fluid.ambient, fluid.moving
     out[HELD] = out[FLOW] = 0.0 * s[0, S_TWIST]
@@ -340,7 +513,7 @@ def energy_terms(fluid: Any, s: Any, out: Any) -> None:
 
 @kernel
 def _of_element(common: Any, e: int, j: int, f: Any, moving: bool, s: Any, out: Any) -> None:
-    """Add one element's share of what the fluid holds, and of the flow's power."""
+    """Add one element's share of the fluid's energy, and of the flow's power."""
     vx, vy, vz = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
     wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
     if not moving:

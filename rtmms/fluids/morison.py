@@ -1,4 +1,4 @@
-"""Morison's strips: axial, normal and rolling drag of slender elements (Khalil 2007, eqs 44-62)."""
+"""Compute Morison's strips: axial, normal and rolling drag of slender elements (Khalil 2007, eqs 44-62)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,20 @@ STRIP_WIDTH = 22
 
 
 def strip_row(_: int, strip: Strip) -> Array:
-    """(STRIP_WIDTH,) numbers of a strip."""
+    """Return the numbers of a strip for the kernels.
+
+    Parameters
+    ----------
+    _ : int
+        Row of the model; unused.
+    strip : Strip
+        The strip.
+
+    Returns
+    -------
+    (STRIP_WIDTH,) array
+        Numbers of the strip.
+    """
     place = strip.placement
     paper = float(strip.law == "khalil2007")
     return np.array(
@@ -30,7 +43,22 @@ def strip_row(_: int, strip: Strip) -> Array:
 
 @scalar
 def in_axes(e: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
-    """E^T (x, y, z): row frame -> element frame, E by rows in e[i, :9]."""
+    """Return E^T (x, y, z): a vector of the row's frame in the element's frame.
+
+    Parameters
+    ----------
+    e : array
+        Elements, with E by rows in e[i, :9].
+    i : int
+        Index of the element.
+    x, y, z : float
+        Components in the row's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        Components in the element's frame.
+    """
     return (
         e[i, 0] * x + e[i, 3] * y + e[i, 6] * z,
         e[i, 1] * x + e[i, 4] * y + e[i, 7] * z,
@@ -40,7 +68,22 @@ def in_axes(e: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 @scalar
 def out_of_axes(e: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
-    """E (x, y, z): element frame -> row frame."""
+    """Return E (x, y, z): a vector of the element's frame in the row's frame.
+
+    Parameters
+    ----------
+    e : array
+        Elements, with E by rows in e[i, :9].
+    i : int
+        Index of the element.
+    x, y, z : float
+        Components in the element's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        Components in the row's frame.
+    """
     return (
         e[i, 0] * x + e[i, 1] * y + e[i, 2] * z,
         e[i, 3] * x + e[i, 4] * y + e[i, 5] * z,
@@ -50,13 +93,43 @@ def out_of_axes(e: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 @scalar
 def square(x: Any) -> Any:
-    """|x| x, also where x is complex with a tiny imaginary part."""
+    """Return |x| x, also for complex x with a tiny imaginary part.
+
+    Parameters
+    ----------
+    x : float or complex
+        Number.
+
+    Returns
+    -------
+    float or complex
+        |x| x.
+    """
     return x * x if x.real >= 0.0 else -x * x
 
 
 @scalar
 def relative(s: Any, j: Any, ambient: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
-    """Velocity of a point of row j against the fluid around element i, row frame."""
+    """Return the velocity of a point of a row against the fluid around an element, in the row's frame.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    ambient : (e, SAMPLE_ROOM) array
+        Flow at each element.
+    i : int
+        Index of the element.
+    x, y, z : float
+        Velocity of the point, m/s, row's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        m/s.
+    """
     r = S_WORLD_ROT
     u, v, w = ambient[i, U], ambient[i, U + 1], ambient[i, U + 2]
     return (
@@ -68,7 +141,23 @@ def relative(s: Any, j: Any, ambient: Any, i: Any, x: Any, y: Any, z: Any) -> An
 
 @kernel
 def strips(rows: Any, strip: Any, gauss: Any, moving: bool, ambient: Any, s: Any) -> None:
-    """Add each strip's drag to S_WRENCH, and what the law khalil2007 changes in the inertial wrench."""
+    """Add each strip's drag to S_WRENCH, and the changes of the law khalil2007 to the inertial wrench.
+
+    Parameters
+    ----------
+    rows : (e,) array
+        Row of the model of each element.
+    strip : (n, STRIP_WIDTH) array
+        Strips.
+    gauss : (2, nodes) array
+        Nodes on (-1, 1) and weights that sum to 2.
+    moving : bool
+        Whether the fluid moves.
+    ambient : (e, SAMPLE_ROOM) array
+        Flow at each element.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     for i in range(strip.shape[0]):
         j = rows[i]
         wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
@@ -113,9 +202,9 @@ def strips(rows: Any, strip: Any, gauss: Any, moving: bool, ambient: Any, s: Any
 
 @scalar
 def _paper(e: Any, i: Any, v1: Any, v2: Any, v3: Any, w1: Any, w2: Any, w3: Any) -> Any:
-    """Wrench in the strip's frame, at its middle, that makes the model's Kirchhoff terms the paper's (48), (49), (57).
+    """Return the wrench in the strip's frame, at its middle, that makes the model's Kirchhoff terms the paper's.
 
-    The model's: -M_a eta' - (W x p; W x l + V x p), p = m_a V, l = I_a W.
+    The paper's terms are eqs (48), (49), (57). The model's: -M_a eta' - (W x p; W x l + V x p), p = m_a V, l = I_a W.
     The paper's: -M_a eta' - int (1; s e1 x) m_a (W x (V + W x s e1)) ds.
     """
     length = e[i, LENGTH]

@@ -1,4 +1,7 @@
-"""Wrenches of drag areas, linear drag, skin friction, and drag curves on whole bodies (rtmms.model.resistances)."""
+"""Compute wrenches of drag areas, linear drag, skin friction, and drag curves on whole bodies.
+
+The elements are those of rtmms.model.resistances.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,34 @@ RESISTANCE_WIDTH = 59 + 2 * MAX_CURVE_ROWS
 
 
 def is_resistance(element: Element) -> bool:
-    """Return whether it is an element of rtmms.model.resistances."""
+    """Return whether an element is one of rtmms.model.resistances.
+
+    Parameters
+    ----------
+    element : Element
+        The element.
+
+    Returns
+    -------
+    bool
+        True if it is.
+    """
     return isinstance(element, Resistance)
 
 
 def resistance_rows(elements: Sequence[tuple[int, Any]]) -> Array:
-    """(k, RESISTANCE_WIDTH) of the resistances among elements (row, element)."""
+    """Return the rows of the resistances among elements.
+
+    Parameters
+    ----------
+    elements : sequence of (int, Element)
+        Row of the model and element.
+
+    Returns
+    -------
+    (k, RESISTANCE_WIDTH) array
+        One row for each resistance.
+    """
     rows = [_row(e, row, element) for e, (row, element) in enumerate(elements) if is_resistance(element)]
     return np.array(rows).reshape(-1, RESISTANCE_WIDTH)
 
@@ -69,7 +94,26 @@ def _row(e: int, row: int, element: Any) -> Array:
 
 @scalar
 def skin_force(row: Any, i: Any, v: Any) -> Any:
-    """N along x: -1/2 rho S C_f(Re) |v| v; Blasius below the transition, Prandtl and Schlichting above it."""
+    """Return the skin friction along x: -1/2 rho S C_f(Re) |v| v.
+
+    Parameters
+    ----------
+    row : (k, RESISTANCE_WIDTH) array
+        Resistances.
+    i : int
+        Index of the resistance.
+    v : float
+        Velocity along x against the fluid, m/s.
+
+    Returns
+    -------
+    float
+        N.
+
+    Notes
+    -----
+    Blasius below the transition, Prandtl and Schlichting above it.
+    """
     size = v if v.real >= 0.0 else -v
     reynolds = size * row[i, PER_SPEED]
     if reynolds.real <= row[i, TRANSITION]:
@@ -81,7 +125,26 @@ def skin_force(row: Any, i: Any, v: Any) -> Any:
 
 @scalar
 def curve_force(row: Any, i: Any, v: Any) -> Any:
-    """N along x: -1/2 rho A(|v|) |v| v, A linear between the rows of the curve and constant outside."""
+    """Return the drag of a curve along x: -1/2 rho A(|v|) |v| v.
+
+    Parameters
+    ----------
+    row : (k, RESISTANCE_WIDTH) array
+        Resistances.
+    i : int
+        Index of the resistance.
+    v : float
+        Velocity along x against the fluid, m/s.
+
+    Returns
+    -------
+    float
+        N.
+
+    Notes
+    -----
+    A is linear between the rows of the curve and constant outside.
+    """
     size = v if v.real >= 0.0 else -v
     last = int(row[i, CURVE_COUNT]) - 1
     k = 1
@@ -99,7 +162,19 @@ def curve_force(row: Any, i: Any, v: Any) -> Any:
 
 @kernel
 def resist(row: Any, moving: bool, ambient: Any, s: Any) -> None:
-    """Add each resistance's wrench to S_WRENCH. row: None where there is none."""
+    """Add each resistance's wrench to S_WRENCH.
+
+    Parameters
+    ----------
+    row : (k, RESISTANCE_WIDTH) array or None
+        Resistances.
+    moving : bool
+        Whether the fluid moves.
+    ambient : (e, SAMPLE_ROOM) array
+        Flow at each element.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     if row is not None:
         for i in range(row.shape[0]):
             j, e = int(row[i, ROW]), int(row[i, ELEMENT])
@@ -138,7 +213,24 @@ def resist(row: Any, moving: bool, ambient: Any, s: Any) -> None:
 
 @scalar
 def along(row: Any, i: Any, k: Any, v1: Any, v2: Any, v3: Any, w1: Any, w2: Any, w3: Any) -> Any:
-    """Number k of the matrix times (V, W)."""
+    """Return component k of the matrix times (V, W).
+
+    Parameters
+    ----------
+    row : (k, RESISTANCE_WIDTH) array
+        Resistances.
+    i : int
+        Index of the resistance.
+    k : int
+        Component, 0 to 5.
+    v1, v2, v3, w1, w2, w3 : float
+        Velocity, m/s, and angular velocity, rad/s, element's frame.
+
+    Returns
+    -------
+    float
+        N or N m.
+    """
     at = MATRIX + 6 * k
     return (
         row[i, at] * v1 + row[i, at + 1] * v2 + row[i, at + 2] * v3

@@ -1,7 +1,7 @@
-"""The couple of a tapering section that accelerates across the flow (Boyer 2017, eq 48): an option, off.
+"""Compute the couple of a tapering section that accelerates across the flow (Boyer 2017, eq 48), an option that is off.
 
-It is -m dV_r2/dt about e3. It stands in no symmetric inertia, so that the recursion cannot solve with it: the motion is
-found by repeating the evaluation with the couple of the accelerations before.
+It is -m dV_r2/dt about e3. It is in no symmetric inertia, so that the recursion cannot solve with it. The evaluation is
+repeated with the couple of the previous accelerations instead.
 """
 
 from __future__ import annotations
@@ -16,14 +16,25 @@ from rtmms.fluids.morison import COUPLE, MIDDLE, in_axes, out_of_axes
 from rtmms.model.layout import S_ACCELERATION, S_TWIST, S_WRENCH
 
 LAST = SAMPLE + 8
-"""Of an element's room: the couple (N m) that stands in S_WRENCH already."""
+"""Place in an element's sample of the couple (N m) that is in S_WRENCH already."""
 REPEATS = 16
-"""Each takes the error by the factor of the couple's inertia over the slices', about 0.1 for a fish."""
+"""Repetitions; each reduces the error by the ratio of the couple's inertia to the slices', 0.1 for a fish."""
 
 
 @kernel
 def coupled(fluid: Any) -> bool:
-    """Whether any strip has a couple; what stands in S_WRENCH of it is 0 then."""
+    """Return whether any strip has a couple, and reset the couples that are in S_WRENCH to 0.
+
+    Parameters
+    ----------
+    fluid : Record
+        Record of `FLUID`.
+
+    Returns
+    -------
+    bool
+        False without couples.
+    """
     strip, ambient = fluid.strips, fluid.ambient
     found = False
     for i in range(strip.shape[0]):
@@ -35,7 +46,15 @@ def coupled(fluid: Any) -> bool:
 
 @kernel
 def section_couples(fluid: Any, s: Any) -> None:
-    """Put the couples of the accelerations in S_ACCELERATION into S_WRENCH, in place of those before."""
+    """Replace the couples in S_WRENCH by those of the accelerations in S_ACCELERATION.
+
+    Parameters
+    ----------
+    fluid : Record
+        Record of `FLUID`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     rows, strip, moving, ambient = fluid.rows, fluid.strips, fluid.moving, fluid.ambient
     for i in range(strip.shape[0]):
         if strip[i, COUPLE] == 0.0:

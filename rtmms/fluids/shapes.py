@@ -1,6 +1,7 @@
-"""What a fluid does to plain shapes (box, cylinder, sphere): drag, added mass and buoyancy, as elements of a body.
+"""Provide drag, added mass and buoyancy of plain shapes (box, cylinder, sphere), as elements of a body.
 
-Rough on purpose: a shape is one strip along its longest axis, with one drag coefficient for flow from any side.
+The model is deliberately coarse: a shape is one strip along its longest axis, with one drag coefficient for flow from
+any side.
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ from rtmms.model.urdf import Shape
 
 
 def volume(shape: Shape) -> float:
-    """m3."""
+    """Return the volume of a shape.
+
+    Parameters
+    ----------
+    shape : Shape
+        Box, cylinder or sphere.
+
+    Returns
+    -------
+    float
+        m3.
+    """
     if shape.kind == "sphere":
         return 4.0 / 3.0 * math.pi * shape.sizes[0] ** 3
     if shape.kind == "cylinder":
@@ -31,12 +43,32 @@ def volume(shape: Shape) -> float:
 def immersed_body(
     body: Body, shapes: Sequence[Shape], density: float, drag: float, added: float, buoyancy: str
 ) -> Body:  # fmt: skip
-    """The body with what a fluid of `density` (kg/m3) does to its shapes.
+    """Return a body with the fluid's action on its shapes.
 
-    drag      coefficient of the force 1/2 density drag area |V| V, of the area that a shape shows to each of its axes
-    added     factor on a slender body's added mass (a sphere's: half of what it displaces)
-    buoyancy  'none', 'shapes' (of their volume) or 'neutral' (what it weighs, at its centre of mass)
-    ModelError for a shape that is a mesh.
+    Parameters
+    ----------
+    body : Body
+        The body.
+    shapes : Sequence[Shape]
+        Its shapes.
+    density : float
+        Density of the fluid, kg/m3.
+    drag : float
+        Coefficient of the force 1/2 density drag area |V| V, for the area of a shape along each of its axes.
+    added : float
+        Factor on a slender body's added mass (a sphere's: half of its displaced mass).
+    buoyancy : str
+        'none', 'shapes' (of their volume) or 'neutral' (the body's mass, at its centre of mass).
+
+    Returns
+    -------
+    Body
+        The body with elements, added mass and displaced fluid.
+
+    Raises
+    ------
+    ModelError
+        A shape is a mesh.
     """
     if buoyancy == "neutral":
         body = replace(body, displaced=body.mass, displaced_moment=body.first_moment)
@@ -78,7 +110,7 @@ def _strip(shape: Shape, density: float, drag: float, added: float, displaced: f
 
 
 def _slender(shape: Shape) -> tuple[float, float, float, Array]:
-    """Length, half-widths along e2 and e3, and the axes e1, e2, e3 as columns, in the shape's own frame."""
+    """Return length, half-widths along e2 and e3, and the axes e1, e2, e3 as columns, in the shape's own frame."""
     z_first = np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])
     if shape.kind == "sphere":
         r = shape.sizes[0]

@@ -1,4 +1,4 @@
-"""Springs and dampers between points of bodies and points of the world."""
+"""Compute springs and dampers between points of bodies and points of the world."""
 
 from __future__ import annotations
 
@@ -17,7 +17,20 @@ TETHER_WIDTH = 13
 
 
 def tether_row(row: int, tether: Tether) -> Array:
-    """(TETHER_WIDTH,) numbers of a tether on a row of the model."""
+    """Return the numbers of a tether for the kernels.
+
+    Parameters
+    ----------
+    row : int
+        Row of the model.
+    tether : Tether
+        The tether.
+
+    Returns
+    -------
+    (TETHER_WIDTH,) array
+        Numbers of the tether.
+    """
     place = tether.placement
     point = place.position + place.rotation @ np.asarray(tether.point, dtype=float)
     return np.array([row, *point, *tether.anchor, *tether.stiffness, *tether.damping])
@@ -25,7 +38,7 @@ def tether_row(row: int, tether: Tether) -> Array:
 
 @scalar
 def _moves(tether: Any, i: int, s: Any) -> Any:
-    """Row, the point in the row's frame, its velocity there."""
+    """Return the row, the point in the row's frame, and its velocity there."""
     j = int(tether[i, ROW])
     px, py, pz = tether[i, POINT], tether[i, POINT + 1], tether[i, POINT + 2]
     cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], px, py, pz)
@@ -34,7 +47,7 @@ def _moves(tether: Any, i: int, s: Any) -> Any:
 
 @scalar
 def _along(tether: Any, i: int, a: int, s: Any, moves: Any) -> Any:
-    """Stretch (m) and its rate along the world's axis a."""
+    """Return the stretch (m) along the world's axis a, and its rate."""
     j, px, py, pz, vx, vy, vz = moves
     r = S_WORLD_ROT + 3 * a
     x = s[j, S_WORLD_POS + a] + s[j, r] * px + s[j, r + 1] * py + s[j, r + 2] * pz - tether[i, ANCHOR + a]
@@ -43,7 +56,15 @@ def _along(tether: Any, i: int, a: int, s: Any, moves: Any) -> Any:
 
 @kernel
 def tethers(tether: Any, s: Any) -> None:
-    """Add each one's force, -k (x - anchor) - c x', to S_WRENCH. After `place`."""
+    """Add each tether's force, -k (x - anchor) - c x', to S_WRENCH, after `place`.
+
+    Parameters
+    ----------
+    tether : (t, TETHER_WIDTH) array
+        Tethers.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     for i in range(tether.shape[0]):
         moves = _moves(tether, i, s)
         j, px, py, pz, vx, _, _ = moves
@@ -64,7 +85,17 @@ def tethers(tether: Any, s: Any) -> None:
 
 @kernel
 def tether_energy(tether: Any, s: Any, out: Any) -> None:
-    """out (2,): J in the springs, W that the dampers give (< 0)."""
+    """Write the energy in the springs and the power of the dampers.
+
+    Parameters
+    ----------
+    tether : (t, TETHER_WIDTH) array
+        Tethers.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    out : (2,) array
+        J, and W (< 0).
+    """
     out[0] = out[1] = 0.0 * s[0, S_TWIST]
     for i in range(tether.shape[0]):
         moves = _moves(tether, i, s)

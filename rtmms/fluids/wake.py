@@ -1,4 +1,4 @@
-"""The wake of an elongated body: what its last section takes from it (Boyer 2017, eq 44, corrected)."""
+"""Compute the wake of an elongated body: the wrench at its last section (Boyer 2017, eq 44, corrected)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,46 @@ WAKE_WIDTH = 15
 
 
 def wake_row(_: int, wake: Wake) -> Array:
-    """(WAKE_WIDTH,) numbers of a wake."""
+    """Return the numbers of a wake for the kernels.
+
+    Parameters
+    ----------
+    _ : int
+        Row of the model; unused.
+    wake : Wake
+        The wake.
+
+    Returns
+    -------
+    (WAKE_WIDTH,) array
+        Numbers of the wake.
+    """
     place = wake.placement
     return np.array([*place.rotation.ravel(), *place.position, *wake.added])
 
 
 @kernel
 def wakes(rows: Any, first: int, wake: Any, moving: bool, ambient: Any, s: Any) -> None:
-    """Add F_tail = p V_r1 - 1/2 (p . eta_r) e1, p = M_f eta_r, to S_WRENCH where V_r1 < 0; wake i is element first + i.
+    """Add F_tail = p V_r1 - 1/2 (p . eta_r) e1, p = M_f eta_r, to S_WRENCH where V_r1 < 0.
 
-    Its power against the fluid is 1/2 (p . eta_r) V_r1: what goes into the wake.
+    Parameters
+    ----------
+    rows : (e,) array
+        Row of the model of each element.
+    first : int
+        Element of the first wake.
+    wake : (w, WAKE_WIDTH) array
+        Wakes.
+    moving : bool
+        Whether the fluid moves.
+    ambient : (e, SAMPLE_ROOM) array
+        Flow at each element.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Notes
+    -----
+    Its power against the fluid is 1/2 (p . eta_r) V_r1, the power into the wake.
     """
     for i in range(wake.shape[0]):
         e = first + i

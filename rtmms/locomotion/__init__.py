@@ -1,6 +1,9 @@
-"""From a shape's motion to the net motion: connections, their curvature, the holonomy of gaits, the gaits that do best;
-constraints of the ground and what they leave to dynamics. Nothing of one robot. Names load their module when first
-used: numba is paid for then."""
+"""Compute the net motion that a shape's motion causes, for any mechanism.
+
+It has connections, their curvature, the holonomy of gaits, and the best gaits. It also has the constraints of the
+ground, and the dynamics that decides the motion which they leave free. The names load their modules at their first use,
+because numba takes time to load.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,23 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    """Import an exported name at its first use.
+
+    Parameters
+    ----------
+    name : str
+        Name of the attribute.
+
+    Returns
+    -------
+    Any
+        The function or class.
+
+    Raises
+    ------
+    AttributeError
+        The package has no such name.
+    """
     if name in _LATE:
         value = getattr(import_module(_LATE[name]), name)
         globals()[name] = value

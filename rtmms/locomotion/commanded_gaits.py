@@ -1,4 +1,4 @@
-"""A robot's own gaits of shapes as periodic commands, with the parameters by which `rtmms.trim` changes them."""
+"""Provide a robot's own gaits of shapes as periodic commands, with the parameters that `rtmms.trim` changes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,21 @@ PATH_PERIOD_S = 4.0
 class ShapeGait:
     """Periodic commands of one gait (see rtmms.plant.protocol.TunableGait).
 
-    Attributes
+    Parameters
     ----------
     shape : Sines or Path
         The gait at amplitude 1.
-    actuators : sequence of Channel
+    actuators : Sequence[Channel]
         Channels of the plant, in order.
+
+    Examples
+    --------
+    >>> from rtmms.locomotion.commanded_gaits import ShapeGait
+    >>> from rtmms.locomotion.paths import Sines, Wave
+    >>> from rtmms.plant import Channel
+    >>> gait = ShapeGait(Sines(0.5, (Wave("hip.angle", 0.3),)), [Channel("hip.angle", "rad")])
+    >>> gait.gait_commands(4).round(2).ravel().tolist()
+    [0.0, 0.3, 0.0, -0.3]
     """
 
     shape: Sines | Path
@@ -33,7 +42,7 @@ class ShapeGait:
 
     @property
     def gait(self) -> dict[str, float]:
-        """Parameters with their defaults; `steer` only where a wave of the gait steers."""
+        """Parameters with their defaults; `steer` exists only where a wave of the gait steers."""
         if isinstance(self.shape, Path):
             return {"frequency_hz": 1.0 / PATH_PERIOD_S, "amplitude": 1.0}
         steers = {"steer": 0.0} if any(wave.steer for wave in self.shape.waves) else {}
@@ -64,11 +73,35 @@ class ShapeGait:
         return {name: ranges[name] for name in self.gait if name in ranges}
 
     def gait_period(self, **gait: float) -> float:
-        """Return the period, s."""
+        """Return the period of the gait.
+
+        Parameters
+        ----------
+        **gait : float
+            Parameters that differ from their defaults.
+
+        Returns
+        -------
+        float
+            s.
+        """
         return 1.0 / {**self.gait, **gait}["frequency_hz"]
 
     def gait_commands(self, steps: int, **gait: float) -> Array:
-        """Return the commands of one period (steps, n_actuators)."""
+        """Return the commands of one period.
+
+        Parameters
+        ----------
+        steps : int
+            Number of commands, evenly spaced in time.
+        **gait : float
+            Parameters that differ from their defaults.
+
+        Returns
+        -------
+        (steps, n_actuators) array
+            Commands in the units of the channels.
+        """
         values = {**self.gait, **gait}
         if isinstance(self.shape, Path):
             shapes: Array = values["amplitude"] * self.shape.sampled(steps)[:-1]
@@ -84,7 +117,20 @@ class ShapeGait:
 
 
 def commanded_gaits(gaits: Mapping[str, Gait], actuators: Sequence[Channel]) -> dict[str, TunableGait]:
-    """Return those of a robot's gaits by name that its actuators can play: sines of them, or paths of angles."""
+    """Return those of a robot's gaits that its actuators can play: sines of them, or paths of angles.
+
+    Parameters
+    ----------
+    gaits : Mapping[str, Gait]
+        Gaits by name.
+    actuators : Sequence[Channel]
+        Channels of the robot.
+
+    Returns
+    -------
+    dict[str, TunableGait]
+        Gaits as commands, by name.
+    """
     playable: dict[str, TunableGait] = {}
     names = [channel.name for channel in actuators]
     angles = bool(names) and all(name.endswith(".angle") for name in names)

@@ -1,4 +1,20 @@
-"""Connections of a mechanism, A(r) with eta + A(r) rd = 0: their local form, their curvature, and their cost."""
+"""Provide connections of a mechanism, A(r) with eta + A(r) rd = 0: their local form, their curvature, and their cost.
+
+eta is the twist of the base in its own frame, [linear; angular], r the shape and rd its rates.
+
+Notes
+-----
+Boyer and Porez 2015, eqs 4, 8, 19, 23. The kinds differ in the condition on eta and in A(r):
+
+- mechanical: the momentum is 0; M^-1 M_r of the bodies.
+- hydrodynamic: the momentum of bodies and perfect fluid is 0 (full Kirchhoff added inertia); the same with M + M_add.
+- stokes: the drag of a creeping fluid on the whole is 0 (Body.viscous); the same with D in place of M.
+- nonholonomic: wheels and axles neither slip nor slide; A^+ B of their rows.
+
+Composite bodies give the local form for inertia and for drag alike. The weights of the bodies (rigid, with added mass,
+or resistance) have the place of their inertia, C_INERTIA. Kernels have twists (6,), with zeros where the group has no
+motion; the base frame is at the origin.
+"""
 
 from __future__ import annotations
 
@@ -40,31 +56,37 @@ from rtmms.model.layout import (
     T_WIDTH,
 )
 
-# The local form A(r) of a connection by composite bodies: eta = -A rd, A = M^-1 M_r, for inertia and for drag alike.
-#
-# What a mechanism's bodies weigh stands where their inertia stands (C_INERTIA): rigid, with added mass, or resistance.
-# Twists are (6,) here, [linear; angular], with zeros where the group has no motion; the base frame is at the origin.
-
-
 WEIGHTED = Layout(
     "Weighted",
     model("topology", "rows", T_WIDTH, dtype=INTEGER), model("constant", "rows", C_WIDTH),
     model("free", "free", dtype=INTEGER), model("upright", 4), model("weightless", 3),
 )  # fmt: skip
-"""A tree whose bodies weigh what a connection has them weigh. free: rows of the twist that can be other than 0."""
+"""A tree whose bodies have the weights of a connection. free: rows of the twist that can differ from 0."""
 WORK = Layout(
     "ConnectionWork",
     scratch("s", "rows", S_WIDTH), scratch("base", 6, 6), scratch("couple", 6, "n"), scratch("qd", "n"),
     scratch("q", "n"),
 )  # fmt: skip
-"""Of one evaluation."""
+"""Scratch of one evaluation."""
 SINGULAR = 1e-12
-"""A pivot below this share of its diagonal: some net motion meets neither inertia nor drag."""
+"""A pivot below this share of its diagonal means that a net motion meets neither inertia nor drag."""
 
 
 @kernel
 def couple(tree: Any, q: Any, work: Any) -> None:
-    """M into s[0, S_INERTIA] and M_r (6, p), columns Ad^T M^c_j S_j, into work's `couple`; O(n)."""
+    """Compute the composite inertia M and the coupling M_r, with columns Ad^T M^c_j S_j; O(n).
+
+    M goes to s[0, S_INERTIA], and M_r (6, p) to `work.couple`.
+
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    q : (p,) array
+        Shape, rad or m.
+    work : Record
+        Scratch, record of `WORK`; written.
+    """
     topology, constant, upright, weightless = tree.topology, tree.constant, tree.upright, tree.weightless
     s, columns = work.s, work.couple
     configure(topology, constant, upright, weightless, q, s)
@@ -81,6 +103,7 @@ def couple(tree: Any, q: Any, work: Any) -> None:
 
 @scalar
 def _to_base(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
+    """Rotate a vector from the frame of body j to the base's."""
     r = S_WORLD_ROT
     return (
         s[j, r] * x + s[j, r + 1] * y + s[j, r + 2] * z,
@@ -91,7 +114,20 @@ def _to_base(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
 
 @kernel
 def factor(tree: Any, work: Any) -> int:
-    """Cholesky's factor of M's free rows into work's `base`; -1, or the row of the twist that meets nothing."""
+    """Write Cholesky's factor of M's free rows to `work.base`.
+
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    work : Record
+        Scratch, record of `WORK`, after `couple`; written.
+
+    Returns
+    -------
+    int
+        -1, or the row of the twist that neither inertia nor drag determines.
+    """
     rows, s, base = tree.free, work.s, work.base
     for a in range(rows.shape[0]):
         for b in range(a + 1):
@@ -109,7 +145,17 @@ def factor(tree: Any, work: Any) -> int:
 
 @kernel
 def solve_twist(tree: Any, work: Any, x: Any) -> None:
-    """x (6,) <- M^-1 x in the free rows, 0 in the others, in place. After `factor`."""
+    """Solve M x' = x in the free rows, in place, and set the other rows to 0.
+
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    work : Record
+        Scratch, record of `WORK`, after `factor`.
+    x : (6,) array
+        Wrench on entry, twist on return.
+    """
     rows, base = tree.free, work.base
     dim = rows.shape[0]
     held = 0
@@ -130,7 +176,26 @@ def solve_twist(tree: Any, work: Any, x: Any) -> None:
 
 @kernel
 def local_form(tree: Any, q: Any, work: Any, column: Any, out: Any) -> int:
-    """out (6, p) = A(q); column (6,) scratch. -1, or the row of the twist that meets nothing."""
+    """Compute the local form A(q).
+
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    q : (p,) array
+        Shape, rad or m.
+    work : Record
+        Scratch, record of `WORK`; written.
+    column : (6,) array
+        Scratch.
+    out : (6, p) array
+        A(q); written.
+
+    Returns
+    -------
+    int
+        -1, or the row of the twist that neither inertia nor drag determines.
+    """
     couple(tree, q, work)
     fault = factor(tree, work)
     if fault >= 0:
@@ -146,7 +211,26 @@ def local_form(tree: Any, q: Any, work: Any, column: Any, out: Any) -> int:
 
 @kernel
 def net_twist(tree: Any, q: Any, qd: Any, work: Any, twist: Any) -> int:
-    """twist (6,) = -A(q) qd, with one right hand side. -1, or the row of the twist that meets nothing."""
+    """Compute the twist -A(q) qd, with one right-hand side.
+
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    q : (p,) array
+        Shape, rad or m.
+    qd : (p,) array
+        Rates of the shape, rad/s or m/s.
+    work : Record
+        Scratch, record of `WORK`; written.
+    twist : (6,) array
+        Twist of the base, its frame; written.
+
+    Returns
+    -------
+    int
+        -1, or the row of the twist that neither inertia nor drag determines.
+    """
     couple(tree, q, work)
     fault = factor(tree, work)
     if fault >= 0:
@@ -162,9 +246,23 @@ def net_twist(tree: Any, q: Any, qd: Any, work: Any, twist: Any) -> int:
 
 @kernel
 def effort(tree: Any, qd: Any, twist: Any, work: Any) -> Any:
-    """sum eta_j^T W_j eta_j + sum rotor qd^2 of the bodies that move so: a power for drag, twice an energy for inertia.
+    """Return sum eta_j^T W_j eta_j + sum rotor qd^2 of bodies that move so; it leaves the twists in `work.s`.
 
-    After `couple`; leaves the twists in s.
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    qd : (p,) array
+        Rates of the shape, rad/s or m/s.
+    twist : (6,) array
+        Twist of the base, its frame.
+    work : Record
+        Scratch, record of `WORK`, after `couple`; written.
+
+    Returns
+    -------
+    float
+        The power of the drag, W, or twice the kinetic energy, J.
     """
     topology, constant = tree.topology, tree.constant
     s = work.s
@@ -182,9 +280,19 @@ def effort(tree: Any, qd: Any, twist: Any, work: Any) -> Any:
 
 @kernel
 def resist(tree: Any, work: Any, torque: Any) -> None:
-    """torque (p,) = S_j^T sum of W eta of all bodies beyond joint j: what actuators bear against drag. After `effort`.
+    """Compute the torques of actuators against the drag: S_j^T times the sum of W eta of all bodies beyond joint j.
 
-    With inertia in place of drag it is the joints' part of the momentum. The base's wrench is left in s[0, S_BIAS].
+    With inertia in place of drag these are the joints' parts of the momentum. The base's wrench is left in s[0,
+    S_BIAS].
+
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    work : Record
+        Scratch, record of `WORK`, after `effort`; written.
+    torque : (p,) array
+        N m or N; written.
     """
     topology, constant = tree.topology, tree.constant
     s = work.s
@@ -204,7 +312,28 @@ def resist(tree: Any, work: Any, torque: Any) -> None:
 
 @kernel
 def along(tree: Any, shapes: Any, rates: Any, work: Any, twists: Any, efforts: Any) -> int:
-    """Net twists (m, 6) and efforts (m,) at m shapes and rates (m, p); -1, or the row of a twist that meets nothing."""
+    """Compute net twists and efforts at m shapes and rates.
+
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    shapes : (m, p) array
+        Shapes, rad or m.
+    rates : (m, p) array
+        Rates, rad/s or m/s.
+    work : Record
+        Scratch, record of `WORK`; written.
+    twists : (m, 6) array
+        Twists of the base, its frame; written.
+    efforts : (m,) array
+        See `effort`; written.
+
+    Returns
+    -------
+    int
+        -1, or the row of the twist that neither inertia nor drag determines.
+    """
     q, qd = work.q, work.qd
     for i in range(shapes.shape[0]):
         for j in range(shapes.shape[1]):
@@ -218,7 +347,28 @@ def along(tree: Any, shapes: Any, rates: Any, work: Any, twists: Any, efforts: A
 
 @kernel
 def slopes(tree: Any, q: Any, work: Any, column: Any, form: Any, out: Any) -> int:
-    """out (p, 6, p): out[k] = dA/dr_k by a complex step; q, work, column and form are complex. As `local_form`."""
+    """Compute the derivatives dA/dr_k by a complex step.
+
+    Parameters
+    ----------
+    tree : Record
+        Tree of the connection, record of `WEIGHTED`.
+    q : (p,) complex array
+        Shape, rad or m; unchanged on return.
+    work : Record
+        Complex scratch, record of `WORK`; written.
+    column : (6,) complex array
+        Scratch.
+    form : (6, p) complex array
+        Scratch.
+    out : (p, 6, p) array
+        out[k] = dA/dr_k; written.
+
+    Returns
+    -------
+    int
+        -1, or the row of the twist that neither inertia nor drag determines.
+    """
     step = 1e-30
     for k in range(q.shape[0]):
         q[k] += step * 1j
@@ -232,34 +382,38 @@ def slopes(tree: Any, q: Any, work: Any, column: Any, form: Any, out: Any) -> in
     return -1
 
 
-# Connections of a mechanism: A(r) with eta + A(r) rd = 0, their curvature, and what a shape's motion costs.
-#
-# kind           eta is such that                                                               A(r)
-# mechanical     the momentum is 0                                                              M^-1 M_r of the bodies
-# hydrodynamic   the momentum of bodies and perfect fluid is 0 (full Kirchhoff added inertia)   the same, M + M_add
-# stokes         the drag of a creeping fluid on the whole is 0 (Body.viscous)                  the same, D for M
-# nonholonomic   wheels and axles neither slip nor slide                                        A^+ B of their rows
-# (Boyer and Porez 2015, eqs 4, 8, 19, 23.) Twists are those of the base in its own frame.
-
-
 KINDS = ("mechanical", "hydrodynamic", "stokes", "nonholonomic")
 PLANAR, SPATIAL = np.array([0, 1, 5]), np.arange(6)
 """Free rows of a twist: SE(2) = {Vx, Vy, Wz}, SE(3)."""
 NAMES = ("Vx", "Vy", "Vz", "Wx", "Wy", "Wz")
 SLIP = 1e-9
-"""Of redundant contacts: what of a rate may be left, of the largest."""
+"""Redundant contacts may leave this share of the largest rate."""
 
 
 class Connection:
-    """The connection of a mechanism, ready to be asked at many shapes.
+    """The connection of a mechanism, compiled once for many shapes.
 
-    mechanism  a description (its base may be free or prescribed), what `rtmms.compile` made of it, or a plant of it
-    kind       see above
-    planar     True: SE(2), projected; False: SE(3); None: SE(2) where all joints and bodies are planar
-    Shapes are (p,), rad or m, in the order of `model.joint_names`. Raises ModelError, UnknownNameError.
+    Shapes are (p,), rad or m, in the order of `model.joint_names`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or Model
+        A description, its compiled model, or a plant of it; its base is free or prescribed.
+    kind : str, default 'mechanical'
+        'mechanical', 'hydrodynamic', 'stokes' or 'nonholonomic', see the module.
+    planar : bool, optional
+        True: SE(2), projected; False: SE(3); None: SE(2) where all joints and bodies are planar.
+
+    Raises
+    ------
+    ModelError
+        The mechanism has no such connection, or a shape has another size.
+    UnknownNameError
+        The kind does not exist.
     """
 
     def __init__(self, mechanism: Mechanism | Model, kind: str = "mechanical", planar: bool | None = None) -> None:
+        """Compile the mechanism and allocate the scratch."""
         if kind not in KINDS:
             raise UnknownNameError("kind of connection", str(kind), KINDS)
         self.model, self.kind = model_of(mechanism), kind
@@ -295,10 +449,27 @@ class Connection:
 
     @property
     def shape_size(self) -> int:
+        """Number of shape variables, p."""
         return self.model.n
 
     def form(self, r: Any) -> Array:
-        """(6, p) A(r), rows that the group has no motion in at 0; a view that the next call writes anew."""
+        """Return A(r) with all rows of a twist; rows without a motion of the group are 0.
+
+        Parameters
+        ----------
+        r : (p,) array_like
+            Shape, rad or m.
+
+        Returns
+        -------
+        (6, p) array
+            A view that the next call overwrites.
+
+        Raises
+        ------
+        ModelError
+            The net motion is not determined at this shape.
+        """
         q = self._shape(r)
         if self._by_rows:
             self._form[:] = nonholonomic(self.model, q)
@@ -307,14 +478,42 @@ class Connection:
         return self._form
 
     def at(self, r: Any) -> Array:
-        """A(r): (3, p) on {Vx, Vy, Wz} where planar, else (6, p)."""
+        """Return A(r) in the rows of the group.
+
+        Parameters
+        ----------
+        r : (p,) array_like
+            Shape, rad or m.
+
+        Returns
+        -------
+        (dim, p) array
+            dim is 3 (Vx, Vy, Wz) where planar, else 6.
+
+        Raises
+        ------
+        ModelError
+            The net motion is not determined at this shape.
+        """
         out: Array = self.form(r)[self.rows]
         return out
 
     def seen_from(self, body: str, r: Any) -> Array:
-        """The local form for another reference body, in that body's own frame: Ad A - J, (dim, p).
+        """Return the local form for another reference body, in that body's own frame: Ad A - J.
 
-        J is the body's twist for qd alone. Of a planar mechanism the body's z must be the base's.
+        J is the body's twist for qd alone. In a planar mechanism the body's z must be the base's.
+
+        Parameters
+        ----------
+        body : str
+            Name of the body.
+        r : (p,) array_like
+            Shape, rad or m.
+
+        Returns
+        -------
+        (dim, p) array
+            Local form of that body.
         """
         from rtmms.dynamics.kinematics import jacobian
 
@@ -325,7 +524,18 @@ class Connection:
         return out
 
     def slopes(self, r: Any) -> Array:
-        """(p, 6, p): [k] is dA/dr_k, exact to rounding (complex step)."""
+        """Return the derivatives dA/dr_k, exact to rounding (complex step).
+
+        Parameters
+        ----------
+        r : (p,) array_like
+            Shape, rad or m.
+
+        Returns
+        -------
+        (p, 6, p) array
+            [k] is dA/dr_k.
+        """
         q = self._shape(r)
         if self._by_rows:
             moved = [nonholonomic(self.model, q + 1e-30j * unit) for unit in np.eye(len(q))]
@@ -337,8 +547,22 @@ class Connection:
         return out
 
     def curvature(self, r: Any, *, bracketed: bool = True) -> Array:
-        """F_ij = d_i A_j - d_j A_i - [A_i, A_j], (dim, p, p); without the bracket dA alone, `bracketed` False.
+        """Return the curvature F_ij = d_i A_j - d_j A_i - [A_i, A_j].
 
+        Parameters
+        ----------
+        r : (p,) array_like
+            Shape, rad or m.
+        bracketed : bool, default True
+            False: dA alone, without the bracket.
+
+        Returns
+        -------
+        (dim, p, p) array
+            F, antisymmetric in i and j.
+
+        Notes
+        -----
         The net motion of a small gait is log g = -iint F (Boyer and Porez 2015, eq 5, for a group that does not
         commute).
         """
@@ -355,7 +579,25 @@ class Connection:
         return out[self.rows]
 
     def twist(self, r: Any, rd: Any) -> Array:
-        """(6,) eta = -A(r) rd, m/s, rad/s, base frame."""
+        """Return the net twist eta = -A(r) rd.
+
+        Parameters
+        ----------
+        r : (p,) array_like
+            Shape, rad or m.
+        rd : (p,) array_like
+            Rates of the shape, rad/s or m/s.
+
+        Returns
+        -------
+        (6,) array
+            m/s, rad/s, base frame.
+
+        Raises
+        ------
+        ModelError
+            The net motion is not determined, or redundant contacts contradict the rate.
+        """
         q, qd = self._shape(r), self._shape(rd, "rate")
         if self._by_rows:
             return self._rolled(q, qd)
@@ -363,10 +605,27 @@ class Connection:
         return self._twist.copy()
 
     def along(self, shapes: Array, rates: Array) -> tuple[Array, Array]:
-        """Net twists (m, 6) and efforts (m,) at m shapes and rates (m, p).
+        """Compute net twists and efforts at m shapes and rates.
 
-        The effort is what the shape's motion costs, quadratic in rd: the drag's power (W) for stokes, twice the kinetic
-        energy (J), fluid included, for the others.
+        The effort is the cost of the shape's motion and quadratic in rd. For stokes it is the drag's power (W), for the
+        others twice the kinetic energy (J), fluid included.
+
+        Parameters
+        ----------
+        shapes : (m, p) array_like
+            Shapes, rad or m.
+        rates : (m, p) array_like
+            Rates, rad/s or m/s.
+
+        Returns
+        -------
+        (array, array)
+            Twists (m, 6) and efforts (m,).
+
+        Raises
+        ------
+        ModelError
+            The net motion is not determined, or redundant contacts contradict a rate.
         """
         shapes, rates = np.ascontiguousarray(shapes, dtype=float), np.ascontiguousarray(rates, dtype=float)
         twists, efforts = np.zeros((len(shapes), 6)), np.zeros(len(shapes))
@@ -381,7 +640,7 @@ class Connection:
         return twists, efforts
 
     def _rolled(self, q: Array, qd: Array) -> Array:
-        """(6,) -A^+ B rd; ModelError where redundant contacts contradict the rate."""
+        """Return -A^+ B rd, (6,), or raise ModelError where redundant contacts contradict the rate."""
         twist: Array = -self.form(q) @ qd
         a, b = rows(self.model, q)
         slip = np.abs(a @ twist + b @ qd).max(initial=0.0)
@@ -390,9 +649,25 @@ class Connection:
         return twist
 
     def drag(self, r: Any, rd: Any) -> tuple[Array, Array]:
-        """Of a Stokes connection: torques (p,) that the joints bear, and the wrench (6,) left on the whole, which is 0.
+        """Return the torques of the joints and the wrench on the whole, for a Stokes connection.
 
-        torque = (D_rr - D_rg D_gg^-1 D_gr) rd; for the other kinds the same of the momentum.
+        For the other kinds both are the same of the momentum.
+
+        Parameters
+        ----------
+        r : (p,) array_like
+            Shape, rad or m.
+        rd : (p,) array_like
+            Rates of the shape, rad/s or m/s.
+
+        Returns
+        -------
+        (array, array)
+            Torques (p,), N m or N, and the wrench (6,) that is left on the whole, which is 0.
+
+        Notes
+        -----
+        torque = (D_rr - D_rg D_gg^-1 D_gr) rd
         """
         twist, qd, torque = self.twist(r, rd), self._shape(rd, "rate"), np.zeros(self.model.n)
         effort(self.tree, qd, twist, self.work)
@@ -402,7 +677,18 @@ class Connection:
         return torque, self.work.s[0, S_BIAS : S_BIAS + 6].copy()
 
     def metric(self, r: Any) -> Array:
-        """(p, p) G(r), symmetric: the effort is rd^T G rd."""
+        """Return the metric G(r): the effort is rd^T G rd.
+
+        Parameters
+        ----------
+        r : (p,) array_like
+            Shape, rad or m.
+
+        Returns
+        -------
+        (p, p) array
+            Symmetric.
+        """
         torques = [self.drag(r, unit)[0] for unit in np.eye(self.model.n)]
         rotor = self._weighted[1:, C_ROTOR]
         out = np.array(torques) + np.diag(rotor)
@@ -429,9 +715,30 @@ class Connection:
 
 
 def connection(mechanism: Mechanism | Model, r: Any, kind: str = "mechanical", planar: bool | None = None) -> Array:
-    """The local form A(r) with eta = -A(r) rd: (3, p) on {Vx, Vy, Wz} for a planar mechanism, else (6, p).
+    """Return the local form A(r) with eta = -A(r) rd.
 
-    mechanism, kind, planar  see Connection, which is quicker where many shapes are asked for;  r  (p,) rad or m
+    `Connection` is quicker for many shapes.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or Model
+        A description, its compiled model, or a plant of it; its base is free or prescribed.
+    r : (p,) array_like
+        Shape, rad or m.
+    kind : str, default 'mechanical'
+        'mechanical', 'hydrodynamic', 'stokes' or 'nonholonomic', see `Connection`.
+    planar : bool, optional
+        True: SE(2), projected; False: SE(3); None: SE(2) where all joints and bodies are planar.
+
+    Returns
+    -------
+    array
+        (3, p) on {Vx, Vy, Wz} for a planar mechanism, else (6, p).
+
+    Raises
+    ------
+    ModelError
+        The mechanism has no such connection, or the net motion is not determined at this shape.
     """
     return Connection(mechanism, kind, planar).at(r)
 
@@ -440,7 +747,26 @@ def curvature(
     mechanism: Mechanism | Model, r: Any, kind: str = "mechanical", planar: bool | None = None, *,
     bracketed: bool = True,
 ) -> Array:  # fmt: skip
-    """Curvature (dim, p, p) of the connection at r, with its bracket or without: see Connection.curvature."""
+    """Return the curvature of the connection at a shape, see `Connection.curvature`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or Model
+        A description, its compiled model, or a plant of it; its base is free or prescribed.
+    r : (p,) array_like
+        Shape, rad or m.
+    kind : str, default 'mechanical'
+        'mechanical', 'hydrodynamic', 'stokes' or 'nonholonomic', see `Connection`.
+    planar : bool, optional
+        True: SE(2), projected; False: SE(3); None: SE(2) where all joints and bodies are planar.
+    bracketed : bool, default True
+        False: without the bracket.
+
+    Returns
+    -------
+    array
+        (dim, p, p), dim 3 where planar, else 6.
+    """
     return Connection(mechanism, kind, planar).curvature(r, bracketed=bracketed)
 
 
@@ -448,7 +774,25 @@ _COMPILED: WeakKeyDictionary[Mechanism, Model] = WeakKeyDictionary()
 
 
 def model_of(mechanism: Mechanism | Model) -> Model:
-    """Compiled for its kinematics: joints given by their motion, so that bodies need no mass; compiled once."""
+    """Return the model of a mechanism, compiled once for its kinematics.
+
+    Its joints have a given motion, so that its bodies need no mass.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or Model
+        A description, its compiled model, or a plant of it.
+
+    Returns
+    -------
+    Model
+        Compiled model.
+
+    Raises
+    ------
+    ModelError
+        It is none of these.
+    """
     mechanism = getattr(mechanism, "model", mechanism)  # of a plant
     if isinstance(mechanism, Model):
         return mechanism
@@ -462,7 +806,7 @@ def model_of(mechanism: Mechanism | Model) -> Model:
 
 
 def _weights(model: Model, kind: str) -> Array:
-    """(n + 1, 21) packed: what stands for the bodies' inertia in a connection of that kind."""
+    """Return the packed matrices (n + 1, 21) that have the place of the bodies' inertia in a connection of a kind."""
     if kind == "stokes":
         return model.viscous
     first = C_INERTIA if kind == "hydrodynamic" else C_RIGID
@@ -470,7 +814,20 @@ def _weights(model: Model, kind: str) -> Array:
 
 
 def is_planar(model: Model, weights: Array) -> bool:
-    """Whether all moves in the base's plane z = 0, and the bodies' weights do not couple it to other motions."""
+    """Return whether all motion is in the base's plane z = 0, and the weights do not couple it to other motions.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    weights : (n + 1, 21) array
+        Packed weights of the bodies.
+
+    Returns
+    -------
+    bool
+        True for a planar mechanism.
+    """
     normal, tilt = [np.array([0.0, 0.0, 1.0])], [np.eye(3)]
     for row in range(1, model.n + 1):
         turn = tilt[int(model.topology[row, T_PARENT])] @ model.constant[row, C_ROT : C_ROT + 9].reshape(3, 3)
@@ -489,7 +846,18 @@ def is_planar(model: Model, weights: Array) -> bool:
 
 
 def is_level(model: Model) -> bool:
-    """Whether contacts keep the base in its plane: Vz, Wx and Wy are 0 by rows of its own."""
+    """Return whether contacts keep the base in its plane: rows of the base alone make Vz, Wx and Wy 0.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+
+    Returns
+    -------
+    bool
+        True where they do.
+    """
     own = [row[G_ROW:] for row in model.ground.rows if row[G_BODY] == 0 and row[G_JOINT] == 0]
     held = np.array([*own, np.zeros(6)])
     return all(
@@ -499,7 +867,13 @@ def is_level(model: Model) -> bool:
 
 
 def warm(one: Connection) -> None:
-    """Compile what `Connection` calls, or fetch it, with a report."""
+    """Compile the kernels of `Connection`, or load them, with a report.
+
+    Parameters
+    ----------
+    one : Connection
+        Connection of the mechanism.
+    """
     with compile_progress("the kernels of rtmms.locomotion"):
         q = np.zeros((1, one.model.n))
         one.along(q, q)

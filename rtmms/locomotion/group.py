@@ -1,4 +1,11 @@
-"""Motion on SE(3): exponential, logarithm, brackets, and transport along a twist."""
+"""Provide motion on SE(3): exponential, logarithm, brackets, and transport along a twist.
+
+Twists are [linear; angular].
+
+Notes
+-----
+`transport` moves a pose along the group, g' = g eta, by Magnus series of sixth order on Gauss's three nodes.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +18,36 @@ from rtmms.base.jit import kernel
 from rtmms.base.spatial import Array, quaternion_matrix, quaternion_product, rotation_vector, skew
 from rtmms.dynamics.recursion import move_pose
 
-# Displacements on SE(3): the exponential and the logarithm of a twist, brackets; twists are [linear; angular].
-
 
 def bracket(a: Array, b: Array) -> Array:
-    """[a, b] = ad_a b (6,): [W_a x V_b + V_a x W_b; W_a x W_b]."""
+    """Return [a, b] = ad_a b = [W_a x V_b + V_a x W_b; W_a x W_b].
+
+    Parameters
+    ----------
+    a, b : (6,) array
+        Twists.
+
+    Returns
+    -------
+    array
+        (6,).
+    """
     return np.concatenate([np.cross(a[3:], b[:3]) + np.cross(a[:3], b[3:]), np.cross(a[3:], b[3:])])
 
 
 def left_jacobian(turn: Array) -> Array:
-    """(3, 3) J with p = J V for exp of (V; turn)."""
+    """Return J with p = J V for the exponential of (V; turn).
+
+    Parameters
+    ----------
+    turn : (3,) array
+        Rotation vector, rad.
+
+    Returns
+    -------
+    (3, 3) array
+        J.
+    """
     angle = float(np.sqrt(turn @ turn))
     hat = skew(turn)
     if angle < 1e-4:
@@ -32,24 +59,54 @@ def left_jacobian(turn: Array) -> Array:
 
 
 def logarithm(pose: Array) -> Array:
-    """(6,) twist whose exponential is the pose (7,): position, quaternion; of the turn of at most pi."""
+    """Return the twist whose exponential is a pose, with the turn of at most pi.
+
+    Parameters
+    ----------
+    pose : (7,) array
+        Position and quaternion.
+
+    Returns
+    -------
+    (6,) array
+        m, rad.
+    """
     turn = rotation_vector(pose[3:])
     return np.concatenate([np.linalg.solve(left_jacobian(turn), pose[:3]), turn])
 
 
 def composed(one: Array, other: Array) -> Array:
-    """(7,) pose of `other`, given in the frame `one`, in the frame that `one` is given in."""
+    """Return the pose of `other`, given in the frame `one`, in the frame in which `one` is given.
+
+    Parameters
+    ----------
+    one, other : (7,) array
+        Position and quaternion.
+
+    Returns
+    -------
+    (7,) array
+        Position and quaternion.
+    """
     turn = quaternion_product(one[3:], other[3:])
     return np.concatenate([one[:3] + quaternion_matrix(one[3:]) @ other[:3], turn])
 
 
 def inverted(pose: Array) -> Array:
-    """(7,) the pose of the world seen from the frame at `pose`."""
+    """Return the pose of the world in the frame at a pose.
+
+    Parameters
+    ----------
+    pose : (7,) array
+        Position and quaternion.
+
+    Returns
+    -------
+    (7,) array
+        Position and quaternion.
+    """
     back = pose[3:] * np.array([1.0, -1.0, -1.0, -1.0])
     return np.concatenate([-quaternion_matrix(back) @ pose[:3], back])
-
-
-# Moving along a group: g' = g eta by Magnus series of sixth order on Gauss's three nodes.
 
 
 ROOT = float(np.sqrt(0.6))
@@ -60,7 +117,17 @@ WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
 
 @kernel
 def add_bracket(factor: float, a: Any, b: Any, out: Any) -> None:
-    """out (6,) += factor [a, b], [a, b] = [W_a x V_b + V_a x W_b; W_a x W_b]."""
+    """Add factor [a, b] to a twist; [a, b] = [W_a x V_b + V_a x W_b; W_a x W_b].
+
+    Parameters
+    ----------
+    factor : float
+        Factor of the bracket.
+    a, b : (6,) array
+        Twists.
+    out : (6,) array
+        Sum; read and written.
+    """
     out[0] += factor * (a[4] * b[2] - a[5] * b[1] + a[1] * b[5] - a[2] * b[4])
     out[1] += factor * (a[5] * b[0] - a[3] * b[2] + a[2] * b[3] - a[0] * b[5])
     out[2] += factor * (a[3] * b[1] - a[4] * b[0] + a[0] * b[4] - a[1] * b[3])
@@ -71,9 +138,20 @@ def add_bracket(factor: float, a: Any, b: Any, out: Any) -> None:
 
 @kernel
 def magnus(one: Any, two: Any, three: Any, h: float, z: Any) -> None:
-    """z[0] <- log of the motion over h with body twists (6,) at the three nodes (Blanes and Casas, order 6).
+    """Write the logarithm of the motion over a step to z[0].
 
-    z (8, 6) scratch. g' = g eta: the brackets have the sign opposite to that for Y' = A Y.
+    Parameters
+    ----------
+    one, two, three : (6,) array
+        Twists of the body at the three nodes.
+    h : float
+        Length of the step, s.
+    z : (8, 6) array
+        Scratch; z[0] has the result.
+
+    Notes
+    -----
+    Blanes and Casas, order 6. For g' = g eta the brackets have the sign opposite to that for Y' = A Y.
     """
     omega, a1, a2, a3, c1, c2, left, right = z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7]
     for k in range(6):
@@ -94,9 +172,20 @@ def magnus(one: Any, two: Any, three: Any, h: float, z: Any) -> None:
 
 @kernel
 def transport(twists: Any, lengths: Any, poses: Any, turned: Any, z: Any) -> None:
-    """poses (m + 1, 7) from poses[0] on, over m steps of `lengths` (m,) s with twists (3 m, 6) at their nodes.
+    """Move a pose over m steps.
 
-    turned (m + 1,) rad: the sum of turns about z, which in the plane is the heading, not cut at pi.
+    Parameters
+    ----------
+    twists : (3 m, 6) array
+        Twists of the body at the nodes of the steps.
+    lengths : (m,) array
+        Lengths of the steps, s.
+    poses : (m + 1, 7) array
+        Poses from poses[0] on; the rest is written.
+    turned : (m + 1,) array
+        Sum of turns about z from turned[0] on, rad: in the plane the heading, not cut at pi; written.
+    z : (8, 6) array
+        Scratch.
     """
     for i in range(lengths.shape[0]):
         magnus(twists[3 * i], twists[3 * i + 1], twists[3 * i + 2], lengths[i], z)

@@ -1,7 +1,9 @@
-"""The closed curve of shapes that takes a mechanism farthest for what it costs (the question of Hatton and Choset).
+"""Find the closed curve of shapes that moves a mechanism farthest for its cost (the question of Hatton and Choset).
 
-A gait is a Fourier series; what is sought is the largest share of a component of the net motion in the cost of a cycle,
-which no change of pace alters. Sequential quadratic programming, from circles of several sizes, then with more waves.
+Notes
+-----
+A gait is a Fourier series. The goal is the ratio of a component of the net motion to the cost of a cycle. No change of
+pace alters it. Sequential quadratic programming starts from circles of several sizes and goes on with more waves.
 """
 
 from __future__ import annotations
@@ -21,16 +23,32 @@ from rtmms.locomotion.reconstruction import _moved, displacement, holonomy, reco
 
 PER = ("cost", "length")
 GOALS = {True: ("distance", "turn"), False: ("turn", "distance")}
-"""What may be sought, planar or not; the first is the default. In the plane a distance is sought without a net turn:
-such a gait goes on straight."""
+"""Possible goals, planar or not; the first is the default. In the plane, `distance` allows no net turn."""
 STEPS, SEEN = 24, 72
-"""Of the search: steps of a cycle, and shapes that are held against the limits."""
+"""Numbers of the search: steps of a cycle, and shapes that it compares with the limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """A gait that was found: the path, its Fourier coefficients (p, 2 m + 1), its net motion in a cycle (m, rad),
-    `cost` (see Motion) and length (rad or m in the shape space) of a cycle; score: the goal over cost or length."""
+    """A gait that the search found.
+
+    Attributes
+    ----------
+    path : Path
+        The gait.
+    coefficients : (p, 2 m + 1) array
+        Its Fourier coefficients.
+    displacement : (k,) array
+        Net motion of a cycle, m and rad, see `Motion.displacement`.
+    cost : float
+        Cost of a cycle, see `Motion`.
+    length : float
+        Length of a cycle in the shape space, rad or m.
+    score : float
+        The goal over cost or length.
+    evaluations : int
+        Number of gaits that the search evaluated.
+    """
 
     path: Path
     coefficients: Array
@@ -45,13 +63,34 @@ def best_gait(
     one: Connection, goal: str | None = None, per: str = "cost", *, least: Any = None, greatest: Any = None,
     size: float = 1.0, waves: int = 5,
 ) -> Best:  # fmt: skip
-    """The best gait found.
+    """Find the best gait of a mechanism.
 
-    goal             'distance' or 'turn', see GOALS; None for the first of them
-    per              'cost' (of the mechanism's own metric) or 'length' (of the curve in the shape space)
-    least, greatest  (p,) limits of the shape, kept;  size  rad or m, of the circles that the search begins with
-    waves            of the series in the end
-    A local optimum: the best of those that the circles lead to. Two shape variables at least are needed.
+    Parameters
+    ----------
+    one : Connection
+        Connection of the mechanism.
+    goal : str, optional
+        'distance' or 'turn', see `GOALS`; None for the first of them.
+    per : str, default 'cost'
+        'cost' (of the mechanism's own metric) or 'length' (of the curve in the shape space).
+    least, greatest : (p,) array_like, optional
+        Limits of the shape, which the gait keeps; None for none.
+    size : float, default 1.0
+        Size of the circles at the start of the search, rad or m.
+    waves : int, default 5
+        Waves of the final series.
+
+    Returns
+    -------
+    Best
+        The best local optimum of those to which the circles lead.
+
+    Raises
+    ------
+    ModelError
+        There are fewer than two shape variables, or no circle keeps the limits.
+    UnknownNameError
+        The goal or the measure does not exist.
     """
     goals = GOALS[one.planar]
     goal = goals[0] if goal is None else goal
@@ -79,26 +118,56 @@ def best_gait(
 
 
 def score(one: Connection, path: Path, goal: str, per: str) -> float:
-    """Of a gait, what `best_gait` seeks the largest of."""
+    """Return the ratio that `best_gait` maximises, for a gait.
+
+    Parameters
+    ----------
+    one : Connection
+        Connection of the mechanism.
+    path : Path
+        The gait.
+    goal : str
+        'distance' or 'turn'.
+    per : str
+        'cost' or 'length'.
+
+    Returns
+    -------
+    float
+        m or rad, over cost or length.
+    """
     search = _Search(one, goal, per, None, None)
     cost = search.measure(path, "length") if per == "length" else reconstruct(one, path).cost
     return search.reached(holonomy(one, path)) / cost
 
 
 def _circle(p: int, a: float, c: float) -> Array:
-    """(p, 3) a wave about c that runs through the joints, each a quarter of a turn after the one before."""
+    """Return a wave (p, 3) about c that runs through the joints, each a quarter of a turn after the previous one."""
     phase = 0.5 * np.pi * np.arange(p)
     return np.column_stack([np.full(p, c), a * np.cos(phase), a * np.sin(phase)])
 
 
 def _widened(table: Array, waves: int) -> Array:
+    """Return the same series with more waves, whose coefficients are 0."""
     out = np.zeros((len(table), 2 * waves + 1))
     out[:, : table.shape[1]] = table
     return out
 
 
 class _Search:
-    """Scores of gaits, and the climb from one of them."""
+    """Scores of gaits, and the climb from one of them.
+
+    Parameters
+    ----------
+    one : Connection
+        Connection of the mechanism.
+    goal : str
+        'distance' or 'turn'.
+    per : str
+        'cost' or 'length'.
+    least, greatest : (p,) array_like
+        Limits of the shape; None for none.
+    """
 
     def __init__(self, one: Connection, goal: str, per: str, least: Any, greatest: Any) -> None:
         p = one.shape_size
@@ -108,7 +177,22 @@ class _Search:
         self.grid = np.linspace(0.0, CYCLE_S, SEEN, endpoint=False)
 
     def measure(self, path: Path, per: str, steps: int = 256) -> float:
-        """Cost or length of a cycle."""
+        """Return the cost or the length of a cycle.
+
+        Parameters
+        ----------
+        path : Path
+            The gait.
+        per : str
+            'cost' or 'length'.
+        steps : int, default 256
+            Number of samples.
+
+        Returns
+        -------
+        float
+            Cost (`Motion.cost`) or length (rad or m).
+        """
         ends = np.linspace(0.0, CYCLE_S, steps, endpoint=False)  # a periodic mean: exact beyond all orders
         shapes, rates = path.motion(ends)
         if per == "length":
@@ -118,23 +202,68 @@ class _Search:
         return float(np.mean(speed)) * CYCLE_S
 
     def reached(self, net: Array) -> float:
-        """m or rad, of a net motion."""
+        """Return the size of the sought part of a net motion.
+
+        Parameters
+        ----------
+        net : (k,) array
+            Net motion, see `Motion.displacement`.
+
+        Returns
+        -------
+        float
+            m or rad.
+        """
         turn, way = (net[2:], net[:2]) if self.one.planar else (net[:3], net[3:])
         part = turn if self.goal == "turn" else way
         return float(np.sqrt(part @ part))
 
     def net(self, path: Path) -> Array:
-        """The net motion of a cycle, by steps enough for a search."""
+        """Return the net motion of a cycle, with enough steps for a search.
+
+        Parameters
+        ----------
+        path : Path
+            The gait.
+
+        Returns
+        -------
+        (k,) array
+            See `Motion.displacement`.
+        """
         _, poses, turned, _ = _moved(self.one, path, STEPS)
         return displacement(poses[-1], float(turned[-1]), self.one.planar)
 
     def score(self, table: Array) -> float:
+        """Return the ratio of goal and cost.
+
+        Parameters
+        ----------
+        table : (p, 2 m + 1) array
+            Fourier coefficients.
+
+        Returns
+        -------
+        float
+            m or rad, over cost or length.
+        """
         self.count += 1
         path = Path.fourier(table)
         return self.reached(self.net(path)) / max(self.measure(path, self.per, SEEN), 1e-12)
 
     def climb(self, start: Array) -> Array:
-        """(p, 2 m + 1) from there to the next optimum; the phase along the curve is free and does no harm."""
+        """Go to the next optimum; the phase along the curve is free and does no harm.
+
+        Parameters
+        ----------
+        start : (p, 2 m + 1) array
+            Fourier coefficients at the start.
+
+        Returns
+        -------
+        (p, 2 m + 1) array
+            Coefficients of the optimum, or the start where there is nothing better.
+        """
         shape = start.shape
         held = self._limits(shape)
         if self.one.planar and self.goal == "distance":
@@ -151,17 +280,39 @@ class _Search:
         return found if better and self.kept(found) else start
 
     def kept(self, table: Array) -> bool:
-        """Whether a gait goes straight where it has to, and stays within the limits."""
+        """Return whether a gait goes straight where it has to, and stays within the limits.
+
+        Parameters
+        ----------
+        table : (p, 2 m + 1) array
+            Fourier coefficients.
+
+        Returns
+        -------
+        bool
+            True where it does.
+        """
         straight = not (self.one.planar and self.goal == "distance") or abs(self.net(Path.fourier(table))[2]) < 1e-6
         return self.inside(table) and straight
 
     def inside(self, table: Array) -> bool:
-        """Whether its shapes keep the limits."""
+        """Return whether the shapes of a gait keep the limits.
+
+        Parameters
+        ----------
+        table : (p, 2 m + 1) array
+            Fourier coefficients.
+
+        Returns
+        -------
+        bool
+            True where they do.
+        """
         shapes = Path.fourier(table).motion(self.grid)[0]
         return bool(np.all(shapes >= self.least - 1e-6) and np.all(shapes <= self.greatest + 1e-6))
 
     def _limits(self, shape: tuple[int, int]) -> list[dict[str, Any]]:
-        """The shapes on the grid stay within the limits: linear in the coefficients."""
+        """Return constraints that keep the shapes on the grid within the limits: linear in the coefficients."""
         order = np.arange(1, shape[1] // 2 + 1)
         waves = np.empty((SEEN, shape[1]))
         waves[:, 0] = 1.0

@@ -1,4 +1,9 @@
-"""Gaits as paths in the shape space: smooth pieces, sines, and gaits by name."""
+"""Provide gaits as paths in the shape space: smooth pieces, sines, and gaits by name.
+
+A path has shapes r(t) and their rates, t from 0 to `duration` seconds, in smooth pieces. Sines of a robot's actuators
+have one base frequency; where all are angles, they make a closed path of shapes too. A word is 'circle:a=1,c1=0,c2=0',
+'square:a=1', a robot's own name of a gait, or a file of shapes.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +23,37 @@ from rtmms.base.files import MIB, read_input_text
 Array = npt.NDArray[np.float64]
 
 
-# Paths in the shape space, in smooth pieces: what a gait is. r(t) and its rate, t from 0 to `duration` seconds.
-
-
 Motion = Callable[[Array], tuple[Array, Array]]
-"""t (m,) s -> shapes (m, p) and rates (m, p)."""
+"""A function of times t (m,), s, that returns shapes (m, p) and rates (m, p)."""
 CYCLE_S = 2.0 * math.pi
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A way through shapes: `motion` is smooth between one of `breaks` (k + 1,) s and the next."""
+    """A way through shapes.
+
+    Parameters
+    ----------
+    motion : callable
+        Function of t (m,), s, that returns shapes (m, p) and rates (m, p).
+    breaks : tuple[float, ...], default (0.0, CYCLE_S)
+        Times (k + 1,), s, between which `motion` is smooth.
+
+    Examples
+    --------
+    >>> from rtmms.locomotion import Path
+    >>> Path.circle(0.5).sampled(4).round(2)[:2].tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    >>> Path.circle(1.0).lasting(4.0).duration
+    4.0
+    """
 
     motion: Motion
     breaks: tuple[float, ...] = (0.0, CYCLE_S)
 
     @property
     def duration(self) -> float:
-        """s."""
+        """Duration, s."""
         return self.breaks[-1] - self.breaks[0]
 
     @property
@@ -45,44 +63,136 @@ class Path:
 
     @property
     def ends(self) -> tuple[Array, Array]:
-        """(p,) its first and last shape."""
+        """The first and the last shape, (p,) each."""
         return self.motion(np.array([self.breaks[0]]))[0][0], self.motion(np.array([self.breaks[-1]]))[0][0]
 
     def sampled(self, count: int) -> Array:
-        """(count + 1, p) shapes, evenly spaced in time, the corners among them as near as that allows."""
+        """Return shapes evenly spaced in time, the corners among them as near as that allows.
+
+        Parameters
+        ----------
+        count : int
+            Number of intervals.
+
+        Returns
+        -------
+        (count + 1, p) array
+            Shapes, rad or m.
+        """
         return self.motion(np.linspace(self.breaks[0], self.breaks[-1], count + 1))[0]
 
     def reversed(self) -> Path:
-        """The same way back."""
+        """Return the same way back.
+
+        Returns
+        -------
+        Path
+            Path from the last shape to the first.
+        """
         start, end = self.breaks[0], self.breaks[-1]
 
         def back(t: Array) -> tuple[Array, Array]:
+            """Return shapes and rates of the way back.
+
+            Parameters
+            ----------
+            t : (m,) array
+                s.
+
+            Returns
+            -------
+            (array, array)
+                Shapes and rates, (m, p) each.
+            """
             r, rd = self.motion(start + end - t)
             return r, -rd
 
         return Path(back, tuple(start + end - one for one in reversed(self.breaks)))
 
     def retimed(self, clock: Callable[[Array], Array], rate: Callable[[Array], Array], breaks: Sequence[float]) -> Path:
-        """The same way at another pace: at time t it stands where it stood at clock(t); rate is the clock's."""
+        """Return the same way at another pace: at time t it is where this path is at clock(t).
+
+        Parameters
+        ----------
+        clock : callable
+            Function of t (m,), s, that returns times of this path, s.
+        rate : callable
+            Rate of the clock.
+        breaks : Sequence[float]
+            Breaks of the new path, s.
+
+        Returns
+        -------
+        Path
+            The path at the other pace.
+        """
 
         def moved(t: Array) -> tuple[Array, Array]:
+            """Return shapes and rates at the other pace.
+
+            Parameters
+            ----------
+            t : (m,) array
+                s.
+
+            Returns
+            -------
+            (array, array)
+                Shapes and rates, (m, p) each.
+            """
             r, rd = self.motion(clock(t))
             return r, rd * rate(t)[:, None]
 
         return Path(moved, tuple(breaks))
 
     def lasting(self, seconds: float) -> Path:
-        """The same way in so many seconds, at a pace in proportion."""
+        """Return the same way with another duration, at a proportional pace.
+
+        Parameters
+        ----------
+        seconds : float
+            Duration, s.
+
+        Returns
+        -------
+        Path
+            The path, from t = 0.
+        """
         start, share = self.breaks[0], self.duration / seconds
         breaks = [(one - start) / share for one in self.breaks]
         return self.retimed(lambda t: start + share * t, lambda t: np.full_like(t, share), breaks)
 
     @classmethod
     def circle(cls, a: float, c: Any = (0.0, 0.0)) -> Path:
-        """r = c + a (cos t, sin t), t from 0 to 2 pi."""
+        """Return the circle r = c + a (cos t, sin t), t from 0 to 2 pi.
+
+        Parameters
+        ----------
+        a : float
+            Radius, rad or m.
+        c : (2,) array_like, default (0.0, 0.0)
+            Centre, rad or m.
+
+        Returns
+        -------
+        Path
+            Closed path of two shape variables.
+        """
         centre = np.asarray(c, dtype=float)
 
         def motion(t: Array) -> tuple[Array, Array]:
+            """Return shapes and rates of the circle.
+
+            Parameters
+            ----------
+            t : (m,) array
+                s.
+
+            Returns
+            -------
+            (array, array)
+                Shapes and rates, (m, 2) each.
+            """
             wave = np.column_stack([np.cos(t), np.sin(t)])
             return centre + a * wave, a * np.column_stack([-wave[:, 1], wave[:, 0]])
 
@@ -90,16 +200,57 @@ class Path:
 
     @classmethod
     def square(cls, a: float) -> Path:
-        """Corners (+-a, +-a) from (+, +), counter-clockwise."""
+        """Return the square with corners (+-a, +-a), counter-clockwise from (+, +).
+
+        Parameters
+        ----------
+        a : float
+            Half of a side, rad or m.
+
+        Returns
+        -------
+        Path
+            Closed path of two shape variables.
+        """
         return cls.polygon([[a, a], [-a, a], [-a, -a], [a, -a], [a, a]])
 
     @classmethod
     def polygon(cls, corners: Any, duration: float = CYCLE_S) -> Path:
-        """Straight from each of the corners (k, p) to the next, each side in the same time; open or closed."""
+        """Return straight lines from each corner to the next, each in the same time.
+
+        Parameters
+        ----------
+        corners : (k, p) array_like
+            Corners, rad or m; open or closed.
+        duration : float, default CYCLE_S
+            s.
+
+        Returns
+        -------
+        Path
+            The path.
+
+        Raises
+        ------
+        ModelError
+            There are fewer than two corners, or a number is not finite.
+        """
         points = _shapes(corners, 2)
         breaks = np.linspace(0.0, duration, len(points))
 
         def motion(t: Array) -> tuple[Array, Array]:
+            """Return shapes and rates of the polygon.
+
+            Parameters
+            ----------
+            t : (m,) array
+                s.
+
+            Returns
+            -------
+            (array, array)
+                Shapes and rates, (m, p) each.
+            """
             side = np.clip(np.searchsorted(breaks, t, side="right") - 1, 0, len(points) - 2)
             rate = (points[side + 1] - points[side]) / (breaks[side + 1] - breaks[side])[:, None]
             return points[side] + (t - breaks[side])[:, None] * rate, rate
@@ -108,11 +259,34 @@ class Path:
 
     @classmethod
     def fourier(cls, coefficients: Any) -> Path:
-        """r_k = c_k0 + sum_m (c_k,2m-1 cos m t + c_k,2m sin m t), t from 0 to 2 pi; coefficients (p, 2 m + 1)."""
+        """Return the series r_k = c_k0 + sum_m (c_k,2m-1 cos m t + c_k,2m sin m t), t from 0 to 2 pi.
+
+        Parameters
+        ----------
+        coefficients : (p, 2 m + 1) array_like
+            c, rad or m.
+
+        Returns
+        -------
+        Path
+            Closed path.
+        """
         table = np.asarray(coefficients, dtype=float)
         order = np.arange(1, table.shape[1] // 2 + 1)
 
         def motion(t: Array) -> tuple[Array, Array]:
+            """Return shapes and rates of the series.
+
+            Parameters
+            ----------
+            t : (m,) array
+                s.
+
+            Returns
+            -------
+            (array, array)
+                Shapes and rates, (m, p) each.
+            """
             c, s = np.cos(np.outer(t, order)), np.sin(np.outer(t, order))
             r = table[:, 0] + c @ table[:, 1::2].T + s @ table[:, 2::2].T
             rd = -(order * s) @ table[:, 1::2].T + (order * c) @ table[:, 2::2].T
@@ -122,10 +296,29 @@ class Path:
 
     @classmethod
     def of(cls, path: Any, duration: float = CYCLE_S, breaks: Sequence[float] | None = None) -> Path:
-        """Whatever stands for a path: a Path, shapes (k, p) joined by straight lines, or a function.
+        """Return the path that a value describes: a Path, shapes (k, p) joined by straight lines, or a function.
 
-        A function takes t (s, from 0 to `duration`) and returns r (p,), or r and its rate; smooth between `breaks`.
-        Where it returns r alone, its rate is taken by a complex step, or by differences where it takes no complex t.
+        A function takes t (s, from 0 to `duration`) and returns r (p,), or r and its rate. Where it returns r alone, a
+        complex step gives its rate, or differences where it takes no complex t.
+
+        Parameters
+        ----------
+        path : Path, array_like or callable
+            The value.
+        duration : float, default CYCLE_S
+            Of shapes or a function, s.
+        breaks : Sequence[float], optional
+            Times between which the function is smooth, s; None: 0 and `duration`.
+
+        Returns
+        -------
+        Path
+            The path.
+
+        Raises
+        ------
+        ModelError
+            The shapes are wrong.
         """
         if isinstance(path, Path):
             return path
@@ -136,6 +329,7 @@ class Path:
 
 
 def _evaluated(function: Callable[[Any], Any], t: Array) -> tuple[Array, Array]:
+    """Return shapes and rates of a user's function at times t."""
     shapes, rates = [], []
     for one in t:
         value = function(float(one))
@@ -149,6 +343,7 @@ def _evaluated(function: Callable[[Any], Any], t: Array) -> tuple[Array, Array]:
 
 
 def _rate(function: Callable[[Any], Any], t: float, h: float = 1e-3) -> Array:
+    """Return the rate of a user's function by a complex step, or by differences of eighth order."""
     try:
         step = np.asarray(function(complex(t, 1e-30)))
         if np.iscomplexobj(step):
@@ -163,6 +358,7 @@ def _rate(function: Callable[[Any], Any], t: float, h: float = 1e-3) -> Array:
 
 
 def _shapes(value: Any, least: int) -> Array:
+    """Return shapes as an array (k, p), or raise ModelError where they are wrong."""
     try:
         points = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -172,11 +368,30 @@ def _shapes(value: Any, least: int) -> Array:
     return points
 
 
-# Gaits as sines of a robot's actuators, of one base frequency; where all are angles, a closed path of shapes too.
-
-
 class Wave(NamedTuple):
-    """channel = offset + amplitude sin(harmonic w t + phase) + steer times what the user steers by."""
+    """One actuator: offset + amplitude sin(harmonic w t + phase) + steer times the user's steering.
+
+    Parameters
+    ----------
+    channel : str
+        Name of the actuator.
+    amplitude : float, default 0.0
+        In the unit of the channel.
+    offset : float, default 0.0
+        In the unit of the channel.
+    harmonic : int, default 1
+        Multiple of the base frequency.
+    phase_deg : float, default 0.0
+        Degrees.
+    steer : float, default 0.0
+        Change for a steering of 1, in the unit of the channel.
+
+    Examples
+    --------
+    >>> from rtmms.locomotion.paths import Wave
+    >>> Wave("hip.angle", 0.3, phase_deg=90.0).harmonic
+    1
+    """
 
     channel: str
     amplitude: float = 0.0
@@ -187,9 +402,25 @@ class Wave(NamedTuple):
 
 
 class Sines(NamedTuple):
-    """Base frequency (Hz) and the waves of its actuators, in the order of the robot's joints.
+    """Sines of actuators, with one base frequency.
 
-    path_s   s, a cycle as a path of shapes; None: that of the base frequency
+    Parameters
+    ----------
+    frequency_hz : float
+        Base frequency, Hz.
+    waves : tuple[Wave, ...]
+        Waves of its actuators, in the order of the robot's joints.
+    path_s : float, optional
+        Duration of a cycle as a path of shapes, s; None: the period of the base frequency.
+
+    Examples
+    --------
+    >>> from rtmms.locomotion.paths import Sines, Wave
+    >>> gait = Sines(0.5, (Wave("hip.angle", 0.3), Wave("knee.angle", 0.2, phase_deg=90.0)))
+    >>> gait.channels
+    ('hip.angle', 'knee.angle')
+    >>> gait.path("walk", 2).duration
+    2.0
     """
 
     frequency_hz: float
@@ -202,7 +433,25 @@ class Sines(NamedTuple):
         return tuple(wave.channel for wave in self.waves)
 
     def path(self, name: str, size: int) -> Path:
-        """Of `size` angles, without steering; ModelError where the waves are not those of all joints' angles."""
+        """Return the closed path of shapes, without steering.
+
+        Parameters
+        ----------
+        name : str
+            Name of the gait, for messages.
+        size : int
+            Number of angles.
+
+        Returns
+        -------
+        Path
+            The path.
+
+        Raises
+        ------
+        ModelError
+            The waves are not those of all joints' angles.
+        """
         if len(self.waves) != size or not all(channel.endswith(".angle") for channel in self.channels):
             raise ModelError(
                 f"gait '{name}': it moves {', '.join(self.channels)}, which is no closed path of {size} angles"
@@ -218,18 +467,15 @@ class Sines(NamedTuple):
 
 
 Gait = str | Path | Sines
-"""What a robot's own gait may be: a word as `rtmms gaits --gait` takes it, a path, or sines."""
-
-
-# Gaits by a word: 'circle:a=1,c1=0,c2=0', 'square:a=1', a robot's own name, or a file of shapes.
+"""A robot's own gait: a word as `rtmms gaits --gait` takes it, a path, or sines."""
 
 
 MAX_BYTES = 16 * MIB
-"""Of a file of shapes."""
+"""Limit for a file of shapes, bytes."""
 
 
 def _rectangle(a: float, b: float) -> Path:
-    """From (0, 0) by a of the first, by b of the second, and both back in the same order."""
+    """Return the path from (0, 0) by a of the first variable, by b of the second, and back in the same order."""
     return Path.polygon([[0.0, 0.0], [a, 0.0], [a, b], [0.0, b], [0.0, 0.0]])
 
 
@@ -238,14 +484,38 @@ FORMS: dict[str, tuple[Callable[..., Path], dict[str, float]]] = {
     "square": (lambda a: Path.square(a), {"a": 1.0}),
     "rectangle": (_rectangle, {"a": 1.0, "b": 1.0}),
 }
-"""Of two shape variables: how each is made, and its parameters with their defaults."""
+"""Paths of two shape variables: the function that makes each, and its parameters with their defaults."""
 
 
 def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Path:
-    """The path of a word, for a mechanism of `size` shape variables; own: the robot's gaits, {name: gait}.
+    """Return the path of a word.
 
-    A file ends in .csv; its gait is closed by a straight line where its last shape is not its first. ModelError,
-    UnknownNameError: the word, what is wrong, what is expected.
+    Parameters
+    ----------
+    word : str
+        A form such as 'circle:a=1', the name of a gait of the robot, or a file that ends in .csv.
+    size : int
+        Number of shape variables of the mechanism.
+    own : Mapping[str, Gait], optional
+        Gaits of the robot, by name.
+
+    Returns
+    -------
+    Path
+        The path. A straight line closes a file's gait whose last shape differs from its first.
+
+    Raises
+    ------
+    ModelError
+        The word or the file is wrong; the message has the word, the error and what is expected.
+    UnknownNameError
+        There is no such gait, or no such parameter of it.
+
+    Examples
+    --------
+    >>> from rtmms.locomotion import gait_path
+    >>> gait_path("circle:a=0.5", 2).ends[0].tolist()
+    [0.5, 0.0]
     """
     if word.lower().endswith(".csv"):
         return read_shapes(word, size)
@@ -267,6 +537,7 @@ def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Pa
 
 
 def _numbers(word: str, name: str, rest: str, known: Mapping[str, float]) -> dict[str, float]:
+    """Return the parameters of a word, key=value,..."""
     found: dict[str, float] = {}
     for part in rest.split(",") if rest else ():
         key, equals, text = (piece.strip() for piece in part.partition("="))
@@ -288,12 +559,29 @@ def _numbers(word: str, name: str, rest: str, known: Mapping[str, float]) -> dic
 
 
 MAX_SHAPES = 100_000
-"""Of a file of shapes."""
+"""Limit for a file of shapes, lines."""
 
 
 def read_shapes(name: str, size: int) -> Path:
-    """A file of shapes, one a line, `size` numbers each, joined by straight lines in equal times; its first line may be
-    a heading. ModelError naming file and line."""
+    """Read a file of shapes and join them by straight lines in equal times.
+
+    Parameters
+    ----------
+    name : str
+        File; each line has one shape of `size` numbers, and the first line may be a heading.
+    size : int
+        Number of shape variables.
+
+    Returns
+    -------
+    Path
+        Closed path.
+
+    Raises
+    ------
+    ModelError
+        The file is wrong; the message has the file and the line.
+    """
     text = read_input_text(name, place="gait", max_bytes=MAX_BYTES, expected="a table of shapes in UTF-8")
     rows: list[Array] = []
     for number, cells in enumerate(csv.reader(text.splitlines()), 1):
@@ -318,7 +606,24 @@ def read_shapes(name: str, size: int) -> Path:
 
 
 def keep_limits(path: Path, least: Array, greatest: Array, names: tuple[str, ...], word: str) -> None:
-    """ModelError where a gait leaves the limits of a joint, naming it and the shape."""
+    """Raise ModelError where a gait leaves the limits of a joint.
+
+    Parameters
+    ----------
+    path : Path
+        The gait.
+    least, greatest : (p,) array
+        Limits, rad or m.
+    names : tuple[str, ...]
+        Names of the joints.
+    word : str
+        The gait's word, for the message.
+
+    Raises
+    ------
+    ModelError
+        A joint leaves its limits; the message has the joint and the shape.
+    """
     shapes = path.sampled(720)
     for k, name in enumerate(names):
         low, high = float(shapes[:, k].min()), float(shapes[:, k].max())

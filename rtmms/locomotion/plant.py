@@ -1,4 +1,4 @@
-"""A plant without inertia: its joints follow commands, and it moves by its Stokes connection."""
+"""Provide a plant without inertia: its joints follow commands, and it moves by its Stokes connection."""
 
 from __future__ import annotations
 
@@ -28,18 +28,26 @@ from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.protocol import Channel, Plant, SavedState, Surroundings, TunableGait, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
-# Abilities of a plant that its shape moves: its connection, its named gaits, the limits of its joints.
-
 
 @dataclass(frozen=True)
 class Locomotion:
-    """kind of its connection (rtmms.locomotion.connections); words of its own gaits by name; what `rtmms gaits` seeks.
+    """Abilities of a plant that its shape moves.
 
-    gaits   {name: gait}: a word as `rtmms gaits --gait` takes it ('circle:a=1'), a Path, or Sines
-    note    {name: text} of what such a gait is
-    goal    what the best gait is sought for: 'distance' or 'turn' (rtmms.locomotion.optimise)
-    shape   m or rad: a gait of about that amplitude is where the search begins
-    travel  the motion of so many cycles of a gait, from rest, where it takes dynamics; None: the connection gives it
+    Parameters
+    ----------
+    kind : str
+        Kind of its connection (rtmms.locomotion.connections).
+    gaits : Mapping[str, Gait], optional
+        Its own gaits by name: a word as `rtmms gaits --gait` takes it ('circle:a=1'), a Path, or Sines.
+    note : Mapping[str, str], optional
+        Descriptions of these gaits by name.
+    goal : str, default 'distance'
+        Goal of the best gait: 'distance' or 'turn' (rtmms.locomotion.optimise).
+    shape : float, default 1.0
+        Amplitude of the gait at which the search begins, m or rad.
+    travel : callable, optional
+        Function of model, path and number of cycles that returns the motion from rest, where dynamics decides it; None:
+        the connection gives it.
     """
 
     kind: str
@@ -50,20 +58,50 @@ class Locomotion:
     travel: Callable[[Model, Path, int], Motion] | None = None
 
     def commanded(self, actuators: Sequence[Channel]) -> dict[str, TunableGait]:
-        """Return the gaits that these actuators can play, as periodic commands by name."""
+        """Return the gaits that these actuators can play, as periodic commands.
+
+        Parameters
+        ----------
+        actuators : Sequence[Channel]
+            Channels of the plant.
+
+        Returns
+        -------
+        dict[str, TunableGait]
+            Gaits by name.
+        """
         return commanded_gaits(self.gaits, actuators)
 
 
 @runtime_checkable
 class Locomoting(Plant, Protocol):
-    """A plant of a mechanism whose net motion follows from its shape's motion."""
+    """A plant of a mechanism whose net motion follows from its shape's motion.
+
+    Attributes
+    ----------
+    model : Model
+        Compiled model.
+    locomotion : Locomotion or None
+        Its gaits and its connection; None for none.
+    """
 
     model: Model
     locomotion: Locomotion | None
 
 
 def limits(plant: Locomoting) -> tuple[Array, Array]:
-    """(p,) least and (p,) greatest shape: of the plant's angle actuators; infinite where there is none."""
+    """Return the limits of the shape, from the plant's angle actuators.
+
+    Parameters
+    ----------
+    plant : Locomoting
+        The plant.
+
+    Returns
+    -------
+    (array, array)
+        Least and greatest shape, (p,) each; infinite where a joint has no limit.
+    """
     names = plant.model.joint_names
     least, greatest = np.full(len(names), -np.inf), np.full(len(names), np.inf)
     for channel in plant.actuators:
@@ -73,9 +111,6 @@ def limits(plant: Locomoting) -> tuple[Array, Array]:
             least[k] = -np.inf if channel.lower is None else channel.lower
             greatest[k] = np.inf if channel.upper is None else channel.upper
     return least, greatest
-
-
-# A step of a plant without inertia: joints follow their commands, and the whole moves as the connection has it.
 
 
 POSE = 7
@@ -88,15 +123,32 @@ GLIDE = Layout(
     scratch("twists", 3, 6), scratch("poses", 2, POSE), scratch("turned", 2), scratch("lengths", 1),
     scratch("series", 8, 6), scratch("torque", "n", unit="N m"), whole("memory"),
 )  # fmt: skip
-"""All that a plant without inertia steps with. pose: position (m) and quaternion, world; joints: target, position and
-rate; spent: work; driven: the joint that each command moves."""
+"""Record of a plant without inertia.
+
+pose: position (m) and quaternion, world; joints: target, position and rate; spent: work; driven: the joint that each
+command moves.
+"""
 SOUND, BAD_COMMAND, NOT_FINITE, SINGULAR = 0, 1, 2, 3
-"""SINGULAR + row of the twist: what meets no drag."""
+"""Statuses of a step. SINGULAR + row of the twist: this motion meets no drag."""
 
 
 @kernel
 def joints_at(joints: Any, bandwidth: Any, t: float, q: Any, qd: Any) -> None:
-    """Joints t seconds on: a critically damped filter of second order towards their targets, exactly."""
+    """Compute the joints t seconds later, exactly: a critically damped filter of second order towards their targets.
+
+    Parameters
+    ----------
+    joints : (3, n) array
+        Target, position and rate, rad and rad/s.
+    bandwidth : (n,) array
+        rad/s.
+    t : float
+        s.
+    q : (n,) array
+        Positions, rad; written.
+    qd : (n,) array
+        Rates, rad/s; written.
+    """
     for j in range(q.shape[0]):
         x, v, _ = settle(joints[1, j], joints[2, j], joints[0, j], bandwidth[j], t)
         q[j], qd[j] = x, v
@@ -104,7 +156,18 @@ def joints_at(joints: Any, bandwidth: Any, t: float, q: Any, qd: Any) -> None:
 
 @kernel
 def glide(system: Any) -> int:
-    """Advance by dt with the command held. A status, see above."""
+    """Advance by dt with the command held.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `GLIDE`; read and written.
+
+    Returns
+    -------
+    int
+        SOUND, BAD_COMMAND, NOT_FINITE, or SINGULAR + row of the twist.
+    """
     tree, work, joints, pose, dt = system.tree, system.work, system.joints, system.pose, system.dt
     twists, poses, lengths, bandwidth = system.twists, system.poses, system.lengths, system.bandwidth
     driven, given, q, qd = system.driven, system.given, work.q, work.qd
@@ -137,7 +200,18 @@ def glide(system: Any) -> int:
 
 @kernel
 def observe(system: Any) -> float:
-    """Present twist into twists[0] and the joints' torques; returns the power, W."""
+    """Write the present twist to twists[0], and the torques of the joints.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `GLIDE`; read and written.
+
+    Returns
+    -------
+    float
+        Power, W.
+    """
     tree, work, twists, torque, joints = system.tree, system.work, system.twists, system.torque, system.joints
     q, qd = work.q, work.qd
     for j in range(q.shape[0]):
@@ -153,32 +227,46 @@ _glide_at = GLIDE.type().at()
 
 @kernel
 def enter_glide(address: int) -> int:
-    """One step of the plant whose record stands at `address`; the status of `glide`."""
+    """Take one step of the plant whose record is at an address.
+
+    Parameters
+    ----------
+    address : int
+        Address of a record of `GLIDE`.
+
+    Returns
+    -------
+    int
+        Status of `glide`.
+    """
     return glide(_glide_at(address))
 
 
-# Steps of a plant without inertia beside its own, in memory of their own (rtmms.plant.protocol.StepErrorEstimator).
-
-
 ORDER = 6
-"""Of the integral over the group; joints follow their commands exactly."""
+"""Order of the integral over the group; joints follow their commands exactly."""
 
 
 def _reach(model: Model) -> float:
-    """m, how far from their origins the bodies' drag acts: sqrt of its moments over its forces."""
+    """Return the distance from their origins at which the bodies' drag acts: sqrt of its moments over its forces, m."""
     drag = np.sum([np.diag(unpack_inertia(packed)) for packed in model.viscous], axis=0)
     return float(np.sqrt(drag[3:].sum() / drag[:3].sum()))
 
 
 class GlideErrorEstimator(RecordErrorEstimator):
-    """See rtmms.plant.protocol.StepErrorEstimator.
+    """Steps beside the plant's own, in separate memory (rtmms.plant.protocol.StepErrorEstimator).
 
     Velocities are no part of the state: the monitor measures the robot's place.
+
+    Parameters
+    ----------
+    plant : ConnectionPlant
+        The plant.
     """
 
     order, bounded, base_moves = ORDER, False, True
 
     def __init__(self, plant: Any) -> None:
+        """Allocate the memory and find the length of the plant."""
         self.length = _reach(plant.model)
         super().__init__(plant)
 
@@ -188,19 +276,41 @@ class GlideErrorEstimator(RecordErrorEstimator):
         return SavedState(memory, pose[:3], pose[3:], np.zeros(6), joints[1], parts["spent"])
 
 
-# A plant without inertia: its joints move as commanded, and it goes where its Stokes connection takes it.
-
-
 @dataclass(eq=False)
 class ConnectionPlant(KernelPlant):
     """A mechanism with Body.viscous as a plant (see rtmms.plant.protocol.Plant): eta = -A(r) rd at every instant.
 
-    mechanism  the description, or what `rtmms.compile` made of it, joints driven by motion
-    actuators  `JointMotion` of joints (rtmms.mechanism.actuators); a joint without one stays where it is. Once it is
-               built, their channels
-    dt         s
-    initial    (p,) shape at t = 0
-    Outputs are those of `TreePlant`. Time is integrated to sixth order on the group.
+    The outputs are those of `TreePlant`. Time is integrated to sixth order on the group.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or Model
+        A description, or its compiled model, with joints driven by motion.
+    actuators : sequence of JointMotion, default ()
+        See rtmms.mechanism.actuators; a joint without one stays at its place. The built plant has their channels here.
+    dt : float, default 0.001
+        Step, s.
+    initial : (p,) array_like, optional
+        Shape at t = 0, rad or m; None for zeros.
+    parameters : dataclass, optional
+        The robot's own parameters, which the wire reports.
+    locomotion : Locomotion, optional
+        Its gaits and its connection; None for none.
+    summary : callable, optional
+        Function of the plant, times and trace that returns numbers for the report; None for none.
+    trace_outputs : tuple[str, ...], optional
+        Outputs that a run records.
+    recent_outputs : tuple[str, ...], optional
+        Outputs of which a run keeps the last values.
+    medium : str, default 'water'
+        'water', 'air', or '' for none.
+    half_span_m : float, optional
+        Half of its span, m; None where it has none.
+
+    Raises
+    ------
+    ModelError
+        The mechanism, the step or an actuator is wrong.
     """
 
     mechanism: Mechanism | Model
@@ -216,6 +326,7 @@ class ConnectionPlant(KernelPlant):
     half_span_m: float | None = None
 
     def __post_init__(self) -> None:
+        """Check the fields, build the record, and compile the kernels."""
         self.model = model_of(self.mechanism)
         if isinstance(self.dt, bool) or not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{self.model.name}: dt must be > 0 s, got {self.dt!r}")
@@ -254,12 +365,24 @@ class ConnectionPlant(KernelPlant):
         self.reset()
 
     def surroundings(self) -> Surroundings:
-        """Return what the plant moves in, as it is now."""
+        """Return the present surroundings of the plant.
+
+        Returns
+        -------
+        Surroundings
+            Gravity and the density of the water.
+        """
         x, y, z = self.model.gravity.tolist()
         return Surroundings((x, y, z), water_density(self.medium, displaced_density(self.mechanism)))
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
+        """Go back to t = 0.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Checked; it has no effect, because nothing here is random.
+        """
         read_seed(self.model.name, seed)
         system = self.system
         system.clear()
@@ -287,7 +410,13 @@ class ConnectionPlant(KernelPlant):
         raise DivergedError(self.time + self.dt, "velocity", self.observe(), reason)
 
     def observe(self) -> dict[str, Array]:
-        """The outputs at the present state, by name."""
+        """Return the outputs at the present state.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         system = self.system
         power = observe(system)
         pose, twist, (_, q, qd) = system.pose, system.twists[0], system.joints
@@ -298,13 +427,38 @@ class ConnectionPlant(KernelPlant):
         }  # fmt: skip
 
     def step_error_estimator(self) -> GlideErrorEstimator:
-        """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
+        """Return memory and steps beside the plant's own, for `rtmms.plant.monitor`.
+
+        Returns
+        -------
+        GlideErrorEstimator
+            Estimator for this plant.
+        """
         return GlideErrorEstimator(self)
 
     def commanded_gaits(self) -> Mapping[str, TunableGait]:
-        """Return the gaits of its shape as commands, by name; empty without `locomotion`."""
+        """Return the gaits of its shape as commands; empty without `locomotion`.
+
+        Returns
+        -------
+        Mapping[str, TunableGait]
+            Gaits by name.
+        """
         return {} if self.locomotion is None else self.locomotion.commanded(self.actuators)
 
     def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:
-        """Numbers for the report."""
+        """Return numbers for the report.
+
+        Parameters
+        ----------
+        time : (m,) array
+            s.
+        trace : Mapping[str, Any]
+            Recorded outputs by name.
+
+        Returns
+        -------
+        dict[str, float or None]
+            Numbers by name; empty without `summary`.
+        """
         return {} if self.summary is None else self.summary(self, time, trace)

@@ -1,6 +1,10 @@
-"""Where a path of shapes takes a mechanism: the reconstruction g' = -g A(r) rd (Boyer and Porez 2015, eqs 4 and 16).
+"""Compute the motion of a mechanism along a path of shapes: the reconstruction g' = -g A(r) rd.
 
 Without time: `holonomy`, which no change of pace alters. With time: `reconstruct`, with twists, power and work.
+
+Notes
+-----
+Boyer and Porez 2015, eqs 4 and 16.
 """
 
 from __future__ import annotations
@@ -21,18 +25,35 @@ from rtmms.model.layout import PRISMATIC, T_KIND
 
 FIRST_STEPS, MOST_STEPS = 16, 1 << 15
 TOLERANCE = 1e-12
-"""Of each smooth piece; they are doubled until the result stands still."""
+"""Tolerance of each smooth piece; the steps are doubled until the result changes by no more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
     """A reconstructed motion, at the ends of its steps.
 
-    time (m + 1,) s; shape, rate (m + 1, p); pose (m + 1, 7): position in m and quaternion, in the starting frame;
-    heading (m + 1,) rad, turns about z summed up; twist (m + 1, 6) m/s, rad/s, body;
-    effort (m + 1,): the drag's power (W), or twice the kinetic energy (J), see Connection.along
-    work   J: dissipated (stokes), or put in wherever the kinetic energy grows, if nothing gives it back
-    cost   integral of sqrt(effort) dt, whatever the pace: sqrt(W s), or sqrt(J) s
+    Attributes
+    ----------
+    time : (m + 1,) array
+        s.
+    shape, rate : (m + 1, p) array
+        Shapes, rad or m, and their rates.
+    pose : (m + 1, 7) array
+        Position, m, and quaternion, in the starting frame.
+    heading : (m + 1,) array
+        Sum of turns about z, rad.
+    twist : (m + 1, 6) array
+        m/s, rad/s, body.
+    effort : (m + 1,) array
+        The drag's power, W, or twice the kinetic energy, J, see `Connection.along`.
+    work : float
+        J: dissipated (stokes), or put in wherever the kinetic energy grows, if nothing gives it back.
+    cost : float
+        Integral of sqrt(effort) dt, independent of the pace: sqrt(W s), or sqrt(J) s.
+    planar : bool
+        Whether the motion is on SE(2).
+    effort_name : str, optional
+        Name and unit of the effort, for the report.
     """
 
     time: Array
@@ -49,12 +70,27 @@ class Motion:
 
     @property
     def displacement(self) -> Array:
-        """(3,) x, y, theta where planar, else (6,) rotation vector and position; in the starting frame."""
+        """Net motion in the starting frame: (3,) x, y, theta where planar, else (6,) rotation vector and position."""
         return displacement(self.pose[-1], float(self.heading[-1]), self.planar)
 
 
 def displacement(pose: Array, heading: float, planar: bool) -> Array:
-    """See Motion.displacement."""
+    """Return the net motion of a pose, see `Motion.displacement`.
+
+    Parameters
+    ----------
+    pose : (7,) array
+        Position, m, and quaternion.
+    heading : float
+        Sum of turns about z, rad.
+    planar : bool
+        Whether the motion is on SE(2).
+
+    Returns
+    -------
+    array
+        (3,) where planar, else (6,).
+    """
     if planar:
         return np.array([pose[0], pose[1], heading])
     return np.concatenate([rotation_vector(pose[3:]), pose[:3]])
@@ -64,13 +100,32 @@ def holonomy(
     mechanism: Mechanism | Model | Connection, path: Any, kind: str = "mechanical", cycles: int = 1, *,
     planar: bool | None = None, tolerance: float = TOLERANCE,
 ) -> Array:  # fmt: skip
-    """The net motion after `cycles` times the path: (x, y, theta) in m and rad where planar, else (6,) rotation vector
-    and position; in the starting frame.
+    """Compute the net motion after some cycles of a path, in the starting frame.
 
-    path       a Path, shapes (k, p) joined by straight lines, a function of t from 0 to 2 pi (see Path.of), or a word
-               ('circle:a=1', see gait_path)
-    tolerance  how much the last doubling of the steps may still change, of 1 m and 1 rad
-    More than one cycle needs a path that ends where it begins (whole turns of revolute joints apart).
+    Parameters
+    ----------
+    mechanism : Mechanism or Model or Connection
+        A connection, or a description or compiled model of which one is made.
+    path : Path, str, array_like or callable
+        A Path, a word such as 'circle:a=1' (`gait_path`), or whatever `Path.of` takes.
+    kind : str, default 'mechanical'
+        One of `connections.KINDS`; it has no effect on a connection that is given.
+    cycles : int, default 1
+        Number of cycles. More than one need a path that ends at its start (whole turns of revolute joints apart).
+    planar : bool, optional
+        True: SE(2), projected; False: SE(3); None: SE(2) where all joints and bodies are planar.
+    tolerance : float, default TOLERANCE
+        Largest change at the last doubling of the steps, of 1 m and 1 rad.
+
+    Returns
+    -------
+    array
+        (3,) x, y, theta in m and rad where planar, else (6,) rotation vector and position.
+
+    Raises
+    ------
+    ModelError
+        The path or the number of cycles is wrong, or the motion does not converge.
     """
     one = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
     way = path_of(one, path)
@@ -87,19 +142,60 @@ def holonomy(
 
 
 def net_pose(one: Connection, path: Any, tolerance: float = TOLERANCE) -> Array:
-    """(7,) position and quaternion at the end of a path, in the starting frame."""
+    """Return the pose at the end of a path, in the starting frame.
+
+    Parameters
+    ----------
+    one : Connection
+        Connection of the mechanism.
+    path : Path, str, array_like or callable
+        A Path, a word such as 'circle:a=1' (`gait_path`), or whatever `Path.of` takes.
+    tolerance : float, default TOLERANCE
+        Largest change at the last doubling of the steps, of 1 m and 1 rad.
+
+    Returns
+    -------
+    (7,) array
+        Position, m, and quaternion.
+    """
     way = path_of(one, path)
     check_path(one.model, way)
     return _once(one, way, tolerance)[0]
 
 
 def path_of(one: Connection, path: Any) -> Path:
-    """A path of that many shape variables, of whatever stands for one."""
+    """Return the path that a value describes, for the shape variables of a connection.
+
+    Parameters
+    ----------
+    one : Connection
+        Connection of the mechanism.
+    path : Path, str, array_like or callable
+        A Path, a word such as 'circle:a=1' (`gait_path`), or whatever `Path.of` takes.
+
+    Returns
+    -------
+    Path
+        The path.
+    """
     return gait_path(path, one.shape_size) if isinstance(path, str) else Path.of(path)
 
 
 def check_path(model: Model, way: Path) -> None:
-    """ModelError where it is of another number of shape variables."""
+    """Raise ModelError where a path has another number of shape variables than a model.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    way : Path
+        The path.
+
+    Raises
+    ------
+    ModelError
+        The numbers differ.
+    """
     if way.size != model.n:
         raise ModelError(
             f"{model.name}: a path must have {model.n} shape variables ({', '.join(model.joint_names)}), got {way.size}"
@@ -107,7 +203,22 @@ def check_path(model: Model, way: Path) -> None:
 
 
 def is_closed(model: Model, way: Path, within: float = 1e-9) -> bool:
-    """Whether a path ends at its first shape, or whole turns of revolute joints from it."""
+    """Return whether a path ends at its first shape, or whole turns of revolute joints from it.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    way : Path
+        The path.
+    within : float, default 1e-09
+        Tolerance, as a share of the last shape's size, at least 1.
+
+    Returns
+    -------
+    bool
+        True for a closed path.
+    """
     first, last = way.ends
     gap = last - first
     turns = model.topology[1:, T_KIND] != PRISMATIC
@@ -116,12 +227,13 @@ def is_closed(model: Model, way: Path, within: float = 1e-9) -> bool:
 
 
 def _end_of(way: Path) -> str:
+    """Return the first and the last shape as text."""
     first, last = way.ends
     return f"{np.round(first, 6).tolist()} and {np.round(last, 6).tolist()}"
 
 
 def _grid(way: Path, steps: int) -> tuple[Array, Array]:
-    """Ends of `steps` steps in each smooth piece, (k,) s, and all nodes, (3 (k - 1),) s."""
+    """Return the ends of `steps` steps in each smooth piece, (k,) s, and all nodes, (3 (k - 1),) s."""
     pieces = [np.linspace(a, b, steps + 1)[:-1] for a, b in zip(way.breaks[:-1], way.breaks[1:], strict=True)]
     ends = np.array([*np.concatenate(pieces), way.breaks[-1]])
     nodes = (ends[:-1, None] + np.diff(ends)[:, None] * NODES).ravel()
@@ -129,7 +241,7 @@ def _grid(way: Path, steps: int) -> tuple[Array, Array]:
 
 
 def _moved(one: Connection, way: Path, steps: int) -> tuple[Array, Array, Array, Array]:
-    """Ends of steps, poses, headings, efforts at the nodes."""
+    """Return the ends of steps, poses, headings, and efforts at the nodes."""
     ends, nodes = _grid(way, steps)
     twists, efforts = one.along(*way.motion(nodes))
     poses, turned = np.zeros((len(ends), 7)), np.zeros(len(ends))
@@ -139,7 +251,7 @@ def _moved(one: Connection, way: Path, steps: int) -> tuple[Array, Array, Array,
 
 
 def _once(one: Connection, way: Path, tolerance: float) -> tuple[Array, float]:
-    """Pose and heading at the end of the path; steps are doubled until they change by no more than `tolerance`."""
+    """Return pose and heading at the end of the path; steps are doubled until they change by at most `tolerance`."""
     steps, before, change = FIRST_STEPS, None, np.inf
     while True:
         _, poses, turned, _ = _moved(one, way, steps)
@@ -161,10 +273,35 @@ def reconstruct(
     mechanism: Mechanism | Model | Connection, path: Any, kind: str = "mechanical", cycles: int = 1, *,
     planar: bool | None = None, steps: int = 256,
 ) -> Motion:  # fmt: skip
-    """The motion in time along `cycles` times the path: see Motion. steps: of each smooth piece, doubled until where it
-    ends is that of `holonomy`.
+    """Compute the motion in time along some cycles of a path.
 
-    Work and cost are exact to sixth order in the step, the work of inertial kinds to second order where its sign turns.
+    Work and cost are exact to sixth order in the step. The work of inertial kinds is exact to second order where its
+    sign turns.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or Model or Connection
+        A connection, or a description or compiled model of which one is made.
+    path : Path, str, array_like or callable
+        A Path, a word such as 'circle:a=1' (`gait_path`), or whatever `Path.of` takes.
+    kind : str, default 'mechanical'
+        One of `connections.KINDS`; it has no effect on a connection that is given.
+    cycles : int, default 1
+        Number of cycles.
+    planar : bool, optional
+        True: SE(2), projected; False: SE(3); None: SE(2) where all joints and bodies are planar.
+    steps : int, default 256
+        Steps of each smooth piece; they are doubled until the end of the motion is that of `holonomy`.
+
+    Returns
+    -------
+    Motion
+        The motion.
+
+    Raises
+    ------
+    ModelError
+        The path is wrong, or the motion does not converge.
     """
     one = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
     way = path_of(one, path)
@@ -196,6 +333,6 @@ def reconstruct(
 
 
 def _put_in(doubled: Array) -> float:
-    """J: the sum of all growth of the kinetic energy over a closed path, from one node to the next and around."""
+    """Return the sum of all growth of the kinetic energy over a closed path, from node to node and around, J."""
     energy = 0.5 * doubled
     return float(np.sum(np.maximum(np.diff(energy, append=energy[0]), 0.0)))

@@ -1,4 +1,19 @@
-"""Reduced dynamics of Boyer and Porez (2015) by dense matrices, and the constraints that decide a motion."""
+"""Compute the reduced dynamics of Boyer and Porez (2015) by dense matrices, and the constraints that decide a motion.
+
+It gives users the rank, the kernel, and the reactions with their unique part. The plants get the same accelerations
+from rtmms.dynamics.ground, without a large matrix. eta is the base's twist in its own frame, [linear; angular]; shapes
+are in the order of `model.joint_names`.
+
+Notes
+-----
+Boyer and Porez 2015, eqs 19-20 and 25-28, corrected. With nu = (eta, rates of passive joints), C = [A B_p], D = B_a,
+and M bordered by the passive blocks:
+
+    nu' = a_p + H (H^T M H)^-1 H^T (F - M a_p),   a_p = -C^+ (gamma + D rdd),   H = ker C
+
+Rows of contact at a shape, A eta + B rd = 0, and what they decide: eqs 17 and 18. Angular columns are divided by the
+contacts' length before singular values are compared.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +31,6 @@ from rtmms.mechanism.contradiction import followers
 from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import RANK, TWIST, Rank, contact_rows, rank_of, scaled
 
-# The reduced dynamics of Boyer and Porez (2015, eqs 19-20 and 25-28, corrected), by dense matrices, with reactions.
-#
-# nu = (eta, rates of passive joints), C = [A B_p], D = B_a, M bordered by the passive blocks:
-#
-#     nu' = a_p + H (H^T M H)^-1 H^T (F - M a_p),   a_p = -C^+ (gamma + D rdd),   H = ker C
-#
-# The plants get the same from rtmms.dynamics.ground, without a large matrix; here is what people look at: the rank, the
-# kernel, and the reactions with what of them is unique.
-
-
 LEAST = ("reaction", "torque")
 
 
@@ -33,12 +38,32 @@ LEAST = ("reaction", "torque")
 class Reduced:
     """A mechanism on the ground at one state.
 
-    base_acceleration (6,), qdd (n,)   component derivatives of (eta, rd)
-    rank       of C;  mobility  columns of H: what dynamics decides
-    kernel     (6 + n, mobility) H, rows of imposed joints 0
-    Unique: ground_wrench (6,) A^T lambda on the base; load (n,) torque + B^T lambda; power (W) torque . rd.
-    Chosen, where rows are redundant: reaction (m,) lambda of each row, torque (n,) of imposed joints; unique states
-    whether there was no choice.
+    Where rows are redundant, `reaction` and `torque` are a choice; the other fields are unique.
+
+    Attributes
+    ----------
+    base_acceleration : (6,) array
+        Component derivative of eta, base frame.
+    qdd : (n,) array
+        Derivative of rd.
+    rank : int
+        Rank of C.
+    mobility : int
+        Columns of H: the number of motions that dynamics decides.
+    kernel : (6 + n, mobility) array
+        H; rows of imposed joints are 0.
+    ground_wrench : (6,) array
+        A^T lambda on the base.
+    load : (n,) array
+        torque + B^T lambda.
+    power : float
+        torque . rd, W.
+    reaction : (m,) array
+        lambda of each row.
+    torque : (n,) array
+        Torques of the imposed joints, and those given.
+    unique : bool
+        Whether there was no choice.
     """
 
     base_acceleration: Array
@@ -55,19 +80,54 @@ class Reduced:
 
 
 def drift(model: Model, q: Array, qd: Array, eta: Array) -> Array:
-    """(m,) gamma = A' eta + B' rd, exact: the derivative along qd by a complex step."""
+    """Return gamma = A' eta + B' rd, exactly: a complex step gives the derivative along qd.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    q : (n,) array
+        Shape, rad or m.
+    qd : (n,) array
+        Rates of the shape.
+    eta : (6,) array
+        Twist of the base, its frame.
+
+    Returns
+    -------
+    (m,) array
+        One number for each row.
+    """
     a, b = contact_rows(model, q + 1e-30j * qd)
     out: Array = (np.hstack([a, b]).imag / 1e-30) @ np.concatenate([eta, qd])
     return out
 
 
 def reduced(model: Model, state: State, drive: Any, *, wrench: Any = None, least: str = "reaction") -> Reduced:
-    """Accelerations and reactions of a mechanism on the ground.
+    """Compute accelerations and reactions of a mechanism on the ground.
 
-    drive   (n,) the acceleration of each imposed joint, the torque of each other
-    wrench  (bodies, 6) from outside on each described body
-    least   what is made least where the reactions are not unique: 'reaction' or 'torque'
-    ModelError for wrong shapes, and where the imposed accelerations contradict the rows.
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    state : State
+        Its state.
+    drive : (n,) array_like
+        The acceleration of each imposed joint, the torque of each other.
+    wrench : (bodies, 6) array_like, optional
+        Wrench from outside on each described body; None for none.
+    least : str, default 'reaction'
+        Quantity that is least where the reactions are not unique: 'reaction' or 'torque'.
+
+    Returns
+    -------
+    Reduced
+        Accelerations and reactions.
+
+    Raises
+    ------
+    ModelError
+        An argument has another shape, or the imposed accelerations contradict the rows.
     """
     if least not in LEAST:
         raise ModelError(f"{model.name}: least must be one of {', '.join(LEAST)}, got '{least}'")
@@ -110,13 +170,8 @@ def reduced(model: Model, state: State, drive: Any, *, wrench: Any = None, least
     )  # fmt: skip
 
 
-# Rows of contact of a mechanism at a shape, A eta + B rd = 0, and what they decide (Boyer 2015, eqs 17 and 18).
-#
-# eta is the base's twist in its own frame, [linear; angular]; shapes are in the order of `model.joint_names`. Angular
-# columns are divided by the contacts' length before singular values are compared.
-
-
 def _shape(model: Model, r: Any) -> Array:
+    """Return a shape as an array, or raise ModelError where it is wrong or the model has no contacts."""
     q = np.asarray(r, dtype=complex if np.iscomplexobj(r) else float)
     if q.shape != (model.n,):
         raise ModelError(f"{model.name}: a shape must be numbers of shape ({model.n},), got {q.shape}")
@@ -128,20 +183,73 @@ def _shape(model: Model, r: Any) -> Array:
 
 
 def rows(model: Model, r: Any) -> tuple[Array, Array]:
-    """A (m, 6) and B (m, n) at a shape r (n,); complex shapes give complex rows. Row i is `model.ground.names[i]`."""
+    """Return the rows of contact A and B at a shape; row i is `model.ground.names[i]`.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    r : (n,) array_like
+        Shape, rad or m; complex shapes give complex rows.
+
+    Returns
+    -------
+    (array, array)
+        A (m, 6) and B (m, n).
+
+    Raises
+    ------
+    ModelError
+        The shape is wrong, or the model has no contacts.
+    """
     return contact_rows(model, _shape(model, r))
 
 
 def rank(model: Model, r: Any) -> Rank:
-    """What the rows decide of the base's twist at a shape r (n,)."""
+    """Return the part of the base's twist that the rows decide at a shape.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    r : (n,) array_like
+        Shape, rad or m.
+
+    Returns
+    -------
+    Rank
+        Rank of the rows, and the free motions.
+
+    Raises
+    ------
+    ModelError
+        The shape is wrong, or the model has no contacts.
+    """
     return rank_of(model, _shape(model, r).real)
 
 
 def nonholonomic(model: Model, r: Any) -> Array:
-    """(6, n) the nonholonomic connection A^+ B: eta = -A^+ B rd where the rows decide the whole twist.
+    """Return the nonholonomic connection A^+ B: eta = -A^+ B rd where the rows decide the whole twist.
 
-    Of redundant rows the rates must be compatible, see `rates`. ModelError where the rank of A falls below 6: what is
-    free, and the joints; an RtmmsWarning where it all but does.
+    With redundant rows the rates must be compatible, see `rates`. Where the rank of A almost falls below 6, it warns
+    with an RtmmsWarning.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    r : (n,) array_like
+        Shape, rad or m.
+
+    Returns
+    -------
+    (6, n) array
+        A^+ B.
+
+    Raises
+    ------
+    ModelError
+        The rank of A is below 6; the message has the free motions and the joints.
     """
     q = _shape(model, r)
     found = rank(model, q)
@@ -160,12 +268,29 @@ def nonholonomic(model: Model, r: Any) -> Array:
 
 
 def rates(model: Model, r: Any, rd: Any, twist: Any = None) -> tuple[Array, Array]:
-    """(eta (6,), rd (n,)) of a shape, what is NaN following from what is given and the rows.
+    """Complete the rates of a shape: the rows give those that are NaN.
 
-    rd     (n,) rad/s or m/s, NaN for joints that follow
-    twist  (6,) m/s, rad/s, NaN for what follows (all, without it)
-    ModelError where the rows do not decide it, or where what is given contradicts them: the joints, and which would
-    have to follow.
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    r : (n,) array_like
+        Shape, rad or m.
+    rd : (n,) array_like
+        rad/s or m/s; NaN for joints that follow.
+    twist : (6,) array_like, optional
+        m/s, rad/s; NaN for components that follow; None: all follow.
+
+    Returns
+    -------
+    (array, array)
+        eta (6,) and rd (n,).
+
+    Raises
+    ------
+    ModelError
+        The rows do not decide the rates, or the given ones contradict them; the message has the joints, and which would
+        have to follow.
     """
     q = _shape(model, r)
     eta = np.full(6, np.nan) if twist is None else np.array(twist, dtype=float)

@@ -1,5 +1,7 @@
-"""The motion of a gait where it takes dynamics: contacts leave some of the base's twist free, and inertia decides it.
+"""Compute the motion of a gait where dynamics decides it: contacts leave some of the base's twist free.
 
+Notes
+-----
 A eta + B rd = 0 and H^T (M eta' + M_r rdd + bias) = 0 along a given shape (Boyer and Porez 2015, eqs 19 and 20).
 """
 
@@ -23,18 +25,36 @@ from rtmms.model.layout import BASE_FREE, T_IMPOSED
 
 POSE, TWIST, HEADING, SIZE = slice(0, 7), slice(7, 13), 13, 14
 NEAR_S = 1e-3
-"""Of differences of the rate, to sixth order."""
+"""Interval of the differences of the rate, to sixth order, s."""
 ERROR = 1e-11
 
 
 def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion:
-    """The motion of `cycles` times a path of all joints, from eta(0) = 0, or the nearest twist that the contacts allow.
+    """Compute the motion of some cycles of a path from eta(0) = 0, or the nearest twist that the contacts allow.
 
-    model   with contacts; its joints' motion is given, whatever their drives in the description
-    steps   of each smooth piece, where the motion is returned; its own steps follow their error
-    At a corner of the path the rates jump: the momentum along what is free stays. `work` is what the actuators put in
-    (power > 0), `cost` the integral of the power's size, J; effort their power, W. ModelError where the contacts
-    contradict the shape's motion.
+    At a corner of the path the rates jump: the momentum along the free motions persists.
+
+    Parameters
+    ----------
+    model : Model
+        Model with contacts; its joints' motion is given, independent of their drives in the description.
+    path : Path, array_like or callable
+        Path of all joints, see `Path.of`.
+    cycles : int, default 1
+        Number of cycles.
+    steps : int, default 256
+        Steps of each smooth piece, at which the motion is returned; the integrator's own steps follow their error.
+
+    Returns
+    -------
+    Motion
+        The motion. `work` is the actuators' positive work, J; `cost` the integral of the power's size, J; `effort`
+        their power, W.
+
+    Raises
+    ------
+    ModelError
+        The path is wrong, or the contacts contradict the shape's motion.
     """
     from scipy.integrate import solve_ivp  # type: ignore[attr-defined]
 
@@ -67,16 +87,36 @@ def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion
 
 
 class _Traveller:
-    """Equations of motion along a path, in one of its smooth pieces (start, end)."""
+    """Equations of motion along a path, in one of its smooth pieces (start, end).
+
+    Parameters
+    ----------
+    model : Model
+        Model with contacts.
+    way : Path
+        The path.
+    """
 
     def __init__(self, model: Model, way: Path) -> None:
+        """Let the path drive all joints of the model."""
         topology = model.topology.copy()
         topology[1:, T_IMPOSED] = 1  # all joints by their motion
         topology.flags.writeable = False
         self.model, self.way, self.piece = replace(model, topology=topology), way, way.breaks[:2]
 
     def shape(self, t: float) -> tuple[Array, Array, Array]:
-        """Shape, rate and acceleration (p,), of this piece alone."""
+        """Return shape, rate and acceleration, of this piece alone.
+
+        Parameters
+        ----------
+        t : float
+            s.
+
+        Returns
+        -------
+        (array, array, array)
+            (p,) each.
+        """
         a, b = self.piece
         inside = b - 1e-9 * (b - a)
         h = min(NEAR_S, (inside - a) / 8.0)
@@ -88,12 +128,40 @@ class _Traveller:
         return r[0], rd[0], weights @ rd[1:]
 
     def state(self, y: Array, r: Array, rd: Array) -> Any:
+        """Return the state of the model.
+
+        Parameters
+        ----------
+        y : (14,) array
+            Pose, twist and heading.
+        r, rd : (p,) array
+            Shape and rate.
+
+        Returns
+        -------
+        Any
+            State of the model.
+        """
         state = self.model.state()
         state.q, state.qd = r.copy(), rd.copy()
         state.orientation, state.twist = y[3:7].copy(), y[TWIST].copy()
         return state
 
     def rates(self, t: float, y: Array) -> Array:
+        """Return the derivative of pose, twist and heading.
+
+        Parameters
+        ----------
+        t : float
+            s.
+        y : (14,) array
+            Pose, twist and heading.
+
+        Returns
+        -------
+        (14,) array
+            Derivative of y.
+        """
         r, rd, rdd = self.shape(t)
         out = np.zeros(SIZE)
         out[:3] = quaternion_matrix(y[3:7]) @ y[7:10]
@@ -105,7 +173,23 @@ class _Traveller:
         return out
 
     def nearest(self, r: Array, rd: Array) -> Array:
-        """(6,) -A^+ B rd: the smallest twist that the contacts allow."""
+        """Return the smallest twist that the contacts allow, -A^+ B rd.
+
+        Parameters
+        ----------
+        r, rd : (p,) array
+            Shape and rate.
+
+        Returns
+        -------
+        (6,) array
+            Twist of the base.
+
+        Raises
+        ------
+        ModelError
+            The contacts contradict the rates.
+        """
         a, b = rows(self.model, r)
         out = np.asarray(-np.linalg.lstsq(a, b @ rd, rcond=RANK)[0], dtype=float)
         if np.abs(a @ out + b @ rd).max() > 1e-8 * max(np.abs(b @ rd).max(), 1e-6):
@@ -113,7 +197,22 @@ class _Traveller:
         return out
 
     def jumped(self, twist: Array, r: Array, before: Array, after: Array) -> Array:
-        """(6,) after the rates have jumped: the contacts hold again, and H^T (M eta + M_r rd) is what it was."""
+        """Return the twist after the rates have jumped: the contacts hold again, and H^T (M eta + M_r rd) persists.
+
+        Parameters
+        ----------
+        twist : (6,) array
+            Twist before.
+        r : (p,) array
+            Shape.
+        before, after : (p,) array
+            Rates before and after.
+
+        Returns
+        -------
+        (6,) array
+            Twist after.
+        """
         if np.array_equal(before, after):
             return twist
         a, _ = rows(self.model, r)
@@ -129,7 +228,20 @@ class _Traveller:
         return out
 
     def motion(self, samples: list[tuple[float, Array, Array]], cycles: int) -> Motion:
-        """All pieces, one after the other."""
+        """Join all pieces, one after the other.
+
+        Parameters
+        ----------
+        samples : list[tuple[float, array, array]]
+            Start, times (k,) and states (k, 14) of each piece.
+        cycles : int
+            Number of cycles.
+
+        Returns
+        -------
+        Motion
+            The motion.
+        """
         shape, rate, power = [], [], []
         work = cost = 0.0
         for k, (_, t, y) in enumerate(samples):

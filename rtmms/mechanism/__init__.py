@@ -1,2 +1,4 @@
-"""A tree of bodies as a plant: what its joints are meant to do, its equations of motion, methods as tableaus, one step.
-Nothing of one robot."""
+"""Provide a tree of bodies as a plant: joint laws, actuators, equations of motion, methods as tableaus, and one step.
+
+The modules contain nothing of one robot.
+"""

@@ -1,6 +1,8 @@
-"""Description of a tree's actuators: on joints (torque, servo, motion, stops), on bodies (wrenches, thrusters,
-rotors, wheels); tendons stand in rtmms.mechanism.tendon_paths. `attached` turns it into the arrays that kernels read;
-its refusals name the actuator, joint or body."""
+"""Provide the description of a tree's actuators, on joints (torque, servo, motion, stops) and on bodies (wrenches).
+
+Tendons are in rtmms.mechanism.tendon_paths. `attached` converts descriptions to the arrays that kernels read. Each
+error names the actuator, joint or body.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +54,28 @@ from rtmms.model.solids import Placement
 from rtmms.plant.protocol import Channel
 
 PUSH = 3
-"""Kind of an actuator on a body, beside TORQUE, OFFSET and GAIN; its joint is one that there is none of."""
+"""Kind of an actuator on a body, beside TORQUE, OFFSET and GAIN; its joint index is n, which no joint has."""
 
 
 class Attachment:
-    """Arrays in the making, for a compiled model; `place` begins every refusal."""
+    """Arrays of a tree's actuators under construction, for a compiled model.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled tree.
+    rods : Sequence[Rod], default ()
+        Soft rods that became links.
+    strained : mapping of str to (Rod, array), optional
+        Rods by strain modes, with the X (m) of their points.
+
+    Attributes
+    ----------
+    place : str
+        Place of the present actuator, at the start of each error message.
+    drives : list of Actuator
+        Channels so far.
+    """
 
     def __init__(
         self, model: Model, rods: Sequence[Rod] = (), strained: Mapping[str, tuple[Rod, Array]] | None = None
@@ -75,12 +94,51 @@ class Attachment:
         self.curve: list[tuple[float, float]] = []
 
     def joint(self, name: str) -> int:
+        """Return the index of a joint's coordinate.
+
+        Parameters
+        ----------
+        name : str
+            Name of the coordinate.
+
+        Returns
+        -------
+        int
+            Index in q.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such coordinate.
+        """
         if name not in self.model.joint_names:
             raise UnknownNameError(f"joint of {self.place}", str(name), self.model.joint_names)
         return self.model.joint(name)
 
     def number(self, name: str, value: Any, *, least: float = 0.0, above: bool = False) -> float:
-        """A finite number >= least, or > least."""
+        """Return a finite number within its bound.
+
+        Parameters
+        ----------
+        name : str
+            Name of the value, for the message.
+        value : object
+            Value to check.
+        least : float, default 0.0
+            Lower bound.
+        above : bool, default False
+            Whether the bound itself is excluded.
+
+        Returns
+        -------
+        float
+            The number.
+
+        Raises
+        ------
+        ModelError
+            The value is no such number.
+        """
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -90,7 +148,23 @@ class Attachment:
         return number
 
     def limits(self, lower: Any, upper: Any) -> tuple[float | None, float | None]:
-        """Both as numbers, None where there is none."""
+        """Return both limits as numbers.
+
+        Parameters
+        ----------
+        lower, upper : float or None
+            Limits; None for none.
+
+        Returns
+        -------
+        (float or None, float or None)
+            The limits.
+
+        Raises
+        ------
+        ModelError
+            A limit is no finite number, or lower is not less than upper.
+        """
         low, high = (
             None if value is None else self.number(name, value, least=-math.inf)
             for name, value in (("lower", lower), ("upper", upper))
@@ -100,12 +174,59 @@ class Attachment:
         return low, high
 
     def angle(self, j: int) -> str:
+        """Return the unit of a joint's position.
+
+        Parameters
+        ----------
+        j : int
+            Index of the coordinate.
+
+        Returns
+        -------
+        str
+            'm' or 'rad'.
+        """
         return "m" if self.model.topology[j + 1, T_KIND] == PRISMATIC else "rad"
 
     def effort(self, j: int) -> str:
+        """Return the unit of a joint's torque.
+
+        Parameters
+        ----------
+        j : int
+            Index of the coordinate.
+
+        Returns
+        -------
+        str
+            'N' or 'N m'.
+        """
         return "N" if self.model.topology[j + 1, T_KIND] == PRISMATIC else "N m"
 
     def channel(self, name: str, unit: str, lower: float | None, upper: float | None, neutral: float = 0.0) -> Channel:
+        """Return a channel after checks of its name and its neutral value.
+
+        Parameters
+        ----------
+        name : str
+            Name of the channel.
+        unit : str
+            SI unit.
+        lower, upper : float or None
+            Limits of the command; None for none.
+        neutral : float, default 0.0
+            Neutral command.
+
+        Returns
+        -------
+        Channel
+            The channel.
+
+        Raises
+        ------
+        ModelError
+            The name is taken, or the neutral value is beyond a limit.
+        """
         if any(drive.channel.name == name for drive in self.drives):
             raise ModelError(f"{self.place}: there is an actuator '{name}' already; give this one a name")
         if not (-math.inf if lower is None else lower) <= neutral <= (math.inf if upper is None else upper):
@@ -113,9 +234,21 @@ class Attachment:
         return Channel(name, unit, lower=lower, upper=upper, neutral=neutral)
 
     def fastest(self, j: int, most: Any, braking_time: Any) -> None:
-        """Set a highest rate of joint j, the lowest of several, and the braking time of its limits; None for neither.
+        """Set a highest rate of a joint, the lowest of several, and the braking time of its limits.
 
-        Raises ModelError where another actuator of the joint has another braking time.
+        Parameters
+        ----------
+        j : int
+            Index of the coordinate.
+        most : float or None
+            Highest rate, rad/s or m/s.
+        braking_time : float or None
+            Braking time, s.
+
+        Raises
+        ------
+        ModelError
+            Another actuator of the joint has another braking time.
         """
         if most is not None:
             self.bounds[j, FASTEST] = min(self.bounds[j, FASTEST], self.number("fastest", most, above=True))
@@ -129,6 +262,17 @@ class Attachment:
         self.braking[j] = self.bounds[j, BRAKING] = time
 
     def on_joint(self, channel: Channel, kind: int, j: int) -> None:
+        """Add a channel that moves a joint.
+
+        Parameters
+        ----------
+        channel : Channel
+            The channel.
+        kind : int
+            TORQUE, OFFSET or GAIN.
+        j : int
+            Index of the coordinate.
+        """
         self.drives.append(Actuator(channel, kind, j))
 
     def on_body(
@@ -136,9 +280,31 @@ class Attachment:
         coefficients: tuple[float, float] = (1.0, 0.0), curve: Sequence[tuple[float, float]] = (),
         momentum: Sequence[float] = (0.0, 0.0, 0.0),
     ) -> None:  # fmt: skip
-        """A channel that pushes with `wrench` (6,) in the frame at `placement` on the body, times its value.
+        """Add a channel that exerts a wrench on a body, in proportion to its lagged value.
 
-        momentum  (3,) kg m2, in that frame: the angular momentum at 1 rad/s of what spins there
+        Parameters
+        ----------
+        channel : Channel
+            The channel.
+        body : str
+            Name of the body.
+        placement : Placement
+            Pose of the wrench's frame in the body's frame.
+        wrench : (6,) array
+            Force, N, and moment, N m, for a value of 1, in the frame of `placement`.
+        lag : float, default 0.0
+            Time constant of the command, s.
+        coefficients : tuple[float, float], default (1.0, 0.0)
+            Linear and quadratic coefficient of the value.
+        curve : sequence of (float, float), default ()
+            Points (command, value) in place of the coefficients.
+        momentum : (3,) sequence of float, default (0.0, 0.0, 0.0)
+            Angular momentum of a spinning part at 1 rad/s, kg m2, in the frame of `placement`.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The placement or the body is wrong, or a spinning part has no lag.
         """
         if not isinstance(placement, Placement):
             raise ModelError(f"{self.place}: placement must be a Placement, got {placement!r}")
@@ -157,7 +323,23 @@ class Attachment:
         self.drives.append(Actuator(channel, PUSH, model.n))
 
     def body(self, name: str) -> tuple[int, Placement]:
-        """The row that carries a body, and where the body stands in the row's frame."""
+        """Return the row that carries a body, and the body's placement in the row's frame.
+
+        Parameters
+        ----------
+        name : str
+            Name of the body.
+
+        Returns
+        -------
+        (int, Placement)
+            Row of the model, and the placement.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such body.
+        """
         model = self.model
         if name not in model.body_names:
             raise UnknownNameError(f"body of {self.place}", str(name), model.body_names)
@@ -167,18 +349,44 @@ class Attachment:
 
 @runtime_checkable
 class Attachable(Protocol):
-    """An actuator as a person describes it."""
+    """An actuator as a user describes it."""
 
     def attach(self, to: Attachment) -> None:
-        """Add its channels and numbers; ModelError or UnknownNameError that begins with `to.place`."""
+        """Add the channels and numbers of the actuator to a tree's arrays.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message begins with `to.place`.
+        """
 
 
 @dataclass(frozen=True)
 class JointTorque:
-    """A torque (or force) on a joint: channel JOINT.torque, N m or N. limit: of the command, None for none.
+    """A torque (or force) on a joint: channel JOINT.torque, N m or N.
 
-    fastest  rad/s or m/s, of the joint, which a brake holds (see JointLimit); None for none
-    braking_time  s, of that brake (see JointLimit); None for 4 ms
+    Parameters
+    ----------
+    joint : str
+        Name of the coordinate.
+    limit : float, optional
+        Largest command, N m or N; None for none.
+    name : str, optional
+        Name of the channel, in place of JOINT.torque.
+    fastest : float, optional
+        Highest rate of the joint, rad/s or m/s, which a brake keeps (see `JointLimit`); None for none.
+    braking_time : float, optional
+        Time of that brake, s (see `JointLimit`); None for 4 ms.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> motor = m.JointTorque("shoulder", limit=5.0)
     """
 
     joint: str
@@ -188,6 +396,18 @@ class JointTorque:
     braking_time: float | None = None
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel JOINT.torque.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.fastest(j, self.fastest, self.braking_time)
@@ -200,12 +420,31 @@ class JointTorque:
 class JointServo:
     """A PD servo: torque = stiffness (a - q) + damping (a' - qd), at most `limit`; channel JOINT.angle, rad or m.
 
-    stiffness, damping    N m/rad, N m s/rad (N/m, N s/m)
-    limit                 N m or N, of all that drives the joint; None for none
-    lower, upper, neutral of the command
-    bandwidth             rad/s: a follows the command through a critically damped filter of second order
-    fastest               rad/s or m/s, of the joint (see JointLimit); None for none
-    braking_time          s, of the brake that holds `fastest` (see JointLimit); None for 4 ms
+    Parameters
+    ----------
+    joint : str
+        Name of the coordinate.
+    stiffness : float
+        N m/rad or N/m.
+    damping : float, default 0.0
+        N m s/rad or N s/m.
+    limit : float, optional
+        Largest torque of everything that drives the joint, N m or N; None for none.
+    lower, upper, neutral : float, optional
+        Limits and neutral value of the command, rad or m.
+    bandwidth : float, default 20.0
+        rad/s: a follows the command through a critically damped filter of second order.
+    name : str, optional
+        Name of the channel, in place of JOINT.angle.
+    fastest : float, optional
+        Highest rate of the joint, rad/s or m/s (see `JointLimit`); None for none.
+    braking_time : float, optional
+        Time of the brake that keeps `fastest`, s (see `JointLimit`); None for 4 ms.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> servo = m.JointServo("shoulder", stiffness=20.0, damping=1.0, lower=-1.0, upper=1.0)
     """
 
     joint: str
@@ -221,6 +460,18 @@ class JointServo:
     braking_time: float | None = None
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel JOINT.angle and the servo's gains.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.fastest(j, self.fastest, self.braking_time)
@@ -242,16 +493,18 @@ class JointAffine:
     ----------
     joint : str
         Name of the joint.
-    gain : float
+    gain : float, default 1.0
         N m (N) for a command of 1.
-    stiffness, damping : float
+    stiffness, damping : float, default 0.0
         N m/rad and N m s/rad (N/m, N s/m): the torque is gain command - stiffness q - damping qd.
     limit : float, optional
-        N m or N, largest size of all that drives the joint.
+        Largest torque of everything that drives the joint, N m or N.
     lower, upper, neutral : float, optional
-        Of the command.
-    name, unit : str, optional
-        Of the channel.
+        Limits and neutral value of the command.
+    name : str, optional
+        Name of the channel, in place of JOINT.command.
+    unit : str, default ''
+        Unit of the channel.
 
     Examples
     --------
@@ -271,6 +524,18 @@ class JointAffine:
     unit: str = ""
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel JOINT.command and the gains of the law.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         gain = to.number("gain", self.gain, least=-math.inf)
@@ -287,14 +552,32 @@ class JointAffine:
 
 @dataclass(frozen=True)
 class JointMotion:
-    """An imposed motion: the joint stands where a linear servo of second order has it, and its torque follows.
+    """An imposed motion: a linear servo of second order prescribes the joint's position, and its torque follows.
 
-    The servo is critically damped: q'' = w^2 (command - q) - 2 w q'; channel JOINT.angle, rad or m.
-    lower, upper, neutral   of the command;  bandwidth  w, rad/s
-    limit   N m or N, of its torque: the joint leaves the motion where it would take more; None for none
-    fastest rad/s or m/s, of the joint (see JointLimit); None for none
-    braking_time  s, of the brake that holds `fastest`; a joint with `limit` returns to its motion critically damped in
-                  that time (see JointLimit). None for 4 ms
+    The servo is critically damped: q'' = w^2 (command - q) - 2 w q'. The channel is JOINT.angle, rad or m.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the coordinate.
+    lower, upper, neutral : float, optional
+        Limits and neutral value of the command, rad or m.
+    bandwidth : float, default 20.0
+        w, rad/s.
+    name : str, optional
+        Name of the channel, in place of JOINT.angle.
+    limit : float, optional
+        Largest torque, N m or N: the joint leaves the motion where it would need more; None for none.
+    fastest : float, optional
+        Highest rate of the joint, rad/s or m/s (see `JointLimit`); None for none.
+    braking_time : float, optional
+        Time of the brake that keeps `fastest`, s. A joint with `limit` returns to its motion critically damped in that
+        time (see `JointLimit`). None for 4 ms.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> fin = m.JointMotion("fin", lower=-0.5, upper=0.5, bandwidth=30.0)
     """
 
     joint: str
@@ -308,6 +591,18 @@ class JointMotion:
     braking_time: float | None = None
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel JOINT.angle of the motion.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         j = to.joint(self.joint)
         to.fastest(j, self.fastest, self.braking_time)
         if self.limit is not None:
@@ -321,10 +616,25 @@ class JointMotion:
 
 @dataclass(frozen=True)
 class JointSpeed:
-    """An imposed rate: the joint turns as fast as a lag of first order has it, q'' = w (command - q'), and its torque
-    follows; channel JOINT.speed, rad/s or m/s.
+    """An imposed rate: a lag of first order, q'' = w (command - q'), prescribes the rate, and the torque follows.
 
-    lower, upper, neutral   of the command;  bandwidth  w, rad/s
+    The channel is JOINT.speed, rad/s or m/s.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the coordinate.
+    lower, upper, neutral : float, optional
+        Limits and neutral value of the command, rad/s or m/s.
+    bandwidth : float, default 20.0
+        w, rad/s.
+    name : str, optional
+        Name of the channel, in place of JOINT.speed.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> wheel = m.JointSpeed("wheel", lower=-10.0, upper=10.0)
     """
 
     joint: str
@@ -335,6 +645,18 @@ class JointSpeed:
     name: str | None = None
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel JOINT.speed.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         j = to.joint(self.joint)
         if not to.model.imposed[j]:
             raise ModelError(f"{to.place}: joint '{self.joint}' must have drive='motion', got drive='torque'")
@@ -346,6 +668,20 @@ class JointSpeed:
 
 
 def refuse_imposed(to: Attachment, j: int) -> None:
+    """Raise an error where a joint's motion is imposed.
+
+    Parameters
+    ----------
+    to : Attachment
+        Arrays of the tree, with the place for the message.
+    j : int
+        Index of the coordinate.
+
+    Raises
+    ------
+    ModelError
+        The joint has drive='motion'.
+    """
     if to.model.imposed[j]:
         name = to.model.joint_names[j]
         raise ModelError(f"{to.place}: joint '{name}' must have drive='torque', got drive='motion': its torque follows")
@@ -360,9 +696,23 @@ def _follow(servo: JointServo | JointMotion, j: int, to: Attachment) -> None:
 
 @dataclass(frozen=True)
 class JointStop:
-    """Where a joint ends: beyond lower or upper (rad or m) a spring and a damper push back. It has no channel.
+    """The ends of a joint: beyond lower or upper a spring and a damper push back; it has no channel.
 
-    stiffness, damping   N m/rad, N m s/rad (N/m, N s/m); an explicit method needs sqrt(stiffness / inertia) dt < 1
+    Parameters
+    ----------
+    joint : str
+        Name of the coordinate.
+    lower, upper : float
+        rad or m.
+    stiffness : float
+        N m/rad or N/m; an explicit method needs sqrt(stiffness / inertia) dt < 1.
+    damping : float, default 0.0
+        N m s/rad or N s/m.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> stop = m.JointStop("shoulder", -1.0, 1.0, stiffness=200.0, damping=1.0)
     """
 
     joint: str
@@ -372,6 +722,18 @@ class JointStop:
     damping: float = 0.0
 
     def attach(self, to: Attachment) -> None:
+        """Set the spring and the damper of the joint.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         lower, upper = to.limits(self.lower, self.upper)
@@ -382,14 +744,28 @@ class JointStop:
 
 @dataclass(frozen=True)
 class JointLimit:
-    """How far a joint goes, and how fast: limits that it never passes, whatever drives it. It has no channel; how it
-    is held: rtmms.mechanism.joint_laws.
+    """Limits of a joint's position and rate that it never passes, whatever drives it; it has no channel.
 
-    lower, upper   rad or m;  fastest  rad/s or m/s; None for none
-    braking_time   s, T: a stop begins to brake the joint critically 2 T qd before its limit; None for 4 ms
-    A stop pushes inwards alone. Servos and motions of the joint get no faster. On a joint whose motion is imposed
-    without a limit of torque only `fastest` can be: there `lower` and `upper` are those of its command. A method whose
-    steps are longer than T / 2 brakes over two of its steps; the verdict of the run reports what that changes.
+    rtmms.mechanism.joint_laws describes how they act. A stop pushes only inwards. Servos and motions of the joint do
+    not become faster than `fastest`. On a joint whose motion is imposed without a limit of torque, only `fastest` is
+    possible; there `lower` and `upper` belong to its command. A method whose steps are longer than T / 2 brakes over
+    two of its steps. The verdict of the run reports the resulting change.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the coordinate.
+    lower, upper : float, optional
+        rad or m; None for none.
+    fastest : float, optional
+        rad/s or m/s; None for none.
+    braking_time : float, optional
+        T, s: a stop begins to brake the joint critically 2 T qd before its limit; None for 4 ms.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> limit = m.JointLimit("shoulder", lower=-1.0, upper=1.0, fastest=6.0)
     """
 
     joint: str
@@ -399,6 +775,18 @@ class JointLimit:
     braking_time: float | None = None
 
     def attach(self, to: Attachment) -> None:
+        """Set the limits of the joint.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         j = to.joint(self.joint)
         lower, upper = to.limits(self.lower, self.upper)
         if to.model.imposed[j] and not (lower is None and upper is None):
@@ -419,7 +807,25 @@ COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
 class BodyWrench:
     """Force and moment on a body at a pose, along the pose's axes: channels BODY.fx .. BODY.mz, N and N m.
 
-    components   which of the six;  force_limit, moment_limit  N, N m, of a command; None for none
+    Parameters
+    ----------
+    body : str
+        Name of the body.
+    components : Sequence[str], default COMPONENTS
+        Some of 'fx', 'fy', 'fz', 'mx', 'my', 'mz'.
+    placement : Placement, optional
+        Pose in the body's frame.
+    force_limit : float, optional
+        Largest force of a command, N; None for none.
+    moment_limit : float, optional
+        Largest moment of a command, N m; None for none.
+    name : str, optional
+        First part of the channels' names, in place of BODY.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> push = m.BodyWrench("hull", components=("fx", "mz"), force_limit=10.0)
     """
 
     body: str
@@ -430,6 +836,18 @@ class BodyWrench:
     name: str | None = None
 
     def attach(self, to: Attachment) -> None:
+        """Add a channel for each component.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         if not self.components:
             raise ModelError(f"{to.place}: components must be some of {', '.join(COMPONENTS)}, got none")
         for component in self.components:
@@ -451,14 +869,16 @@ class DirectedWrench:
     ----------
     body : str
         Name of the body.
-    wrench : sequence of float, length 6
+    wrench : (6,) sequence of float
         N and N m for a command of 1, along the axes of `placement`; the force is at its origin.
-    placement : Placement
+    placement : Placement, optional
         Pose in the body's frame.
     lower, upper, neutral : float, optional
-        Of the command.
-    name, unit : str, optional
-        Of the channel.
+        Limits and neutral value of the command.
+    name : str, optional
+        Name of the channel, in place of BODY.command.
+    unit : str, default ''
+        Unit of the channel.
 
     Examples
     --------
@@ -476,6 +896,18 @@ class DirectedWrench:
     unit: str = ""
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel BODY.command.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         wrench = checked_numbers(self.wrench, (6,), f"{to.place}: wrench")
         lower, upper = to.limits(self.lower, self.upper)
         neutral = to.number("neutral", self.neutral, least=-math.inf)
@@ -485,13 +917,36 @@ class DirectedWrench:
 
 @dataclass(frozen=True)
 class Thruster:
-    """A thrust along x of its pose: channel NAME.command. The command x lags, the thrust is f(x) at once.
+    """A thrust along x of its pose: channel NAME.command; the command x lags, and the thrust is f(x) at once.
 
-    coefficient    f = coefficient |x| x, N for a command of 1; or
-    curve          points (command, thrust in N), commands rising: f runs straight between them, and is held beyond them
-    moment         m: moment about x per newton of thrust, what a propeller's torque leaves on its body
-    time_constant  s, of the lag; 0 for none;  lower, upper, unit  of the command
-    inertia        kg m2 about x of what spins with the command, which is then in rad/s: see Rotor
+    Parameters
+    ----------
+    body : str
+        Name of the body.
+    placement : Placement, optional
+        Pose in the body's frame.
+    coefficient : float, optional
+        f = coefficient |x| x, N for a command of 1; either this or `curve` is required.
+    curve : Sequence[tuple[float, float]], default ()
+        Points (command, thrust in N), commands ascending: f is linear between them, and constant beyond them.
+    moment : float, default 0.0
+        Moment about x per newton of thrust, m, by which a propeller's torque acts on its body.
+    time_constant : float, default 0.0
+        Time constant of the lag, s; 0 for none.
+    lower, upper : float, optional
+        Limits of the command.
+    unit : str, default ''
+        Unit of the command.
+    name : str, optional
+        First part of the channel's name; None: 'BODY.thruster'.
+    inertia : float, default 0.0
+        Inertia about x of the part that spins with the command, kg m2; the command is then in rad/s, see `Rotor`.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Thruster("hull", m.at(x=-0.2), coefficient=1e-4, name="stern").channel_name
+    'stern.command'
     """
 
     body: str
@@ -512,6 +967,18 @@ class Thruster:
         return f"{self.name or f'{self.body}.thruster'}.command"
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel NAME.command.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         if (self.coefficient is None) == (len(self.curve) == 0):
             got = "both" if len(self.curve) else "neither"
             raise ModelError(f"{to.place}: expected coefficient or curve, got {got}")
@@ -533,10 +1000,32 @@ class Thruster:
 class Rotor:
     """A rotor along z of its pose: channel NAME.speed, rad/s, 0 to max_speed; thrust k_t w^2, drag torque k_d w^2.
 
-    spin           1: it turns counter-clockwise about its z, and its drag turns the body clockwise; -1 the other way
-    time_constant  s, of the motor: w follows the command with that lag
-    inertia        kg m2 about z: with h = spin inertia w the body feels -W x h - h'. The body's own inertia holds the
-                   rotor as if it did not spin, w is relative to the body. 0: its angular momentum is left out
+    Parameters
+    ----------
+    body : str
+        Name of the body.
+    placement : Placement, optional
+        Pose in the body's frame.
+    thrust_coefficient : float, default 1e-05
+        k_t, N s2/rad2.
+    drag_coefficient : float, default 0.0
+        k_d, N m s2/rad2.
+    spin : int, default 1
+        1: it turns counter-clockwise about its z, and its drag turns the body clockwise; -1: the opposite.
+    time_constant : float, default 0.0
+        Time constant of the motor, s: w follows the command with that lag.
+    max_speed : float, optional
+        Largest command, rad/s; None for none.
+    name : str, optional
+        First part of the channel's name; None: 'BODY.rotor'.
+    inertia : float, default 0.0
+        Inertia about z, kg m2: with h = spin inertia w the body has the moment -W x h - h'. The body's own inertia
+        contains the rotor as if it did not spin; w is relative to the body. 0: its angular momentum is neglected.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> front = m.Rotor("hull", m.at(x=0.2), thrust_coefficient=1e-5, max_speed=800.0, name="front")
     """
 
     body: str
@@ -550,6 +1039,18 @@ class Rotor:
     inertia: float = 0.0
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel NAME.speed.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         if self.spin not in (1, -1):
             raise ModelError(f"{to.place}: spin must be 1 or -1, got {self.spin!r}")
         most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
@@ -566,10 +1067,27 @@ class Rotor:
 
 @dataclass(frozen=True)
 class ReactionWheel:
-    """A wheel about z of its pose that pushes no air: channel NAME.speed, rad/s relative to the body, of either sign.
+    """A wheel about z of its pose without thrust: channel NAME.speed, rad/s relative to the body, of either sign.
 
-    inertia        kg m2 about z: with h = inertia w the body feels -W x h - h', see Rotor
-    time_constant  s, > 0: w follows the command with that lag;  max_speed  rad/s, None for none
+    Parameters
+    ----------
+    body : str
+        Name of the body.
+    inertia : float
+        Inertia about z, kg m2: with h = inertia w the body has the moment -W x h - h', see `Rotor`.
+    placement : Placement, optional
+        Pose in the body's frame.
+    time_constant : float, default 0.1
+        s, > 0: w follows the command with that lag.
+    max_speed : float, optional
+        Largest speed, rad/s; None for none.
+    name : str, optional
+        First part of the channel's name; None: 'BODY.wheel'.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> wheel = m.ReactionWheel("bus", inertia=1e-3, max_speed=500.0)
     """
 
     body: str
@@ -580,6 +1098,18 @@ class ReactionWheel:
     name: str | None = None
 
     def attach(self, to: Attachment) -> None:
+        """Add the channel NAME.speed.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
         least = None if most is None else -most
         channel = to.channel(f"{self.name or f'{self.body}.wheel'}.speed", "rad/s", least, most)
@@ -591,7 +1121,25 @@ class ReactionWheel:
 
 
 def curve_points(curve: Any, place: str) -> list[tuple[float, float]]:
-    """Points of a curve as numbers; ModelError where their commands do not rise."""
+    """Return the points of a curve as numbers.
+
+    Parameters
+    ----------
+    curve : (k, 2) array_like
+        Points (command, thrust in N).
+    place : str
+        Place of the actuator, for the message.
+
+    Returns
+    -------
+    list[tuple[float, float]]
+        The points.
+
+    Raises
+    ------
+    ModelError
+        There are fewer than two points, or their commands do not ascend.
+    """
     try:
         points = np.array(curve, dtype=float)
     except (TypeError, ValueError):
@@ -605,8 +1153,27 @@ def curve_points(curve: Any, place: str) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """What the kernels get of a tree's actuators. bandwidth (n,) rad/s, NaN without an actuator; momentum (a, 3) of
-    actuators on bodies, None where nothing spins; tendons and their points: rtmms.mechanism.tendons."""
+    """Arrays of a tree's actuators for the kernels.
+
+    Parameters
+    ----------
+    drives : tuple[Actuator, ...]
+        Channels in the order of the command.
+    kp, kd : (n,) array
+        Stiffness and damping of each joint's servo, N m/rad and N m s/rad.
+    bandwidth : (n,) array
+        rad/s; negative for commanded rates, NaN without an actuator.
+    bounds : (n, BOUND_WIDTH) array
+        Limits of each joint, see `rtmms.mechanism.joint_laws`.
+    pushes : (a, PUSH_WIDTH) array
+        Actuators on bodies, see `rtmms.mechanism.body_actuators`.
+    curve : (k, 2) array
+        Points of all curves.
+    momentum : (a, 3) array or None
+        Angular momentum of spinning parts at 1 rad/s, kg m2; None where nothing spins.
+    tendons, tendon_points : array
+        Tendons and their points, see `rtmms.mechanism.tendons`.
+    """
 
     drives: tuple[Actuator, ...]
     kp: Array
@@ -624,9 +1191,30 @@ def attached(
     model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = (), rods: Sequence[Rod] = (),
     strained: Mapping[str, tuple[Rod, Array]] | None = None,
 ) -> Attached:  # fmt: skip
-    """Resolve descriptions against a compiled model; `drives` come first, as they are.
+    """Convert descriptions of actuators to arrays for a compiled model.
 
-    rods      that became links;  strained  rods by strain modes, by name, with the X (m) of their points
+    Parameters
+    ----------
+    model : Model
+        Compiled tree.
+    actuators : Sequence[Any]
+        Descriptions.
+    drives : Sequence[Actuator], default ()
+        Channels of joints that are resolved already; they come first, unchanged.
+    rods : Sequence[Rod], default ()
+        Soft rods that became links.
+    strained : mapping of str to (Rod, array), optional
+        Rods by strain modes, by name, with the X (m) of their points.
+
+    Returns
+    -------
+    Attached
+        The arrays.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The description does not fit the tree; the message names the actuator.
     """
     to = Attachment(model, rods, strained)
     to.drives += drives
@@ -650,7 +1238,7 @@ def attached(
 
 
 def _at_most(drive: Actuator, to: Attachment) -> Actuator:
-    """The drive of a commanded rate with its command limited to the joint's highest rate; any other as it is."""
+    """Return the drive of a commanded rate, limited to the joint's highest rate; any other unchanged."""
     j, channel = drive.joint, drive.channel
     if drive.kind != OFFSET or not 0 <= j < to.model.n or not to.bandwidth[j] < 0.0:
         return drive
@@ -674,7 +1262,20 @@ def _listed(actuators: Any) -> Sequence[Any]:
 
 
 def imposing(mechanism: Mechanism, actuators: Sequence[Any]) -> Mechanism:
-    """The mechanism with drive='motion' on every joint that a JointMotion without a limit or a JointSpeed moves."""
+    """Return the mechanism with drive='motion' on every joint that a JointMotion without a limit or a JointSpeed moves.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    actuators : Sequence[Any]
+        Its actuators.
+
+    Returns
+    -------
+    Mechanism
+        The same object where nothing is imposed.
+    """
     wanted = {
         one.joint
         for one in _listed(actuators)

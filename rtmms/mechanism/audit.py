@@ -1,4 +1,14 @@
-"""The energy of a tree in a fluid, term by term; motion of joints that no stage of a method sees."""
+"""Compute the energy balance of a tree in a fluid, and prescribed motion that no stage of a method evaluates.
+
+For trees with `audited`, d/dt (kinetic + elastic + fluid + gravity) = actuators' + flow + wake + drag + damping power,
+exactly, at every state (see rtmms.fluids.immersed).
+
+An imposed joint is at each step's end where its law has it, exactly, whatever happened in between. The bodies and the
+work depend on that motion only at the method's stages, t + c_i h, with weights b_i. A filter that settles between two
+of them moves the joint and is in no stage. Half steps may miss it just as well, so it is computed from the law itself,
+
+    Delta q - h sum_i b_i qd(t + c_i h)
+"""
 
 from __future__ import annotations
 
@@ -16,24 +26,35 @@ from rtmms.mechanism.methods import Method
 from rtmms.mechanism.tendons import tendon_energy, tendon_loss
 from rtmms.model.layout import C_COULOMB, C_DAMPING, C_RIGID, C_ROTOR, S_TWIST
 
-# Where the energy of a tree in a fluid goes, term by term (see rtmms.fluids.immersed); of trees that ask for it.
-#
-# d/dt (kinetic + elastic + fluid + gravity) = actuators' + flow + wake + drag + damping power, exactly, at every state.
-
-
 A_KINETIC, A_ELASTIC, A_FLUID, A_FLOW, A_WAKE, A_DRAG, A_DAMPING = range(7)
 AUDIT = 7
-"""J in bodies and rotors, in springs, in the fluid; W from the flow, to the wake, to drag, to dampers (those < 0)."""
+"""Terms: energy (J) of bodies and rotors, springs, fluid; power (W) from the flow, to wake, drag and dampers."""
 WORKS = ("flow", "wake", "drag", "damping")
-"""What their powers come to over a run is kept, in this order, behind the joints' work."""
+"""Terms whose powers are integrated over a run, in this order, behind the joints' work."""
 SPENT = 5
-"""Numbers of work of a tree that is audited; what tendons lose stands behind them, or behind the work of one that is
-not. As many stand there twice more for what extrapolation keeps apart."""
+"""Numbers of work of an audited tree.
+
+The losses of tendons are behind them, or behind the work of a tree without audit. Twice as many further places hold the
+intermediate sums of extrapolation.
+"""
 
 
 @kernel
 def damping_power(constant: Any, qd: Any) -> Any:
-    """W (<= 0) of dampers and friction in joints."""
+    """Return the power of dampers and friction in joints.
+
+    Parameters
+    ----------
+    constant : (rows, C_WIDTH) array
+        Constants of the model.
+    qd : (n,) array
+        Joint rates, rad/s or m/s.
+
+    Returns
+    -------
+    float
+        W, <= 0.
+    """
     power = 0.0
     for j in range(qd.shape[0]):
         c, size = constant[j + 1, C_DAMPING], abs(qd[j])
@@ -43,7 +64,18 @@ def damping_power(constant: Any, qd: Any) -> Any:
 
 @kernel
 def terms_of(system: Any) -> Any:
-    """(TERMS,) of the evaluation just made, in room that the flow's samples have."""
+    """Return the energy terms of the evaluation just made, in scratch that the flow's samples use.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+
+    Returns
+    -------
+    (TERMS,) array
+        See `rtmms.fluids.immersed.energy_terms`.
+    """
     out = system.fluid.ambient[0, SAMPLE : SAMPLE + TERMS]
     energy_terms(system.fluid, system.work.s, out)
     return out
@@ -51,7 +83,17 @@ def terms_of(system: Any) -> Any:
 
 @kernel
 def audit(system: Any, elastic: float, out: Any) -> None:
-    """out (AUDIT,) of the evaluation just made, joints' springs holding `elastic` J."""
+    """Write the energy terms of the evaluation just made.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    elastic : float
+        Energy in the joints' springs, J.
+    out : (AUDIT,) array
+        Terms A_*, J and W.
+    """
     constant, s, qd = system.tree.constant, system.work.s, system.work.qd
     terms = terms_of(system)
     kinetic = 0.0
@@ -71,7 +113,17 @@ def audit(system: Any, elastic: float, out: Any) -> None:
 
 @kernel
 def spend_terms(system: Any, h: float, spent: Any) -> None:
-    """Add the powers of WORKS at the evaluation just made, times h, behind spent[0]."""
+    """Add the powers of WORKS at the evaluation just made, times h, behind spent[0].
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    h : float
+        Weighted length of the step, s.
+    spent : (k,) array
+        Sums of work, J.
+    """
     terms = terms_of(system)
     spent[1] += h * terms[FLOW]
     spent[2] += h * terms[WAKE]
@@ -79,19 +131,21 @@ def spend_terms(system: Any, h: float, spent: Any) -> None:
     spent[4] += h * (terms[DAMPERS] + damping_power(system.tree.constant, system.work.qd))
 
 
-# What a method does not see of the motion that joints are given.
-#
-# An imposed joint stands at each step's end where its law has it, exactly, whatever happened in between. The bodies and
-# the work meet that motion only at the method's stages, t + c_i h, with weights b_i: a filter that settles between two
-# of
-# them moves the joint and is in no stage. Half steps may miss it just as well, so it is found from the law itself,
-#
-#     Delta q - h sum_i b_i qd(t + c_i h)
-
-
 def nodes(method: Method, substeps: int) -> tuple[Array, Array]:
-    """(times, weights) (k,) of a whole step's stages, in steps: extrapolation and substeps included; the weights that
-    the work is summed with."""
+    """Return the times and weights of a whole step's stages, with extrapolation and substeps.
+
+    Parameters
+    ----------
+    method : Method
+        Method of the step.
+    substeps : int
+        Number of method steps in a plant's step.
+
+    Returns
+    -------
+    (array, array)
+        Times (k,), in steps, and the weights (k,) with which the work is summed.
+    """
     times: dict[float, float] = {}
     tableau = method.tableau
     c, b = (0.0, 1.0) if method.multistep else tableau.c, (0.5, 0.5) if method.multistep else tableau.b
@@ -109,10 +163,29 @@ def given_rates(
     law: Any, servo: Array, target: Array, bandwidth: Array, start: float, since: Array,
     slew: Array | None = None, goal: Array | None = None,
 ) -> Array:  # fmt: skip
-    """(n, k) rad/s at times start + since: the rates of `joint_laws.reference`, of all joints.
+    """Return the rates of `joint_laws.reference` of all joints at several times.
 
-    law     a record of joint_laws.LAW;  servo (n, 4), target (n, 2): at start
-    slew, goal  (n,) how fast targets go, and where to: see joint_laws.HOLD; None where they go at once
+    Parameters
+    ----------
+    law : Record
+        Record of `joint_laws.LAW`.
+    servo : (n, 4) array
+        Filter states at `start`.
+    target : (n, 2) array
+        Targets at `start`.
+    bandwidth : (n,) array
+        rad/s; negative for commanded rates.
+    start : float
+        Time at which the step begins, s.
+    since : (k,) array
+        Times after `start`, s.
+    slew, goal : (n,) array, optional
+        Rates and ends of targets that move at a limited rate (joint_laws.HOLD); None for none.
+
+    Returns
+    -------
+    (n, k) array
+        rad/s or m/s.
     """
     motion, omega, length = law.motion, law.omega, law.ramp
     time = start + since

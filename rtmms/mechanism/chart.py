@@ -1,4 +1,4 @@
-"""Coordinates of the state of a tree: base, joints, and what its commands go through."""
+"""Provide the coordinates of a tree's state: base, joints, and the filters of its commands."""
 
 from __future__ import annotations
 
@@ -17,17 +17,28 @@ from rtmms.model.layout import BASE_FREE, PRISMATIC, REVOLUTE, T_KIND
 from rtmms.plant.protocol import Coordinates
 
 RATE_RAD_S = 2.0 * math.pi
-"""Rates count as one at this times the size of what they are rates of."""
+"""Typical rate, as a multiple of the typical size of its quantity, 1/s."""
 
 
 def coordinates(plant: Any) -> Coordinates:
-    """Of a `rtmms.mechanism.running.Running`: pose error e and theta in base axes and twist of a free base; q and qd of
-    the joints that are not imposed; value and rate of the filter of each commanded offset and gain (and its target,
-    where that goes to the command at a limited rate); the lagged command of each actuator on a body that lags; what
-    follows the command of a tendon. Sizes: a way of the tree's own length (its mass as a cube of water), 1 rad, and
-    what they are a second at 1 Hz.
+    """Return the coordinates of a tree's state.
 
-    The rates of earlier steps that a multistep method remembers are no coordinates: it starts anew.
+    They are, in order: pose error e and theta in base axes, and the twist, of a free base; q and qd of the joints that
+    are not imposed; value and rate of the filter of each commanded offset and gain, with its target where that moves at
+    a limited rate; the lagged command of each actuator on a body with a lag; the filtered command of each tendon.
+    Typical sizes are the tree's own length (its mass as a cube of water), 1 rad, and their change in a second at 1 Hz.
+
+    The rates of earlier steps of a multistep method are no coordinates: the method restarts.
+
+    Parameters
+    ----------
+    plant : Running
+        The plant.
+
+    Returns
+    -------
+    Coordinates
+        Coordinates, with the multistep counter as history.
     """
     model, n, system = plant.model, plant.model.n, plant.system
     base, imposed = _words(system, system.motion.vector), model.imposed
@@ -86,12 +97,23 @@ def coordinates(plant: Any) -> Coordinates:
 
 
 def _words(system: Record, part: Any) -> int:
-    """Where an array of the state stands in its memory."""
+    """Return the first index of an array in the state's memory."""
     return int(part.ctypes.data - system.memory.ctypes.data) // 8
 
 
 @kernel
 def settle(system: Any) -> int:
-    """Imposed joints where their law has them at the step's start."""
+    """Write imposed joints from their law at the step's start.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+
+    Returns
+    -------
+    int
+        0.
+    """
     follow(system, system.motion.vector, system.hold.start)
     return 0

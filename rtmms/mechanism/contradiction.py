@@ -1,4 +1,4 @@
-"""Why the ground does not allow a motion: which rows, which joints, and which of them would have to follow."""
+"""Explain why the ground does not allow a motion: rows and joints that contradict, and joints that would follow."""
 
 from __future__ import annotations
 
@@ -11,10 +11,20 @@ from rtmms.model.ground_rank import RANK, contact_rows, rank_of, scaled
 
 
 def excess(model: Model, q: Array) -> tuple[Array, Array]:
-    """What redundant rows ask of the joints that are imposed.
+    """Return the conditions that redundant rows impose on imposed joints.
 
-    Returns U2 (m, d), combinations of rows that neither the base nor a passive joint can serve, and U2^T B (d, n), 0 in
-    the columns of passive joints: compatible are the rates with U2^T B qd = 0.
+    Parameters
+    ----------
+    model : Model
+        Compiled tree with contacts.
+    q : (n,) array
+        Joint positions, rad or m.
+
+    Returns
+    -------
+    (array, array)
+        U2 (m, d), combinations of rows that neither the base nor a passive joint can satisfy. U2^T B (d, n), 0 in the
+        columns of passive joints: rates with U2^T B qd = 0 are compatible.
     """
     a, b = contact_rows(model, q)
     free = np.concatenate([np.ones(6, dtype=bool), ~model.imposed])
@@ -24,7 +34,20 @@ def excess(model: Model, q: Array) -> tuple[Array, Array]:
 
 
 def followers(model: Model, q: Array) -> tuple[str, ...]:
-    """Joints that have to follow the others so that all rows can hold: of a QR factorisation with pivots."""
+    """Return joints that must follow the others so that all rows can hold, by a QR factorisation with pivots.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled tree with contacts.
+    q : (n,) array
+        Joint positions, rad or m.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names; empty where every motion is compatible.
+    """
     _, asked = excess(model, q)
     if asked.size == 0 or not np.any(np.abs(asked) > 1e-12):
         return ()
@@ -34,7 +57,22 @@ def followers(model: Model, q: Array) -> tuple[str, ...]:
 
 
 def contradiction(model: Model, vector: Array, step: int | None = None) -> tuple[str, str]:
-    """(what, why) of a state vector (13 + 2 n,) whose imposed joints move against the ground."""
+    """Return what contradicts the ground in a state whose imposed joints move against it, and why.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled tree with contacts.
+    vector : (13 + 2 n,) array
+        State vector.
+    step : int, optional
+        Number of the step, for the text; None at the start.
+
+    Returns
+    -------
+    (str, str)
+        Subject and reason, as a sentence.
+    """
     n = model.n
     q, twist, qd = vector[7 : 7 + n], vector[7 + n : 13 + n], vector[13 + n :]
     a, b = contact_rows(model, q)
@@ -54,7 +92,22 @@ def contradiction(model: Model, vector: Array, step: int | None = None) -> tuple
 
 
 def thrown(model: Model, vector: Array, step: int) -> tuple[str, str]:
-    """(what, why) of a state vector whose contacts are all but singular."""
+    """Return what diverges in a state whose contacts are nearly singular, and why.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled tree with contacts.
+    vector : (13 + 2 n,) array
+        State vector.
+    step : int
+        Number of the step, for the text.
+
+    Returns
+    -------
+    (str, str)
+        Subject and reason, as a sentence.
+    """
     n = model.n
     twist, qd = vector[7 + n : 13 + n], vector[13 + n :]
     found = rank_of(model, vector[7 : 7 + n])
@@ -70,6 +123,6 @@ def _one(names: list[str], single: str, several: str) -> str:
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:
-    """At most six of them."""
+    """Return at most six names as text."""
     shown = ", ".join(f"'{name}'" for name in names[:6])
     return shown + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -1,7 +1,8 @@
-"""How Python enters a tree's step: by the address of one record (rtmms.base.memory), so that a call makes nothing.
+"""Provide the entry points of a tree's step, called with the address of one record, so that a call allocates nothing.
 
-Trees with contacts, trees with modal bodies, and trees with tendons, a floor, polars, resistances or spinning rotors
-(`further`) have kernels of their own, compiled for their records; the others' are compiled without.
+Trees with contacts, with modal bodies, and with `further` records have their own kernels, compiled for these records.
+`further` has tendons, a floor, polars, resistances and spinning rotors. The others' kernels are compiled without these
+parts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ COMMAND = Layout(
     given("given", "commands"), model("kinds", "commands", dtype=INTEGER), model("joints", "commands", dtype=INTEGER),
     model("limits", "commands", 2), model("gains", "commands"),
 )  # fmt: skip
-"""The command of a step, what each of its numbers moves (rtmms.mechanism.joint_laws.Actuator), and its limits."""
+"""Command of a step, the target of each number (rtmms.mechanism.joint_laws.Actuator), and its limits."""
 SYSTEM = Layout(
     "System",
     part("motion", MOTION), part("hold", HOLD), part("pushes", PUSHES), part("tree", TREE), part("law", LAW),
@@ -34,9 +35,9 @@ SYSTEM = Layout(
     part("outputs", OUTPUTS), part("tendons", TENDONS), part("floor", FLOOR),
     number("dt", unit="s"), number("substeps", INTEGER), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
-"""All that a plant which is a tree steps with. memory: all of the state; last: the same before the step."""
+"""Record of a plant that is a tree; `memory` is the whole state, `last` is the state before the step."""
 OPTIONAL_PARTS = ("tendons", "floor", "pushes.momentum", "fluid.foils", "fluid.polars", "fluid.resistances")
-"""What most trees do without: all of it is there, or nothing."""
+"""Parts that most trees do not have; a tree has all of them or none."""
 
 _rigid_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast", *OPTIONAL_PARTS).at()
 _on_ground_at = SYSTEM.type("tree.modal", *OPTIONAL_PARTS).at()
@@ -47,110 +48,280 @@ _further_on_ground_at = SYSTEM.type("tree.modal").at()
 
 @kernel
 def enter_step(address: int) -> int:
-    """One step of the plant whose record stands at `address`; the status of `take_step`."""
+    """Take one step of the plant whose record is at `address`.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_rigid_at(address))
 
 
 @kernel
 def enter_outputs(address: int) -> None:
-    """The outputs of the present state, see `write_outputs`."""
+    """Write the outputs of the present state, see `write_outputs`.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+    """
     write_outputs(_rigid_at(address))
 
 
 @kernel
 def enter_step_on_ground(address: int) -> int:
-    """As `enter_step`, of a tree with contacts or with commands that are rates."""
+    """Take one step of a tree with contacts or with commanded rates.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_on_ground_at(address))
 
 
 @kernel
 def enter_outputs_on_ground(address: int) -> None:
-    """As `enter_outputs`."""
+    """Write the outputs of a tree with contacts or with commanded rates.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+    """
     write_outputs(_on_ground_at(address))
 
 
 @kernel
 def enter_keep_to_ground(address: int) -> int:
-    """`keep_to_ground` of the plant's state: from here, so that the step's kernels serve."""
+    """Call `keep_to_ground` for the plant's state, so that the step's compiled kernels are reused.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `keep_to_ground`.
+    """
     system = _on_ground_at(address)
     return keep_to_ground(system.tree, system.tree.ground, system.work, system.motion.vector)
 
 
 @kernel
 def enter_modal_step(address: int) -> int:
-    """As `enter_step`, of a tree with modal bodies."""
+    """Take one step of a tree with modal bodies.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_modal_at(address))
 
 
 @kernel
 def enter_modal_outputs(address: int) -> None:
-    """As `enter_outputs`."""
+    """Write the outputs of a tree with modal bodies.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+    """
     write_outputs(_modal_at(address))
 
 
 @kernel
 def enter_settle(address: int) -> int:
-    """What follows from the coordinates of the plant's state, in order (rtmms.mechanism.chart)."""
+    """Compute the elements of the state that depend on its coordinates (rtmms.mechanism.chart).
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     return settle(_rigid_at(address))
 
 
 @kernel
 def enter_settle_on_ground(address: int) -> int:
-    """As `enter_settle`."""
+    """Compute the dependent elements of the state of a tree with contacts or with commanded rates.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     return settle(_on_ground_at(address))
 
 
 @kernel
 def enter_modal_settle(address: int) -> int:
-    """As `enter_settle`."""
+    """Compute the dependent elements of the state of a tree with modal bodies.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     return settle(_modal_at(address))
 
 
 @kernel
 def enter_further_step(address: int) -> int:
-    """As `enter_step`, of a tree with tendons, a floor, polars, resistances or spinning rotors."""
+    """Take one step of a tree with tendons, a floor, polars, resistances or spinning rotors.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_further_at(address))
 
 
 @kernel
 def enter_further_outputs(address: int) -> None:
-    """As `enter_outputs`."""
+    """Write the outputs of a tree with tendons, a floor, polars, resistances or spinning rotors.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+    """
     write_outputs(_further_at(address))
 
 
 @kernel
 def enter_further_settle(address: int) -> int:
-    """As `enter_settle`."""
+    """Compute the dependent elements of the state as `enter_settle`, of a tree with `further` parts.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     return settle(_further_at(address))
 
 
 @kernel
 def enter_further_step_on_ground(address: int) -> int:
-    """As `enter_further_step`, with contacts or with commands that are rates."""
+    """Take one step as `enter_further_step`, with contacts or with commanded rates.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `take_step`.
+    """
     return take_step(_further_on_ground_at(address))
 
 
 @kernel
 def enter_further_outputs_on_ground(address: int) -> None:
-    """As `enter_outputs`."""
+    """Write the outputs as `enter_further_outputs`, with contacts or with commanded rates.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+    """
     write_outputs(_further_on_ground_at(address))
 
 
 @kernel
 def enter_further_keep_to_ground(address: int) -> int:
-    """As `enter_keep_to_ground`."""
+    """Call `keep_to_ground` as `enter_keep_to_ground`, for a tree with `further` parts.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        Status of `keep_to_ground`.
+    """
     system = _further_on_ground_at(address)
     return keep_to_ground(system.tree, system.tree.ground, system.work, system.motion.vector)
 
 
 @kernel
 def enter_further_settle_on_ground(address: int) -> int:
-    """As `enter_settle`."""
+    """Compute the dependent elements as `enter_further_settle`, with contacts or with commanded rates.
+
+    Parameters
+    ----------
+    address : int
+        Address of the plant's record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     return settle(_further_on_ground_at(address))
 
 
 class Entries(NamedTuple):
-    """The kernels that a tree enters by; the last one of trees with contacts."""
+    """Compiled entry points of a tree.
+
+    Parameters
+    ----------
+    step, outputs, settle : callable
+        Functions of the record's address.
+    keep_to_ground : callable, optional
+        The same, for trees with contacts.
+    """
 
     step: Any
     outputs: Any
@@ -159,7 +330,18 @@ class Entries(NamedTuple):
 
 
 def entries(system: Record) -> Entries | None:
-    """Of a record of SYSTEM; None where kernels run as plain Python."""
+    """Return the compiled entry points for a record.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+
+    Returns
+    -------
+    Entries or None
+        None where kernels are plain Python.
+    """
     if not COMPILED:
         return None
     tree, further = system.tree, system.tendons is not None

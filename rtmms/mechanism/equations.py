@@ -1,4 +1,4 @@
-"""The equations of motion of a mechanism in a fluid at one state and time."""
+"""Evaluate the equations of motion of a mechanism in a fluid at one state and time."""
 
 from __future__ import annotations
 
@@ -47,8 +47,11 @@ TREE = Layout(
     number("base_mode", INTEGER), model("gravity", 3, unit="m/s2"), model("imposed", "n", dtype=FLAG),
     model("bounds", "n", BOUND_WIDTH), number("limited", FLAG), part("ground", GROUND), part("modal", MODAL),
 )  # fmt: skip
-"""A compiled model, see rtmms.model.layout. ground: of trees with contacts or with joints whose commands are rates;
-modal: of trees with modal bodies. limited: some joint has limits that are never passed, see joint_bounds."""
+"""Compiled model, see rtmms.model.layout.
+
+`ground` belongs to trees with contacts or with joints whose commands are rates, `modal` to trees with modal bodies.
+`limited` is whether some joint has limits that are never passed, see rtmms.mechanism.joint_laws.
+"""
 WORK = Layout(
     "Work",
     scratch("s", "rows", S_WIDTH), scratch("base", 6, 6), scratch("qdd", "n"), scratch("torque", "n", unit="N m"),
@@ -56,15 +59,30 @@ WORK = Layout(
     scratch("stop", "n", unit="N m"), scratch("wanted", "n"), scratch("given", "n"), scratch("held", "n"),
     scratch("side", "n", dtype=INTEGER), scratch("grip", "n", dtype=INTEGER),
 )  # fmt: skip
-"""Of one evaluation. stop: what limits that are never passed take; wanted: accelerations of joints firmly held; given,
-held, side, grip: of `keep_within_limits`."""
+"""Scratch of one evaluation.
+
+`stop` has the torques of limits that are never passed. `wanted` has the accelerations of joints held firmly. `given`,
+`held`, `side` and `grip` belong to `keep_within_limits`.
+"""
 ROUNDS = 12
-"""Solutions at most until the joints at their limits agree."""
+"""Largest number of solutions until the active limits of the joints are consistent."""
 
 
 @kernel
 def move_bodies(tree: Any, modal: Any, state: Any, work: Any) -> None:
-    """Transforms and twists of all rows. modal: tree.modal, an argument so that it is known when compiled."""
+    """Compute the transforms and twists of all rows.
+
+    Parameters
+    ----------
+    tree : Record
+        Record of `TREE`.
+    modal : Record or None
+        tree.modal; an argument so that the compiler specialises on None.
+    state : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
+    work : Record
+        Record of `WORK`.
+    """
     n, s, q, qd = work.q.shape[0], work.s, work.q, work.qd
     orientation, twist = state[3:7], state[7 + n : 13 + n]
     if modal is not None:
@@ -77,7 +95,23 @@ def move_bodies(tree: Any, modal: Any, state: Any, work: Any) -> None:
 
 @kernel
 def solve_tree(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implicit: float) -> None:
-    """The recursion's other passes. ground, modal: the tree's, arguments so that they are known when compiled."""
+    """Solve for the accelerations and torques by the recursion's remaining passes.
+
+    Parameters
+    ----------
+    tree : Record
+        Record of `TREE`.
+    ground : Record or None
+        tree.ground; an argument so that the compiler specialises on None.
+    modal : Record or None
+        tree.modal; an argument so that the compiler specialises on None.
+    fluid : Record
+        Record of the fluid.
+    work : Record
+        Record of `WORK`.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    """
     topology, constant, base_mode, imposed = tree.topology, tree.constant, tree.base_mode, tree.imposed
     s, base, qdd, torque, q, qd, drive = work.s, work.base, work.qdd, work.torque, work.q, work.qd, work.drive
     if modal is not None:
@@ -99,11 +133,27 @@ def solve_tree(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implic
 def keep_within_limits(
     tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implicit: float, least: float
 ) -> None:  # fmt: skip
-    """After a solution without them: the joints' limits that are never passed, and joints that are firmly held.
+    """Apply joint limits that are never passed, and joints held firmly, after a solution without them.
 
-    Which of them hold is found by solving again, until none is passed and no stop pulls; the state alone decides.
-    `torque` is afterwards what drives the joints, `stop` what their stops take. ground, modal: see `solve_tree`; least:
-    see rtmms.mechanism.joint_laws.braking_time.
+    The function solves again with other active limits until no limit is passed and no stop pulls; the result depends on
+    the state alone. Afterwards `torque` drives the joints and `stop` has the torques of their stops.
+
+    Parameters
+    ----------
+    tree : Record
+        Record of `TREE`.
+    ground : Record or None
+        tree.ground; an argument so that the compiler specialises on None.
+    modal : Record or None
+        tree.modal; an argument so that the compiler specialises on None.
+    fluid : Record
+        Record of the fluid.
+    work : Record
+        Record of `WORK`.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    least : float
+        Shortest braking time, s, see `rtmms.mechanism.joint_laws.braking_time`.
     """
     bounds, imposed = tree.bounds, tree.imposed
     s, qdd, q, qd, torque, drive = work.s, work.qdd, work.q, work.qd, work.torque, work.drive
@@ -160,7 +210,29 @@ def keep_within_limits(
 def drive_joint(
     tree: Any, law: Any, hold: Any, work: Any, state: Any, j: int, a: Any, b: Any, c: Any, implicit: float, least: float
 ) -> None:  # fmt: skip
-    """Put position, rate and drive of a joint that is not imposed into work; a, b, c: what it is meant to follow."""
+    """Write position, rate and drive of a joint that is not imposed into `work`.
+
+    Parameters
+    ----------
+    tree : Record
+        Record of `TREE`.
+    law : Record
+        Record of `joint_laws.LAW`.
+    hold : Record
+        Record of `joint_laws.HOLD`.
+    work : Record
+        Record of `WORK`.
+    state : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
+    j : int
+        Index of the coordinate.
+    a, b, c : float
+        Position, rate and acceleration that the joint follows.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    least : float
+        Shortest braking time, s, see `rtmms.mechanism.joint_laws.braking_time`.
+    """
     bounds, kp, kd, held_torque = tree.bounds, law.kp, law.kd, hold.torque
     s, q, qd, drive = work.s, work.q, work.qd, work.drive
     n = q.shape[0]
@@ -188,7 +260,27 @@ def drive_joint(
 def drive_at_rate(
     tree: Any, law: Any, hold: Any, work: Any, state: Any, t: Any, implicit: float, least: float
 ) -> None:  # fmt: skip
-    """Position, rate and drive again, of joints whose targets go at a limited rate."""
+    """Write position, rate and drive again, for joints whose targets move at a limited rate.
+
+    Parameters
+    ----------
+    tree : Record
+        Record of `TREE`.
+    law : Record
+        Record of `joint_laws.LAW`.
+    hold : Record
+        Record of `joint_laws.HOLD`.
+    work : Record
+        Record of `WORK`.
+    state : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
+    t : float
+        Time, s.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    least : float
+        Shortest braking time, s, see `rtmms.mechanism.joint_laws.braking_time`.
+    """
     for j in range(work.q.shape[0]):
         if hold.slew[j] < np.inf:
             if tree.imposed[j]:
@@ -200,7 +292,19 @@ def drive_at_rate(
 
 @kernel
 def stand_for(tendons: Any, topology: Any, state: Any, s: Any) -> None:
-    """World poses of all rows, where tendons need them. tendons: an argument so that it is known when compiled."""
+    """Compute the world poses of all rows, where tendons need them.
+
+    Parameters
+    ----------
+    tendons : Record or None
+        Record of TENDONS; an argument so that the compiler specialises on None.
+    topology : (rows, T_WIDTH) array
+        Of the model.
+    state : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     if tendons is not None:  # noqa: SIM102
         if tendons.numbers.shape[0] > 0:
             place(topology, state[0:3], state[3:7], s)
@@ -208,11 +312,22 @@ def stand_for(tendons: Any, topology: Any, state: Any, s: Any) -> None:
 
 @kernel
 def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> None:
-    """Equations of motion: the rate (12 + 2 n,) of a state (13 + 2 n,) at time t (see rtmms.mechanism.step).
+    """Compute the rate of a state by the equations of motion.
 
-    Imposed joints are where their law has them at t, whatever `state` has. Torques are left in work.
-    system    a record of rtmms.mechanism.entry.SYSTEM
-    implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
+    Imposed joints are where their law has them at t, whatever `state` contains. Torques remain in `work`.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    state : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
+    t : float
+        Time, s.
+    implicit : float
+        Step of linearly implicit springs, dampers and servos, s; 0 for an explicit evaluation.
+    rate : (12 + 2 n,) array
+        Result, see `rtmms.mechanism.step`.
     """
     tree, law, hold, fluid, work = system.tree, system.law, system.hold, system.fluid, system.work
     imposed, s, qdd, q, qd, drive = tree.imposed, work.s, work.qdd, work.q, work.qd, work.drive
@@ -253,9 +368,18 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
 
 @kernel
 def spend(work: Any, h: float, implicit: float, spent: Any) -> None:
-    """Add the joints' power at the evaluation just made, times h, to the work done: what drives them, and their stops.
+    """Add the power of the joints' drives and stops at the evaluation just made, times h, to the work done.
 
-    implicit  s, as of that evaluation: torque and rate are then those at the end of that step
+    Parameters
+    ----------
+    work : Record
+        Record of `WORK`.
+    h : float
+        Weighted length of the step, s.
+    implicit : float
+        As of that evaluation, s: torque and rate are then those at the end of that step.
+    spent : (k,) array
+        Sums of work, J.
     """
     s, qdd, torque, qd, stop = work.s, work.qdd, work.torque, work.qd, work.stop
     for j in range(torque.shape[0]):

@@ -1,15 +1,16 @@
-"""Contact of points with a level floor, in kernels: a unilateral spring and damper, and friction with an anchor.
+"""Compute contact of points with a horizontal floor, in kernels: a unilateral spring and damper, and anchored friction.
 
-A point at height z over a floor at h presses by d = h - z > 0. With k the stiffness, c the damping and d_0 the depth
-at which a body rests, it meets along the world's z
+A point at height z over a floor at h penetrates by d = h - z > 0. With the stiffness k, the damping c and the depth d_0
+of a body at rest, the force along the world's z is
 
     N = max(0, k d - c r z'),   r = min(1, d / d_0)
 
-and along x and y the force -(k s + c r v) scaled back to at most mu N, s = x - a the way from its anchor a. The anchor
-is where the point touched down. At a step's end it follows at the distance mu k d / k = mu d where s is longer, so a
-point that rests does not creep: its force is a spring's. Spring, damper and sliding anchor take energy, never give it.
+and along x and y it is -(k s + c r v), scaled back to at most mu N, with s = x - a the distance from its anchor a. The
+anchor is where the point touched down. At a step's end it follows at the distance mu k d / k = mu d where s is longer,
+so a point at rest does not creep: its force is a spring's. Spring, damper and sliding anchor dissipate energy, and
+never add it.
 
-After a cheap test in the air nothing else is done: no point of the tree is farther from the base than `reach`.
+A cheap test skips all work in the air: no point of the tree is farther from the base than `reach`.
 """
 
 from __future__ import annotations
@@ -32,13 +33,30 @@ FLOOR = Layout(
     model("points", "floor_points", FLOOR_WIDTH), number("reach", unit="m"), number("highest", unit="m"),
     number("count", INTEGER), state("anchor", "floor_points", 3), scratch("loads", "floor_points", 2),
 )  # fmt: skip
-"""anchor: x, y (m, world), 1 where the point touches. loads: N (N) and J in the springs, of the last evaluation.
-highest: of the floors; count: points, 0 of a tree without a floor."""
+"""Floors of a tree.
+
+`anchor` has x, y (m, world) and 1 where the point touches. `loads` has N (N) and the energy in the springs (J) of the
+last evaluation. `highest` is the height of the highest floor. `count` is the number of points, 0 for a tree without a
+floor.
+"""
 
 
 @kernel
 def is_near(floor: Any, state: Any) -> bool:
-    """Return whether a point of the tree may be below the highest floor."""
+    """Return whether a point of the tree may be below the highest floor.
+
+    Parameters
+    ----------
+    floor : Record
+        Record of `FLOOR`.
+    state : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
+
+    Returns
+    -------
+    bool
+        Whether contact is possible.
+    """
     height: float = state[2].real
     return height - floor.reach < floor.highest
 
@@ -47,7 +65,16 @@ def is_near(floor: Any, state: Any) -> bool:
 def press(floor: Any, topology: Any, state: Any, s: Any) -> None:
     """Add the floor's forces to S_WRENCH, after `outward`.
 
-    floor  a record of FLOOR, or None: an argument so that it is known when compiled
+    Parameters
+    ----------
+    floor : Record or None
+        Record of `FLOOR`; an argument so that the compiler specialises on None.
+    topology : (rows, T_WIDTH) array
+        Of the model.
+    state : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
     """
     if floor is not None:  # noqa: SIM102
         if floor.count > 0:
@@ -62,7 +89,17 @@ def press(floor: Any, topology: Any, state: Any, s: Any) -> None:
 
 @kernel
 def press_point(points: Any, anchor: Any, loads: Any, i: int, s: Any) -> None:
-    """Add the force on one point to S_WRENCH."""
+    """Add the force on one point to S_WRENCH.
+
+    Parameters
+    ----------
+    points, anchor, loads : array
+        Arrays of `FLOOR`.
+    i : int
+        Index of the point.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     j, w = int(points[i, F_ROW]), S_WORLD_ROT
     px, py, pz = points[i, F_PLACE], points[i, F_PLACE + 1], points[i, F_PLACE + 2]
     z = s[j, S_WORLD_POS + 2] + s[j, w + 6] * px + s[j, w + 7] * py + s[j, w + 8] * pz
@@ -107,7 +144,16 @@ def press_point(points: Any, anchor: Any, loads: Any, i: int, s: Any) -> None:
 def finish_floor(floor: Any, tree: Any, work: Any, state: Any) -> None:
     """Move the anchors at a step's end: to points that touch down, and behind points that slide.
 
-    floor  a record of FLOOR, or None
+    Parameters
+    ----------
+    floor : Record or None
+        Record of `FLOOR`; an argument so that the compiler specialises on None.
+    tree : Record
+        Record of the compiled model.
+    work : Record
+        Scratch of an evaluation.
+    state : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
     """
     if floor is not None:  # noqa: SIM102
         if floor.count > 0:
@@ -142,7 +188,18 @@ def finish_floor(floor: Any, tree: Any, work: Any, state: Any) -> None:
 
 @kernel
 def floor_energy(floor: Any) -> float:
-    """J in the floor's springs at the evaluation just made."""
+    """Return the energy in the floor's springs at the evaluation just made.
+
+    Parameters
+    ----------
+    floor : Record or None
+        Record of `FLOOR`; an argument so that the compiler specialises on None.
+
+    Returns
+    -------
+    float
+        J.
+    """
     energy = 0.0
     if floor is not None:
         for i in range(floor.loads.shape[0]):

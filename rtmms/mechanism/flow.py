@@ -1,4 +1,4 @@
-"""The flow around a tree: the wrench on each body, and a flow that is a function, asked once a step."""
+"""Compute the flow around a tree: the wrench on each body, and a Python function sampled once a step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from rtmms.model.compiled import Model
 
     class InWater(Protocol):
-        """What is asked for: its model, its fluid and the flow."""
+        """A plant with a model, a fluid and a flow, as the functions here need it.
+
+        Attributes
+        ----------
+        model : Model
+            Compiled tree.
+        flow : Flow
+            The fluid's own motion.
+        immersed : Record
+            Elements in the fluid.
+        """
 
         model: Model
         flow: Flow
@@ -30,7 +40,22 @@ if TYPE_CHECKING:
 
 
 def moved_on(vector: Array, n: int, ahead: float) -> Array:
-    """The state (13 + 2 n,) `ahead` seconds on, at its present velocity."""
+    """Return the state after a time at its present velocity.
+
+    Parameters
+    ----------
+    vector : (13 + 2 n,) array
+        State vector.
+    n : int
+        Number of coordinates.
+    ahead : float
+        Time, s.
+
+    Returns
+    -------
+    (13 + 2 n,) array
+        State vector.
+    """
     rate, y = np.zeros(12 + 2 * n), np.empty_like(vector)
     rate[:3] = quaternion_matrix(vector[3:7]) @ vector[7 + n : 10 + n]
     rate[3:6], rate[6 : 6 + n] = vector[10 + n : 13 + n], vector[13 + n :]
@@ -39,7 +64,22 @@ def moved_on(vector: Array, n: int, ahead: float) -> Array:
 
 
 def element_places(plant: InWater, vector: Array, s: Array) -> Array:
-    """(e, 3) m, world: where the elements' centres stand in a state (13 + 2 n,)."""
+    """Return the positions of the elements' centres in a state.
+
+    Parameters
+    ----------
+    plant : InWater
+        Plant with the elements.
+    vector : (13 + 2 n,) array
+        State vector.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+
+    Returns
+    -------
+    (e, 3) array
+        m, world.
+    """
     immersed = plant.immersed
     stand(plant.model, vector[:3], vector[3:7], vector[7 : 7 + plant.model.n], s)
     rows = s[immersed.rows]
@@ -50,10 +90,25 @@ def element_places(plant: InWater, vector: Array, s: Array) -> Array:
 
 
 def ask_flow(plant: InWater, vector: Array, time: float, ahead: float, s: Array, held: Array) -> None:
-    """Ask the flow's function, `ahead` seconds from `time`, where the elements will then be at their present speed:
-    half a step ahead, what is held over the step is right to second order.
+    """Sample the flow's function at the elements' extrapolated places, and write the values that are held over a step.
 
-    vector (13 + 2 n,) state; s the model's scratch; held (e, 6) m/s, m/s2, written
+    The places are those after `ahead` seconds at the present velocity. Half a step ahead makes the held values correct
+    to second order.
+
+    Parameters
+    ----------
+    plant : InWater
+        Plant with the elements.
+    vector : (13 + 2 n,) array
+        State vector.
+    time : float
+        Time of the state, s.
+    ahead : float
+        Time from there to the sample, s.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    held : (e, 6) array
+        Result: velocity, m/s, and acceleration, m/s2, world.
     """
     y = moved_on(vector, plant.model.n, ahead)
     stand(plant.model, y[:3], y[3:7], y[7 : 7 + plant.model.n], s)
@@ -61,9 +116,28 @@ def ask_flow(plant: InWater, vector: Array, time: float, ahead: float, s: Array,
 
 
 def fluid_wrench(model: Model, state: State, flow: Flow | None = None, time: float = 0.0, **nodes: int) -> Array:
-    """(bodies, 6) wrench of the fluid on each described body, at its origin in its frame: the `wrench` of dynamics.
+    """Return the wrench of the fluid on each described body, at its origin in its frame: the `wrench` of dynamics.
 
-    Without the part that stands in the inertia matrices (see rtmms.fluids.immersed). nodes: strip_nodes, blade_nodes.
+    The part in the inertia matrices is not included (see rtmms.fluids.immersed). A row's whole wrench belongs to the
+    first body that the row carries.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled tree.
+    state : State
+        State of the tree.
+    flow : Flow, optional
+        The fluid's own motion; None for still fluid.
+    time : float, default 0.0
+        s.
+    **nodes : int
+        `strip_nodes` and `blade_nodes`, numbers of Gauss points.
+
+    Returns
+    -------
+    (bodies, 6) array
+        Force, N, and moment, N m.
     """
     state.check(model)
     flow = Flow() if flow is None else flow

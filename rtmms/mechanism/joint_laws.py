@@ -1,4 +1,22 @@
-"""Laws of joints (gaits, offsets, servos) and their bounds (torques, springs beyond a range, limits)."""
+"""Provide laws of joints (gaits, offsets, servos) and their bounds (torques, springs beyond a range, limits).
+
+A limit that is never passed bounds the acceleration. With x the position of the joint beyond its upper limit, x <= 0,
+and T the limit's braking time,
+
+    qdd <= -(x + 2 T qd) / T^2
+    |qd| <= fastest: qdd <= (fastest - qd) / T
+
+y = x + T qd then obeys y' <= -y / T, so that y, and x after it, stay below 0. The joint brakes critically from 2 T qd
+before its limit on, whatever drives it. The stop's torque is f = H (bound - qdd) with a great inertia H that acts on
+the joint only while the stop is active (S_HELD). Under a torque f the joint rests f T^2 / H beyond its limit.
+
+The stop pushes only inwards: it takes energy from a joint that reaches its limit. A joint may leave a limit while
+another torque pushes it back hard. It then receives some of that energy from the stop, because the bound smooths over T
+any torque that turns a joint.
+
+T is a parameter of the model, in seconds. An explicit method needs at least two steps in T: a plant with longer steps
+brakes over two of them. A run in shorter steps then has another T, so the monitor of a run measures the difference.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +31,8 @@ from rtmms.base.spatial import Array, scalar
 from rtmms.model.layout import S_HELD
 from rtmms.plant.protocol import Channel
 
-# What joints are meant to do: a gait that starts softly, commanded offsets and gains on top, and servos about it.
-
-
 TORQUE, OFFSET, GAIN = 0, 1, 2
-"""What an actuator moves."""
+"""Kind of an actuator's target."""
 
 
 LAW = Layout(
@@ -25,25 +40,38 @@ LAW = Layout(
     model("motion", "n", 3, unit="rad"), number("omega", unit="rad/s"), number("ramp", unit="s"),
     model("kp", "n", unit="N m/rad"), model("kd", "n", unit="N m s/rad"),
 )  # fmt: skip
-"""See `Law`."""
+"""Record of a `Law`."""
 HOLD = Layout(
     "Hold",
     state("torque", "n", unit="N m"), state("target", "n", 2, unit="rad"), state("servo", "n", 4, unit="rad, rad/s"),
     model("bandwidth", "n", unit="rad/s"), model("coast", "n", dtype=FLAG, optional=True), number("start", unit="s"),
     model("slew", "n", unit="rad/s"), number("slews", FLAG), scratch("goal", "n", unit="rad"),
 )  # fmt: skip
-"""What is constant over the plant's step. torque, target (of offset, of gain): as commanded; servo: value and rate of
-offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are; slew: how fast the
-offset's target goes towards its command, `goal`; inf where that is at once (see `slewed`); slews: whether any does."""
+"""Values that are constant over the plant's step.
+
+`torque` and `target` (of offset, of gain) are the commands. `servo` has value and rate of the offset, value and rate of
+the gain. `coast` marks joints whose commands are rates (bandwidth < 0); None where there are none. `slew` is the rate
+at which the offset's target moves towards its command, `goal`; inf where it jumps (see `slewed`). `slews` is whether
+any target moves at a limited rate.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """What joints are meant to do: ramp(t) (offset + cosine cos omega t + sine sin omega t), and how well held.
+    """Motion of joints, ramp(t) (offset + cosine cos omega t + sine sin omega t), and a servo about it.
 
-    motion     (n, 3) offset, cosine, sine, rad;  omega rad/s;  ramp s, a quintic start, 0 for none
-    kp, kd     N m/rad, N m s/rad, numbers or (n,): a servo about that motion, on the joints driven by torque
-    bandwidth  rad/s, a number or (n,): how fast commanded offsets and gains are followed, critically damped
+    Parameters
+    ----------
+    motion : (n, 3) array
+        offset, cosine, sine, rad or m.
+    omega : float, default 1.0
+        rad/s.
+    ramp : float, default 0.0
+        Duration of a quintic start, s; 0 for none.
+    kp, kd : float or (n,) array, default 0.0
+        N m/rad and N m s/rad: a servo about that motion, on the joints driven by torque.
+    bandwidth : float or (n,) array, default 20.0
+        rad/s: commanded offsets and gains are followed with it, critically damped.
     """
 
     motion: Array
@@ -54,7 +82,18 @@ class Law:
     bandwidth: Any = 20.0
 
     def at(self, time: float) -> tuple[Array, Array, Array]:
-        """(q, qd, qdd), each (n,), at a time, without commanded offsets and gains."""
+        """Return position, rate and acceleration at a time, without commanded offsets and gains.
+
+        Parameters
+        ----------
+        time : float
+            s.
+
+        Returns
+        -------
+        (array, array, array)
+            q, qd and qdd, (n,) each.
+        """
         f, fd, fdd = ramp(time, self.ramp)
         c, s, w = np.cos(self.omega * time), np.sin(self.omega * time), self.omega
         offset, cosine, sine = np.asarray(self.motion, dtype=float).T
@@ -65,9 +104,18 @@ class Law:
 
 @dataclass(frozen=True, eq=False)
 class Actuator:
-    """A channel and what it moves: kind TORQUE, OFFSET or GAIN of the joint of that index, -1 for all joints.
+    """A channel and its target.
 
-    gain  of a TORQUE: N m (N) for a command of 1; a joint adds the torques of its channels
+    Parameters
+    ----------
+    channel : Channel
+        The channel.
+    kind : int
+        TORQUE, OFFSET, GAIN, or PUSH for an actuator on a body.
+    joint : int
+        Index of the joint, -1 for all joints.
+    gain : float, default 1.0
+        N m (N) for a command of 1 of a TORQUE; a joint adds the torques of its channels.
     """
 
     channel: Channel
@@ -78,7 +126,24 @@ class Actuator:
 
 @scalar
 def ramp(t: Any, length: float) -> Any:
-    """(f, f', f'') of the quintic from 0 at t = 0 to 1 at t = length (Khalil 2007, eq 64); 1 where length is 0."""
+    """Return the quintic from 0 at t = 0 to 1 at t = length, with its derivatives.
+
+    Parameters
+    ----------
+    t : float
+        s.
+    length : float
+        Duration, s; for 0 the value is 1.
+
+    Returns
+    -------
+    (float, float, float)
+        f, f' (1/s), f'' (1/s2).
+
+    Notes
+    -----
+    Khalil 2007, eq 64.
+    """
     if t >= length:
         return 1.0, 0.0, 0.0
     if t <= 0.0:
@@ -90,7 +155,24 @@ def ramp(t: Any, length: float) -> Any:
 
 @scalar
 def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
-    """(x, x', x'') after t seconds of x'' = w^2 (target - x) - 2 w x': a command made smooth, exactly."""
+    """Return the exact solution of x'' = w^2 (target - x) - 2 w x', which smooths a command.
+
+    Parameters
+    ----------
+    value, rate : float
+        x and x' at t = 0.
+    target : float
+        Held target.
+    w : float
+        rad/s.
+    t : float
+        s.
+
+    Returns
+    -------
+    (float, float, float)
+        x, x', x'' at t.
+    """
     a = value - target
     b = rate + w * a
     e = np.exp(-w * t)
@@ -101,9 +183,29 @@ def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
 
 @scalar
 def slewed(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
-    """(x, x', x'') after t seconds of `settle` whose target goes to `goal` at the rate `slew`, exactly.
+    """Return the exact solution of `settle` whose target moves to `goal` at the rate `slew`.
 
-    While the target goes at v, x - v t + 2 v / w settles as with a constant target. From |x'| <= slew on, x' is a mean
+    Parameters
+    ----------
+    value, rate : float
+        x and x' at t = 0.
+    target, goal : float
+        Target at t = 0, and its end.
+    slew : float
+        Rate of the target, > 0.
+    w : float
+        rad/s.
+    t : float
+        s.
+
+    Returns
+    -------
+    (float, float, float)
+        x, x', x'' at t.
+
+    Notes
+    -----
+    While the target moves at v, x - v t + 2 v / w settles as with a constant target. From |x'| <= slew on, x' is a mean
     of rates of the target, so it is never faster than `slew`.
     """
     away = goal - target
@@ -120,14 +222,48 @@ def slewed(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float,
 
 @scalar
 def coast(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
-    """(x, x', x'') after t seconds of x'' = w (target - x'): a commanded rate made smooth, exactly."""
+    """Return the exact solution of x'' = w (target - x'), which smooths a commanded rate.
+
+    Parameters
+    ----------
+    value, rate : float
+        x and x' at t = 0.
+    target : float
+        Held rate.
+    w : float
+        rad/s.
+    t : float
+        s.
+
+    Returns
+    -------
+    (float, float, float)
+        x, x', x'' at t.
+    """
     b = (rate - target) * np.exp(-w * t)
     return value + target * t + (rate - target - b) / w, target + b, -w * b
 
 
 @kernel
 def reference_at_rate(law: Any, hold: Any, j: int, t: Any) -> Any:
-    """`reference` of a joint whose target goes at a limited rate: of its own, so that others are as fast as without."""
+    """Return `reference` of a joint whose target moves at a limited rate; a separate kernel keeps the others fast.
+
+    Parameters
+    ----------
+    law : Record
+        Record of `LAW`.
+    hold : Record
+        Record of `HOLD`.
+    j : int
+        Index of the coordinate.
+    t : float
+        Time, s.
+
+    Returns
+    -------
+    (float, float, float)
+        q, qd, qdd.
+    """
     f, fd, fdd = ramp(t, law.ramp)
     since, w = t - hold.start, hold.bandwidth[j]
     c, s = np.cos(law.omega * t), np.sin(law.omega * t)
@@ -143,10 +279,27 @@ def reference_at_rate(law: Any, hold: Any, j: int, t: Any) -> Any:
 
 @scalar
 def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
-    """(q, qd, qdd) that joint j is meant to follow: ramp (1 + gain) (offset + wave) + commanded offset.
+    """Return the motion that a joint follows: ramp (1 + gain) (offset + wave) + commanded offset.
 
-    Not of joints whose targets go at a limited rate, see `reference_at_rate`.
-    coast_  hold.coast, an argument so that what it decides is known when compiled
+    Joints whose targets move at a limited rate use `reference_at_rate`.
+
+    Parameters
+    ----------
+    law : Record
+        Record of `LAW`.
+    hold : Record
+        Record of `HOLD`.
+    coast_ : (n,) array or None
+        hold.coast; an argument so that the compiler specialises on None.
+    j : int
+        Index of the coordinate.
+    t : float
+        Time, s.
+
+    Returns
+    -------
+    (float, float, float)
+        q, qd, qdd.
     """
     motion, omega, length = law.motion, law.omega, law.ramp
     target, servo, bandwidth, start = hold.target, hold.servo, hold.bandwidth, hold.start
@@ -171,7 +324,17 @@ def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
 
 @kernel
 def follow(system: Any, state: Any, t: float) -> None:
-    """Put imposed joints where their law has them at t, in a state (13 + 2 N,) of N >= n coordinates."""
+    """Write imposed joints of a state from their law at t.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    state : (13 + 2 N,) array
+        State vector of N >= n coordinates.
+    t : float
+        Time, s.
+    """
     imposed, law, hold = system.tree.imposed, system.law, system.hold
     n = (state.shape[0] - 13) // 2
     for j in range(imposed.shape[0]):
@@ -187,9 +350,16 @@ def follow(system: Any, state: Any, t: float) -> None:
 
 @kernel
 def hold_commands(table: Any, command: Any, torque: Any, target: Any, slew: Any, goal: Any) -> None:
-    """Spread a command over joints; torques of several channels are added.
+    """Distribute a command over joints; torques of several channels are added.
 
-    table  kinds (0 torque, 1 offset, 2 gain), joints (-1: all of them) and gains of the channels;  slew, goal  see HOLD
+    Parameters
+    ----------
+    table : Record
+        Kinds (0 torque, 1 offset, 2 gain), joints (-1: all of them) and gains of the channels.
+    command : (n_actuators,) array
+        The command.
+    torque, target, slew, goal : array
+        Arrays of `HOLD`.
     """
     kinds, joints, gains = table.kinds, table.joints, table.gains
     for a in range(kinds.shape[0]):
@@ -209,7 +379,17 @@ def hold_commands(table: Any, command: Any, torque: Any, target: Any, slew: Any,
 
 @kernel
 def finish_at_rate(hold: Any, j: int, dt: float) -> None:
-    """`finish_servo` of a joint whose target goes at a limited rate."""
+    """Advance the filters of a joint whose target moves at a limited rate, as `finish_servo`.
+
+    Parameters
+    ----------
+    hold : Record
+        Record of `HOLD`.
+    j : int
+        Index of the coordinate.
+    dt : float
+        Step, s.
+    """
     target, servo, w, slew, goal = hold.target, hold.servo, hold.bandwidth[j], hold.slew[j], hold.goal[j]
     servo[j, 0], servo[j, 1], _ = slewed(servo[j, 0], servo[j, 1], target[j, 0], goal, slew, w, dt)
     servo[j, 2], servo[j, 3], _ = settle(servo[j, 2], servo[j, 3], target[j, 1], w, dt)
@@ -218,7 +398,17 @@ def finish_at_rate(hold: Any, j: int, dt: float) -> None:
 
 @kernel
 def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
-    """Servo states (value, rate of offset; value, rate of gain) and targets at the end of a step. coast_: hold.coast"""
+    """Advance the filters (value and rate of offset and gain) and targets to the end of a step.
+
+    Parameters
+    ----------
+    hold : Record
+        Record of `HOLD`.
+    coast_ : (n,) array or None
+        hold.coast; an argument so that the compiler specialises on None.
+    dt : float
+        Step, s.
+    """
     target, servo, bandwidth = hold.target, hold.servo, hold.bandwidth
     for j in range(target.shape[0]):
         if hold.slew[j] < np.inf:
@@ -232,28 +422,10 @@ def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
             servo[j, 2 * k], servo[j, 2 * k + 1] = x, v
 
 
-# What bounds a joint: the most torque that may drive it, springs beyond its range, and limits that are never passed.
-#
-# A limit that is never passed is a bound of the acceleration. With x how far the joint is beyond its upper limit,
-# x <= 0, and T the limit's braking time,
-#
-#     qdd <= -(x + 2 T qd) / T^2,    |qd| <= fastest:  qdd <= (fastest - qd) / T
-#
-# y = x + T qd then obeys y' <= -y / T, so that y, and x behind it, stay below 0: the joint is braked from 2 T qd before
-# its limit on, critically, whatever drives it. The stop's torque is what this takes, f = H (bound - qdd) with H a great
-# inertia that is on the joint only while it is held (S_HELD): under a torque f it rests f T^2 / H beyond its limit.
-# The stop pushes inwards alone: it takes energy from a joint that comes to its limit. A joint that goes away from a
-# limit
-# while something pushes it back hard gets some of that energy from the stop: the bound smooths over T what turns a
-# joint.
-#
-# T is a parameter of the model, in seconds. An explicit method needs at least two steps in T: a plant with longer steps
-# brakes over two of them. A run in shorter steps then has another T, so the monitor of a run measures the difference.
-#
-# bounds  (n, BOUND_WIDTH): most torque (inf for any); lower and upper of the spring (-inf, inf for none), its stiffness
-#         and damping; whether any of these is there; lower, upper (-inf, inf) and fastest (inf) that are never passed,
-#         H (0 for none of these) and T (s) of them; whether the joint is held to its law as firmly, with the most
-#         torque (HELD_FIRMLY), or whether the most torque bounds its law at the step's end (SATURATES)
+# Columns of the bounds (n, BOUND_WIDTH): largest torque (inf for any); lower and upper of the spring (-inf, inf for
+# none), its stiffness and damping; whether any of these exists; lower, upper (-inf, inf) and fastest (inf) that are
+# never passed, their H (0 for none) and T (s); whether the joint is held to its law as firmly, with the largest torque
+# (HELD_FIRMLY), or whether the largest torque bounds its law at the step's end (SATURATES)
 
 
 (
@@ -262,26 +434,40 @@ def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
 ) = range(12)  # fmt: skip
 BOUND_WIDTH = 12
 HELD_FIRMLY, SATURATES = 1.0, 2.0
-"""Of FIRM. A law that saturates is linearly implicit while it does not, however stiff it is: the torque that counts is
-that of the solution, drive - S_HELD qdd."""
+"""Values of FIRM.
+
+A law that saturates is linearly implicit while it is within its torque, however stiff it is. Its torque is that of the
+solution, drive - S_HELD qdd.
+"""
 
 RATIO = 1e6
-"""H over the inertia that the joint meets with all others locked: what is left of a bound is a part as small."""
+"""H over the inertia of the joint with all others locked; a bound is violated by the inverse of it."""
 BRAKING_S = 4e-3
-"""s, T of a limit, unless an actuator has another."""
+"""Default braking time T of a limit, s."""
 STEPS = 2.0
-"""T is at least this many steps of the method: explicit ones then see an eigenvalue of -1/2, twice."""
+"""Smallest number of the method's steps in T; explicit methods then have an eigenvalue of -1/2, twice."""
 BACK = 1.0
-"""rad/s or m/s: no faster does a joint return that was put beyond its limits."""
+"""Highest rate at which a joint returns that was placed beyond its limits, rad/s or m/s."""
 
 FREE, FROM_ABOVE, FROM_BELOW = 0, 1, -1
-"""Of a joint's limits: which of them holds it."""
+"""Active limit of a joint."""
 TRACKING, TOO_MUCH, TOO_LITTLE = 0, 1, -1
-"""Of a joint that is firmly held: whether its torque is enough, or at one of its limits."""
+"""State of a firmly held joint: its torque is sufficient, or at one of its limits."""
 
 
 def no_bounds(n: int) -> Array:
-    """Of n joints that go where they please."""
+    """Return the bounds of joints without limits.
+
+    Parameters
+    ----------
+    n : int
+        Number of joints.
+
+    Returns
+    -------
+    (n, BOUND_WIDTH) array
+        Infinite limits, default braking time.
+    """
     bounds = np.zeros((n, BOUND_WIDTH))
     bounds[:, MOST], bounds[:, LOWER], bounds[:, UPPER] = np.inf, -np.inf, np.inf
     bounds[:, FLOOR], bounds[:, CEILING], bounds[:, FASTEST] = -np.inf, np.inf, np.inf
@@ -290,14 +476,41 @@ def no_bounds(n: int) -> Array:
 
 
 def limited(bounds: Array) -> Array:
-    """(n,) bool: joints with limits that are never passed, and those held firmly."""
+    """Return which joints have limits that are never passed, or are held firmly.
+
+    Parameters
+    ----------
+    bounds : (n, BOUND_WIDTH) array
+        Bounds of the joints.
+
+    Returns
+    -------
+    (n,) array of bool
+        True for such joints.
+    """
     firm = bounds[:, FIRM] > 0.0
     return np.asarray(np.isfinite(bounds[:, [FLOOR, CEILING, FASTEST]]).any(axis=1) | firm)
 
 
 @kernel
 def bind(bounds: Any, j: Any, q: Any, qd: Any, implicit: float, drive: Any, s: Any) -> None:
-    """Cut the drive of joint j to what may be, and add its stops; S_HELD follows (see `evaluate`)."""
+    """Limit the drive of a joint and add its stops; S_HELD follows (see `evaluate`).
+
+    Parameters
+    ----------
+    bounds : (n, BOUND_WIDTH) array
+        Bounds of the joints.
+    j : int
+        Index of the coordinate.
+    q, qd : float
+        Position and rate of the joint.
+    implicit : float
+        Step of a linearly implicit solution, s; 0 for an explicit one.
+    drive : (n,) array
+        Drives of the joints; entry j is changed.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     most = bounds[j, MOST]
     if abs(drive[j].real) > most:
         drive[j] = most if drive[j].real > 0.0 else -most
@@ -315,7 +528,24 @@ def bind(bounds: Any, j: Any, q: Any, qd: Any, implicit: float, drive: Any, s: A
 
 @scalar
 def most_acceleration(limit: Any, fastest: Any, time: Any, q: Any, qd: Any) -> Any:
-    """The upper bound of a joint's acceleration, inf for none; the lower one is that of -q and -qd, negative."""
+    """Return the upper bound of a joint's acceleration; the lower bound is that of -q and -qd, negative.
+
+    Parameters
+    ----------
+    limit : float
+        Upper limit, rad or m; inf for none.
+    fastest : float
+        Highest rate; inf for none.
+    time : float
+        Braking time T, s.
+    q, qd : float
+        Position and rate of the joint.
+
+    Returns
+    -------
+    float
+        rad/s2 or m/s2; inf for none.
+    """
     bound = np.inf + 0.0 * q
     if limit < np.inf:
         bound = -((q - limit) + 2.0 * time * qd) / (time * time)
@@ -334,13 +564,47 @@ def most_acceleration(limit: Any, fastest: Any, time: Any, q: Any, qd: Any) -> A
 
 @scalar
 def braking_time(bounds: Any, j: Any, least: float) -> Any:
-    """T of joint j, s: at least `least`, STEPS steps of the method."""
+    """Return T of a joint.
+
+    Parameters
+    ----------
+    bounds : (n, BOUND_WIDTH) array
+        Bounds of the joints.
+    j : int
+        Index of the coordinate.
+    least : float
+        Shortest braking time, s, see `rtmms.mechanism.joint_laws.braking_time`.
+
+    Returns
+    -------
+    float
+        s.
+    """
     return max(bounds[j, BRAKING], least)
 
 
 @scalar
 def acceleration_within(bounds: Any, j: Any, side: Any, q: Any, qd: Any, least: float) -> Any:
-    """The bound that holds joint j from a side. least: see `braking_time`."""
+    """Return the acceleration bound of a joint from one side.
+
+    Parameters
+    ----------
+    bounds : (n, BOUND_WIDTH) array
+        Bounds of the joints.
+    j : int
+        Index of the coordinate.
+    side : int
+        FROM_ABOVE or FROM_BELOW.
+    q, qd : float
+        Position and rate of the joint.
+    least : float
+        Shortest braking time, STEPS steps of the method, s.
+
+    Returns
+    -------
+    float
+        rad/s2 or m/s2.
+    """
     time, fastest = braking_time(bounds, j, least), bounds[j, FASTEST]
     if side == FROM_ABOVE:
         return most_acceleration(bounds[j, CEILING], fastest, time, q, qd)
@@ -349,7 +613,26 @@ def acceleration_within(bounds: Any, j: Any, side: Any, q: Any, qd: Any, least: 
 
 @scalar
 def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any, least: float) -> Any:
-    """Which limit holds joint j, after a solution with the present one: a stop that would pull lets go."""
+    """Return the active limit of a joint after a solution with the present one; a stop never pulls.
+
+    Parameters
+    ----------
+    bounds : (n, BOUND_WIDTH) array
+        Bounds of the joints.
+    j : int
+        Index of the coordinate.
+    side : int
+        Present one of FREE, FROM_ABOVE, FROM_BELOW.
+    q, qd, qdd : float
+        Position, rate and acceleration of the joint.
+    least : float
+        Shortest braking time, STEPS steps of the method, s.
+
+    Returns
+    -------
+    int
+        FREE, FROM_ABOVE or FROM_BELOW.
+    """
     if side == FREE:
         if qdd.real > acceleration_within(bounds, j, FROM_ABOVE, q, qd, least).real:
             return FROM_ABOVE
@@ -362,9 +645,25 @@ def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any, least: 
 
 @scalar
 def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, given: Any, held: Any) -> Any:
-    """Whether a firmly held joint still has its torque, after a solution with the present grip.
+    """Return whether the torque of a firmly held joint suffices, after a solution with the present grip.
 
-    given, held  drive and S_HELD of the joint's own law
+    Parameters
+    ----------
+    bounds : (n, BOUND_WIDTH) array
+        Bounds of the joints.
+    j : int
+        Index of the coordinate.
+    grip : int
+        Present one of TRACKING, TOO_MUCH, TOO_LITTLE.
+    wanted, qdd : float
+        Acceleration by the joint's law, and of the solution.
+    given, held : float
+        Drive and S_HELD of the joint's own law.
+
+    Returns
+    -------
+    int
+        TRACKING, TOO_MUCH or TOO_LITTLE.
     """
     if bounds[j, FIRM] == SATURATES:
         own = given.real - held.real * qdd.real

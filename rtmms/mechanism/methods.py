@@ -1,12 +1,12 @@
-"""Methods as data: the tableau of each, what it promises, and where it is stable.
+"""Provide methods as data: the tableau of each, its order, and its range of stability.
 
-A new one-step method is a `Tableau` and a line in METHODS. Stage i stands at time c_i h, where a_i of the stages' rates
-before it lead, and the step is the mean of the stages' rates with weights b:
+A new one-step method is a `Tableau` and a line in METHODS. Stage i is at time c_i h, reached with the weights a_i of
+the earlier stages' rates. The step is the mean of the stages' rates with weights b:
 
     y_i = y + h sum_j a_ij k_j,    k_i = f(t + c_i h, y_i),    y+ = y + h sum_i b_i k_i
 
-With gamma > 0 it is linearly implicit: k_i answers the slopes of springs, dampers and drag over gamma h (Rosenbrock
-with inexact slopes, a W-method), and `recall` is how often the increment of the stage before counts in them.
+With gamma > 0 the method is linearly implicit: k_i includes the slopes of springs, dampers and drag over gamma h
+(Rosenbrock with inexact slopes, a W-method). `recall` is the factor of the previous stage's increment in them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,23 @@ from rtmms.base.spatial import Array
 
 
 class Tableau(NamedTuple):
-    """c (s,) nodes; a (s rows) lower triangle without its diagonal; b (s,) weights times `over`; see above."""
+    """Coefficients of a one-step method, see the module.
+
+    Parameters
+    ----------
+    c : tuple[float, ...]
+        (s,) nodes.
+    a : tuple[tuple[float, ...], ...]
+        s rows of the lower triangle without its diagonal.
+    b : tuple[float, ...]
+        (s,) weights times `over`.
+    over : float, default 1.0
+        Common divisor of the weights.
+    gamma : float, default 0.0
+        Linearly implicit part of a step; 0 for an explicit method.
+    recall : tuple[float, ...], default ()
+        Factors of the previous stage's increment.
+    """
 
     c: tuple[float, ...]
     a: tuple[tuple[float, ...], ...]
@@ -32,7 +48,7 @@ class Tableau(NamedTuple):
 
     @property
     def matrix(self) -> Array:
-        """(s, s) a, zeros filled in."""
+        """(s, s) matrix a with zeros filled in."""
         out = np.zeros((len(self.c), len(self.c)))
         for i, row in enumerate(self.a):
             out[i, : len(row)] = row
@@ -44,12 +60,23 @@ RK4 = Tableau(c=(0.0, 0.5, 0.5, 1.0), a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)
 IMPLICIT_EULER = Tableau(c=(0.0,), a=((),), b=(1.0,), gamma=1.0)
 
 ROS2 = Tableau(c=(0.0, 1.0), a=((), (1.0,)), b=(1.0, 1.0), over=2.0, gamma=1.0 - float(np.sqrt(0.5)), recall=(0.0, 2.0))
-"""Verwer's, L-stable for this gamma, in increments a_1 = k_1, a_2 = k_2 + 2 k_1."""
+"""Verwer's method, L-stable for this gamma, in increments a_1 = k_1, a_2 = k_2 + 2 k_1."""
 
 
 class Multistep(NamedTuple):
-    """Predict, evaluate, correct, evaluate. predictor: weights of the last four rates, newest first, over `ahead`;
-    corrector: of the predicted rate, then of these, over `back`."""
+    """Coefficients of a method that predicts, evaluates, corrects and evaluates.
+
+    Parameters
+    ----------
+    predictor : tuple[float, float, float, float]
+        Weights of the last four rates, newest first, times `ahead`.
+    ahead : float
+        Divisor of the predictor.
+    corrector : tuple[float, float, float, float, float]
+        Weights of the predicted rate, then of the last four, times `back`.
+    back : float
+        Divisor of the corrector.
+    """
 
     predictor: tuple[float, float, float, float]
     ahead: float
@@ -66,19 +93,30 @@ METHOD = Layout(
     model("nodes", "stages"), model("matrix", "stages", "stages"), model("weights", "stages"), number("over"),
     number("gamma"), model("parts", "parts"), model("mix", "parts"), number("multistep", FLAG),
 )  # fmt: skip
-"""What kernels get of a `Method`."""
+"""Record of a `Method` for the kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One way of stepping a tree.
+    """A method for the steps of a tree.
 
-    order       of the error at a fixed time; evaluations of the equations of motion, each step
-    stability   the |lambda| dt within which it is stable, None without a bound. For rk4 the end of its real axis;
-                for abam the radius of the half disc that its region holds (its real axis ends at 1.41)
-    tableau     of one step, or of what a multistep method starts with
-    parts, mix  extrapolation: the step is taken in each of these numbers of parts, and the results are mixed
-    multistep   whether ADAMS goes on from there
+    Parameters
+    ----------
+    name : str
+        Name by which users select it.
+    order : int
+        Order of the error at a fixed time.
+    evaluations : int
+        Evaluations of the equations of motion in each step.
+    stability : float or None
+        Bound of |lambda| dt within which it is stable; None without a bound. For rk4 it is the end of its real axis.
+        For abam it is the radius of the half disc in its region (its real axis ends at 1.41).
+    tableau : Tableau
+        Of one step, or of the start of a multistep method.
+    parts, mix : tuple, default (1,)
+        Extrapolation: the step is taken in each of these numbers of parts, and the results are mixed.
+    multistep : bool, default False
+        Whether ADAMS continues from the start.
     """
 
     name: str
@@ -91,11 +129,18 @@ class Method:
     multistep: bool = False
 
     def __post_init__(self) -> None:
+        """Raise ValueError for a tableau with `recall`, for which a tree's step has no memory."""
         if self.tableau.recall:
             raise ValueError(f"{self.name}: a step of a tree has no room for what stages recall (Tableau.recall)")
 
     def values(self) -> dict[str, Any]:
-        """Of a record of METHOD."""
+        """Return the values of a record of METHOD.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by field.
+        """
         t = self.tableau
         return {
             "nodes": np.array(t.c), "matrix": t.matrix, "weights": np.array(t.b), "over": t.over, "gamma": t.gamma,

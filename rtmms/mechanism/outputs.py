@@ -1,4 +1,4 @@
-"""Outputs of a tree by name, and what viewers draw of it."""
+"""Provide the outputs of a tree by name, of base, joints and bodies ('BODY.quantity'), and its shape for viewers."""
 
 from __future__ import annotations
 
@@ -47,21 +47,24 @@ from rtmms.model.mesh_solid import MeshSolid
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, Solid
 from rtmms.plant.protocol import Channel
 
-# Outputs of a tree in a state: of its base and joints, and of any body by the name 'BODY.quantity'.
-
-
 O_ENERGY, O_WRENCH, O_TORQUE = 0, 1, 7
 P_POSITION, P_QUATERNION, P_VELOCITY, P_ANGULAR, P_FORCE, POINT_OUT = 0, 3, 7, 10, 13, 16
 POINT_WIDTH = MARKER_WIDTH
-"""Of a body or a marker: row of the model, rotation by rows (9) and position (3) of its frame in the row's; the same of
-the body in whose frame its position is wanted, row -1 for the world."""
+"""Columns of a body or a marker.
+
+Row of the model, rotation by rows (9) and position (3) of its frame in the row's frame. Then the same of the body in
+whose frame its position is computed, row -1 for the world.
+"""
 OUTPUTS = Layout(
     "Outputs", scratch("rate", "12 + 2 * n"), model("points", "points", POINT_WIDTH), scratch("out", "out")
 )
-"""points: the bodies and the markers that are asked for.
-out: energy (J), wrench on a held base (6,), torques (n,), then POINT_OUT numbers a body: position (3,), quaternion (4,)
-to world, velocity and angular velocity (3,) each in its own frame, specific force (3,) m/s2 in its own frame (what an
-ideal accelerometer at its origin reads); then, if there is room, AUDIT numbers of rtmms.mechanism.audit."""
+"""Outputs of a tree.
+
+`points` has the requested bodies and markers. `out` has the energy (J), the wrench on a held base (6,), torques (n,),
+and POINT_OUT numbers for each point. These are position (3,), quaternion (4,) to world, velocity and angular velocity
+(3,) in its own frame, and specific force (3,), m/s2, in its own frame: the reading of an ideal accelerometer at its
+origin. If `out` is long enough, AUDIT numbers of rtmms.mechanism.audit follow.
+"""
 OF_A_BODY = {
     "position": ("m", 3, "world", P_POSITION), "quaternion": ("", 4, "world", P_QUATERNION),
     "velocity": ("m/s", 3, "body", P_VELOCITY), "angular_velocity": ("rad/s", 3, "body", P_ANGULAR),
@@ -72,7 +75,19 @@ OF_A_BODY = {
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """channels in order; points (m, POINT_WIDTH) bodies of `write_outputs`; slices of `out` by output."""
+    """Resolved outputs of a tree.
+
+    Parameters
+    ----------
+    channels : tuple[Channel, ...]
+        In order.
+    points : (m, POINT_WIDTH) array
+        Bodies and markers of `write_outputs`.
+    slices : dict[str, slice]
+        Slices of `out` by output.
+    chosen : frozenset[str] or None
+        Names that the user chose; None for all.
+    """
 
     channels: tuple[Channel, ...]
     points: Array
@@ -84,10 +99,32 @@ def observed(
     model: Model, names: Sequence[str] | None, motors: int, audited: bool = False, limited: bool = False,
     tendons: int = 0,
 ) -> Observed:  # fmt: skip
-    """Resolve the names of outputs; None for all of base and joints. motors: actuators on bodies; limited: joints with
-    limits that are never passed.
+    """Resolve the names of outputs.
 
-    ModelError, UnknownNameError for what there is not.
+    Parameters
+    ----------
+    model : Model
+        Compiled tree.
+    names : Sequence[str] or None
+        Outputs; None for all of base and joints.
+    motors : int
+        Number of actuators on bodies.
+    audited : bool, default False
+        Whether the energy terms are outputs.
+    limited : bool, default False
+        Whether joints have limits that are never passed.
+    tendons : int, default 0
+        Number of tendons.
+
+    Returns
+    -------
+    Observed
+        Channels and their places.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        An output does not exist or is named twice.
     """
     listed = (*_of_the_tree(model, motors, limited), *tendon_channels(tendons), *_of_the_audit(audited))
     known = {channel.name: channel for channel in listed}
@@ -160,7 +197,18 @@ def _of_the_ground(rows: int) -> tuple[Channel, ...]:
 
 
 def tendon_channels(tendons: int) -> tuple[Channel, ...]:
-    """Outputs of so many tendons."""
+    """Return the outputs of tendons.
+
+    Parameters
+    ----------
+    tendons : int
+        Number of tendons.
+
+    Returns
+    -------
+    tuple[Channel, ...]
+        Channels; empty without tendons.
+    """
     units = {"tendon_length": "m", "tendon_rate": "m/s", "tendon_tension": "N"}
     each = (Channel(name, unit, (tendons,)) for name, unit in units.items())
     return (*each, Channel("tendon_lost", "J")) if tendons else ()
@@ -174,7 +222,13 @@ def _of_the_audit(audited: bool) -> tuple[Channel, ...]:
 
 @kernel(merged=True)
 def write_outputs(system: Any) -> None:
-    """Evaluate the equations of motion at the present state, and write system.outputs.out."""
+    """Evaluate the equations of motion at the present state, and write system.outputs.out.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    """
     tree, work, outputs, state = system.tree, system.work, system.outputs, system.motion.vector
     topology, constant, gravity, start = tree.topology, tree.constant, tree.gravity, system.hold.start
     s, torque, q, qd = work.s, work.torque, work.q, work.qd
@@ -204,7 +258,20 @@ def write_outputs(system: Any) -> None:
 
 @scalar
 def own(point: Any, x: Any, y: Any, z: Any) -> Any:
-    """Row frame -> the body's own."""
+    """Return a vector in the body's own frame.
+
+    Parameters
+    ----------
+    point : (POINT_WIDTH,) array
+        Row of the body.
+    x, y, z : float
+        Vector in the row's frame.
+
+    Returns
+    -------
+    (float, float, float)
+        Vector in the body's frame.
+    """
     return (
         point[1] * x + point[4] * y + point[7] * z,
         point[2] * x + point[5] * y + point[8] * z,
@@ -214,7 +281,17 @@ def own(point: Any, x: Any, y: Any, z: Any) -> Any:
 
 @kernel(merged=True)
 def of_body(s: Any, point: Any, out: Any) -> None:
-    """POINT_OUT numbers of one described body."""
+    """Write the numbers of one described body.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    point : (POINT_WIDTH,) array
+        Row of the body.
+    out : (POINT_OUT,) array
+        Result.
+    """
     j = int(point[0])
     px, py, pz = point[10], point[11], point[12]
     for k in range(3):
@@ -239,7 +316,17 @@ def of_body(s: Any, point: Any, out: Any) -> None:
 
 @kernel
 def into_body(s: Any, point: Any, out: Any) -> None:
-    """Turn the position in out, world, into that in the frame of the body that the point is given in."""
+    """Transform the position in `out` from the world to the frame of the body that the point refers to.
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    point : (POINT_WIDTH,) array
+        Row of the point.
+    out : (POINT_OUT,) array
+        Numbers of the point.
+    """
     i, w = int(point[13]), S_WORLD_ROT
     x = out[P_POSITION] - s[i, S_WORLD_POS]
     y = out[P_POSITION + 1] - s[i, S_WORLD_POS + 1]
@@ -253,7 +340,23 @@ def into_body(s: Any, point: Any, out: Any) -> None:
 
 @kernel
 def quaternion(s: Any, j: int, point: Any, out: Any) -> None:
-    """(w x y z), w >= 0, of the body's attitude in the world: the largest of its four squares first (Shepperd)."""
+    """Write the quaternion (w x y z), w >= 0, of the body's attitude in the world (Shepperd).
+
+    Parameters
+    ----------
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    j : int
+        Row of the model.
+    point : (POINT_WIDTH,) array
+        Row of the body.
+    out : (POINT_OUT,) array
+        Numbers of the body.
+
+    Notes
+    -----
+    The largest of the four squares is computed first (Shepperd).
+    """
     w = S_WORLD_ROT
     # columns of the body's axes in the world
     xx, xy, xz = own(point, s[j, w], s[j, w + 1], s[j, w + 2])
@@ -274,22 +377,34 @@ def quaternion(s: Any, j: int, point: Any, out: Any) -> None:
     out[q], out[q + 1], out[q + 2], out[q + 3] = e * size, f * size, g * size, h * size
 
 
-# What viewers draw of a tree: its bodies as solids, in the frames that its joints move.
+# The shape of a tree for viewers: its bodies as solids, in the frames that its joints move.
 
 
 THIN = 0.02
-"""Of a plate's chord: how thick it is drawn."""
+"""Drawn thickness of a plate, as a fraction of its chord."""
 THICK = 0.08
-"""The same of a wing."""
+"""Drawn thickness of a wing, as a fraction of its chord."""
 
 
 def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
-    """The shape (rtmms.plant.protocol.PlantDescription) of a tree; the mechanism, where it is known, has the solids.
+    """Return the shape (rtmms.plant.protocol.PlantDescription) of a tree.
 
-    pushing   actuators; rotors among them are drawn with blades
+    A body is drawn by its drawings, else by its solids, its blades, the ellipsoid of its inertia, or its strips. Wings,
+    which have a polar, and the pieces of soft rods are always drawn.
 
-    A body is drawn by its drawings, or else by its solids, its blades, the ellipsoid of its inertia, or its strips;
-    wings, which have a polar, and the pieces of soft rods always.
+    Parameters
+    ----------
+    model : Model
+        Compiled tree.
+    mechanism : Mechanism or None
+        Description with the solids; None where it is unknown.
+    pushing : Iterable[Any], default ()
+        Actuators; rotors among them are drawn with blades.
+
+    Returns
+    -------
+    dict[str, Any]
+        The shape; empty for bodies that bend, whose robots have their own drawings.
     """
     if np.any(model.topology[1:, T_KIND] > PRISMATIC):
         return {}  # bodies that bend: their robots have drawings of their own
@@ -380,7 +495,7 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
 
 
 def _wing(name: str, row: int, element: Strip | Blade) -> dict[str, Any]:
-    """A plate of the wing's span and chord."""
+    """Return a plate of the wing's span and chord."""
     place, chord = element.placement, element.chord
     if isinstance(element, Blade):
         middle = Placement(np.eye(3), np.array([0.5 * element.length, 0.0, -0.5 * chord]))
@@ -389,7 +504,7 @@ def _wing(name: str, row: int, element: Strip | Blade) -> dict[str, Any]:
 
 
 def _pieces(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]]:
-    """Of soft rods: elliptic cylinders whose half-axes are 2 sqrt(I / m) of their sections, and balls at the joints."""
+    """Return the pieces of soft rods: cylinders with half-axes 2 sqrt(I / m) of their sections, and balls at joints."""
     along = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # own z -> x, x -> y, y -> z
     for rod in () if mechanism is None else mechanism.rods:
         for j, (start, end, origin) in enumerate(rod.pieces()):
@@ -406,7 +521,7 @@ def _pieces(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any
 
 
 def _solid(solid: Solid) -> tuple[str, Placement, tuple[float, float, float]] | None:
-    """Kind, placement of its middle, full sizes; None for a solid of somebody else's making."""
+    """Return kind, placement of the middle and full sizes; None for a user's own kind of solid."""
     place = solid.placement
     match solid:
         case Box():
@@ -424,7 +539,7 @@ def _solid(solid: Solid) -> tuple[str, Placement, tuple[float, float, float]] | 
 
 
 def _ellipsoid(constant: Array) -> tuple[Placement, tuple[float, float, float]]:
-    """The uniform ellipsoid of the same mass, centre and principal moments: I1 = m (b^2 + c^2) / 5."""
+    """Return the uniform ellipsoid of the same mass, centre and principal moments: I1 = m (b^2 + c^2) / 5."""
     mass = float(constant[C_MASS])
     centre = constant[C_MOMENT : C_MOMENT + 3] / mass
     inertia = unpack_inertia(constant[C_RIGID : C_RIGID + 21])[3:, 3:]
@@ -451,5 +566,5 @@ def _placed(place: Placement) -> dict[str, list[float]]:
 
 
 def _short(value: float) -> float:
-    """Seven digits: a drawing needs no more, and a welcome carries it."""
+    """Return a number rounded to seven digits, enough for a drawing, to keep the welcome message short."""
     return float(f"{value:.7g}")

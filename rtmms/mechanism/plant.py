@@ -1,4 +1,4 @@
-"""A plant made of any mechanism: a model, a fluid, joint laws, actuators on joints and bodies, outputs, a method."""
+"""Provide a plant from any mechanism: a model, a fluid, joint laws, actuators, outputs, and a method."""
 
 from __future__ import annotations
 
@@ -53,12 +53,24 @@ from rtmms.plant.validation import limits_of, read_numbers, read_pose, read_seed
 
 _PLACES = ("position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity")
 STILL = Law(np.zeros((0, 3)))
-"""No motion of any joint's own."""
+"""A law without motion."""
 
 
 @dataclass(frozen=True, eq=False)
 class Remade:
-    """Of a plant with other parameters: what `set` takes from it."""
+    """Parts of a plant with other parameters, which `set` takes over.
+
+    Parameters
+    ----------
+    parameters : Any
+        The new parameters.
+    model : Model
+        Model with these parameters.
+    law : Law
+        Law with these parameters.
+    flow : Flow
+        Flow with these parameters.
+    """
 
     parameters: Any
     model: Model
@@ -68,22 +80,66 @@ class Remade:
 
 @dataclass(eq=False)
 class TreePlant(Running):
-    """The face of a mechanism in a fluid as a plant (see rtmms.plant.protocol.Plant).
+    """A mechanism in a fluid as a plant (see rtmms.plant.protocol.Plant).
 
-    mechanism  the description, or what `rtmms.compile` made of it
-    dt         s
-    law        what joints do by themselves: a gait (default: nothing)
-    actuators  what commands move (rtmms.mechanism.actuators); once it is built, their channels
-    outputs    names of outputs, 'BODY.position' and the like among them (rtmms.mechanism.outputs); None for all of
-               base and joints; once it is built, their channels
-    flow       the fluid's own motion
-    drives     actuators of joints that are resolved already; they come before `actuators`
-    initial    state at t = 0
-    extra      further outputs: (channel, function of this plant -> array)
-    trimming   what `rtmms.analysis.trim.trimmed` closes: keywords of `trim`
-    parameters the robot's own dataclass, which the wire reports
-    settable, remake   what of them `set` may change, and how: the parts of a plant with the new values
-    Raises ModelError, UnknownNameError: the actuator, joint, body or output that cannot be, what was got and expected.
+    Parameters
+    ----------
+    mechanism : Mechanism or Model
+        Description, or the model that `rtmms.compile` made of it.
+    dt : float, default 0.001
+        Step, s.
+    law : Law, default STILL
+        Motion of joints without commands, such as a gait.
+    drives : tuple[Actuator, ...], default ()
+        Actuators of joints that are resolved already; they come before `actuators`.
+    actuators : sequence of actuator, default ()
+        Actuators (rtmms.mechanism.actuators); once the plant is built, their channels.
+    outputs : sequence of str, optional
+        Names of outputs, such as 'BODY.position' (rtmms.mechanism.outputs); None for all of base and joints. Once the
+        plant is built, their channels.
+    flow : Flow, optional
+        The fluid's own motion.
+    method : str, default 'rk4'
+        Name of a method in `rtmms.mechanism.methods.METHODS`.
+    substeps : int, default 1
+        Steps of the method in a step of the plant.
+    initial : State, optional
+        State at t = 0.
+    nodes : dict[str, int], optional
+        `strip_nodes` and `blade_nodes`, numbers of Gauss points of elements.
+    extra : tuple[tuple[Channel, Callable[[TreePlant], Any]], ...], default ()
+        Further outputs: (channel, function of this plant -> array).
+    trace_outputs : tuple[str, ...], optional
+        Outputs that `summary` needs.
+    recent_outputs : tuple[str, ...], optional
+        Outputs of the last seconds for the figure of a run, at most two.
+    trimming : dict[str, Any], optional
+        Keywords of `trim` for `rtmms.analysis.trim.trimmed`.
+    parameters : dataclass, optional
+        The robot's own parameters, which the wire reports.
+    settable : tuple[str, ...], default ()
+        Parameters that `set` may change.
+    remake : callable, optional
+        (plant, parameters to change) -> parts of a plant with the new values.
+    summary : callable, optional
+        (plant, time (k,) s, samples) -> numbers for the report.
+    locomotion : Locomotion, optional
+        Relation of the shape's motion to that of the robot (rtmms.locomotion.plant), for `rtmms gaits`.
+    audited : bool, default False
+        Whether the energy is reported term by term (`rtmms.mechanism.audit`).
+    medium : str, default ''
+        'water', 'air' or ''.
+    half_span_m : float, optional
+        Depth above which a robot in water is near the surface, m.
+    airframe : str, default ''
+        Name of the layout of its rotors or thrusters.
+    density : float, optional
+        Density of the water around, kg/m3; None: that of the fluid that its bodies displace.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        An actuator, joint, body or output is wrong; the message has its place, the value and what is expected.
     """
 
     mechanism: Mechanism | Model
@@ -106,19 +162,20 @@ class TreePlant(Running):
     remake: Callable[[TreePlant, Mapping[str, Any]], Remade] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
     locomotion: Any = None
-    """How its shape's motion moves it (rtmms.locomotion.plant.Locomotion), for `rtmms gaits`; None: not computed."""
+    """Relation of its shape's motion to its own (rtmms.locomotion.plant.Locomotion), for `rtmms gaits`; or None."""
     audited: bool = False
-    """Whether its energy is reported term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
+    """Whether its energy is reported term by term, with works of flow, wake, drag and damping (`audit`)."""
     medium: str = ""
-    """What it moves in: 'water' or 'air' (rtmms.plant.protocol.PlantDescription)."""
+    """Its medium, 'water' or 'air' (rtmms.plant.protocol.PlantDescription)."""
     half_span_m: float | None = None
-    """Depth, m, above which a robot in water is near the surface; None: nobody looks."""
+    """Depth, m, above which a robot in water is near the surface; None: nothing uses it."""
     airframe: str = ""
     """Name of the layout of its rotors or thrusters (rtmms.plant.protocol.PlantDescription)."""
     density: float | None = None
-    """kg/m3 of the water around; None: of the fluid that its bodies displace (`Body.fluid_density`)."""
+    """Density of the water around, kg/m3; None: that of the fluid that its bodies displace (`Body.fluid_density`)."""
 
     def __post_init__(self) -> None:
+        """Compile the mechanism, resolve actuators and outputs, and compile the kernels."""
         self.model = model = self._compiled()
         self._check()
         self._pushing = self.actuators
@@ -158,7 +215,7 @@ class TreePlant(Running):
         self.reset()
 
     def _ahead(self) -> tuple[Any, ...]:
-        """The program of a second process that compiles from the end, and the kernels that its entries have."""
+        """Return the program of a second process that compiles from the end, and the kernels of its entry points."""
         if self._entries is None:
             return ("",)
         kernels = self._entries.outputs, self._entries.step
@@ -174,7 +231,7 @@ class TreePlant(Running):
 
     @property
     def _further(self) -> bool:
-        """Whether it has what most trees do without (rtmms.mechanism.entry.FURTHER)."""
+        """Whether it has parts that most trees do not have (rtmms.mechanism.entry.OPTIONAL_PARTS)."""
         more = self.attached
         return (
             len(more.tendons) > 0 or more.momentum is not None or self.immersed.foils is not None
@@ -183,12 +240,18 @@ class TreePlant(Running):
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What viewers draw of it (rtmms.plant.protocol.PlantDescription)."""
+        """Its shape for viewers (rtmms.plant.protocol.PlantDescription)."""
         shape = drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
         return {**shape, **thruster_table(self.model, self._pushing)} if shape else shape
 
     def surroundings(self) -> Surroundings:
-        """Return what the plant moves in, as it is now."""
+        """Return the present gravity and water around the plant.
+
+        Returns
+        -------
+        Surroundings
+            Gravity, m/s2, and density, kg/m3.
+        """
         x, y, z = self.model.gravity.tolist()
         density = displaced_density(self.mechanism) if self.density is None else self.density
         return Surroundings((x, y, z), water_density(self.medium, density))
@@ -233,7 +296,7 @@ class TreePlant(Running):
             self.initial = self.initial.check(self.model)
 
     def _check_types(self) -> None:
-        """ModelError for a member of another type, before it is used."""
+        """Raise ModelError for a member of another type, before it is used."""
         name = self.model.name
         given: Any = self.law
         if not all(hasattr(given, part) for part in ("motion", "kp", "kd", "bandwidth")):
@@ -259,10 +322,19 @@ class TreePlant(Running):
             raise ModelError(f"{name}: density: expected a number >= 0 kg/m3, got {given!r:.60}")
 
     def set(self, **given: Any) -> None:
-        """Change parameters of `settable` at the present state, from the next step on; they stay over a reset.
+        """Change parameters of `settable` at the present state, from the next step on; they persist over a reset.
 
-        Snapshots taken before are of another plant from then on. Raises UnknownNameError, ModelError; nothing is
-        changed then.
+        Snapshots from before the change then belong to another plant.
+
+        Parameters
+        ----------
+        **given : Any
+            New values by name.
+
+        Raises
+        ------
+        UnknownNameError, ModelError
+            A parameter does not exist, is fixed, or its value is wrong; nothing changes.
         """
         if self.remake is None:
             raise ModelError(f"set: {self.model.name} has no parameters that can change while it runs")
@@ -274,7 +346,7 @@ class TreePlant(Running):
         self._take_up()
 
     def _take_up(self) -> None:
-        """The arrays that the kernels get, of the present model, law and fluid."""
+        """Build the kernels' arrays of the present model, law and fluid."""
         model, n, more = self.model, self.model.n, self.attached
         motion = np.array(self.law.motion, dtype=float, order="C")
         if motion.shape == (0, 3):
@@ -338,7 +410,7 @@ class TreePlant(Running):
         self._key = hashlib.sha256(words + contents + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     def _bounds(self, model: Model) -> Array:
-        """(n, BOUND_WIDTH): with H of limits that are never passed, see rtmms.mechanism.joint_laws."""
+        """Return the joints' bounds (n, BOUND_WIDTH) with H of limits that are never passed (see `joint_laws`)."""
         bounds = self.attached.bounds.copy()
         if self._limited.any():
             inertia = np.diag(mass_matrix(model, model.state()))[-model.n :]
@@ -346,7 +418,7 @@ class TreePlant(Running):
         return bounds
 
     def _start_state(self) -> State:
-        """At t = 0: joints are within their limits."""
+        """Return the state at t = 0, with joints within their limits."""
         state = self.model.state() if self.initial is None else self.initial
         q = state.q
         if self.initial is None and self._limited.any():
@@ -355,7 +427,13 @@ class TreePlant(Running):
         return State(position, state.orientation, q, state.twist, state.qd)
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0, and to `home`. Nothing here is random: the seed is taken and changes nothing."""
+        """Go back to t = 0, and to `home`.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Checked; it has no effect, because nothing here is random.
+        """
         read_seed(self.model.name, seed)
         system, hold = self.system, self.system.hold
         system.memory[:] = 0.0
@@ -366,7 +444,7 @@ class TreePlant(Running):
         self._motor[:] = self.neutral[self.attached.pushes[:, CHANNEL].astype(int)]  # as after a long time at neutral
         at_once = np.full(self.model.n, np.inf)
         hold_commands(system.command, self.neutral, hold.torque, hold.target, at_once, hold.goal)
-        # of a commanded rate the angle is a state of its own: it begins where `place` has put it
+        # the angle of a commanded rate is a state: it begins where `place` has put it
         hold.servo[:, 0] = np.where(self.bandwidth < 0.0, hold.servo[:, 0], hold.target[:, 0])
         hold.servo[:, 1] = np.where(self.bandwidth < 0.0, hold.target[:, 0], 0.0)  # commanded rates: at neutral
         if system.tendons is not None:
@@ -378,7 +456,7 @@ class TreePlant(Running):
             self.place(**self.home)
 
     def _keep_to_ground(self) -> None:
-        """Velocities that slip are stopped, as by an impact; ModelError where imposed joints will not have it."""
+        """Stop velocities that slip, as by an impact; ModelError where imposed joints contradict the contacts."""
         if not len(self.model.ground.rows):
             return
         system, ground = self.system, self.system.tree.ground
@@ -393,15 +471,25 @@ class TreePlant(Running):
             raise ModelError(f"{self.model.name}: at the start {' '.join(contradiction(self.model, self.vector))}")
 
     def place(self, state: State | None = None, **given: Any) -> None:
-        """Put the mechanism into a state; joints whose motion is imposed stay where their law has them.
+        """Put the mechanism into a state; joints whose motion is imposed remain where their law has them.
 
         The angle of a joint whose rate is commanded (JointSpeed) is a state: such a joint is placed, and turns on from
         there.
 
-        given   in place of a state, by the names of the outputs, what differs from the present one: position (3,) m,
-                quaternion (4,), velocity (3,) m/s and angular_velocity (3,) rad/s in base axes, joint_position and
-                joint_velocity (n,)
-        ArgumentError for a shape that does not fit, UnknownNameError, ModelError where the plant cannot stand there.
+        Parameters
+        ----------
+        state : State, optional
+            The new state; None for the present one with `given`.
+        **given : array_like
+            Parts that differ from the present state, by the names of the outputs: position (3,) m, quaternion (4,),
+            velocity (3,) m/s and angular_velocity (3,) rad/s in base axes, joint_position and joint_velocity (n,).
+
+        Raises
+        ------
+        ArgumentError
+            A shape does not fit.
+        UnknownNameError, ModelError
+            A name is wrong, or the plant cannot be in this state.
         """
         if state is None:
             state = self._placed(given)
@@ -420,7 +508,7 @@ class TreePlant(Running):
             raise ModelError(f"{self.model.name}: {beyond}")
 
     def _follow_placed(self, vector: Array) -> None:
-        """Put imposed joints where their law has them, and joints whose rate is commanded where `vector` has them."""
+        """Write imposed joints from their law, and joints whose rate is commanded from `vector`."""
         n, servo = self.model.n, self.system.hold.servo
         placed = np.stack([vector[7 : 7 + n], vector[13 + n :]], axis=1)
         follow(self.system, vector, self.time)
@@ -431,7 +519,7 @@ class TreePlant(Running):
             follow(self.system, vector, self.time)
 
     def _placed(self, given: Mapping[str, Any]) -> State:
-        """The present state with what is given."""
+        """Return the present state with the given parts."""
         where, n = f"{self.model.name}: place", self.model.n
         for name in given:
             if name not in _PLACES:
@@ -444,14 +532,35 @@ class TreePlant(Running):
         return State(vector[:3], vector[3:7], vector[7 : 7 + n], vector[7 + n : 13 + n], vector[13 + n :])
 
     def start(self, vector: Array, steps: int) -> None:
-        """From a reset, to a state vector (13 + 2 n,) at the time of that many steps, neutral commands held."""
+        """Reset, then go to a state at a later time, with neutral commands held.
+
+        Parameters
+        ----------
+        vector : (13 + 2 n,) array
+            State vector.
+        steps : int
+            Number of steps since the reset.
+        """
         self.reset()
         self._steps = steps
         self.vector[:] = vector
 
     @contextmanager
     def scaled(self, amplitude: float, stiffness: float) -> Iterator[None]:
-        """Within: the gait's waves and the joints' springs times a factor."""
+        """Multiply the gait's waves and the joints' springs by factors within a context.
+
+        Parameters
+        ----------
+        amplitude : float
+            Factor of the waves.
+        stiffness : float
+            Factor of the springs.
+
+        Yields
+        ------
+        None
+            The plant has its own values again at the end of the context.
+        """
         motion, constant = self.system.law.motion, self.model.constant
         before = constant[:, C_STIFFNESS].copy()
 
@@ -472,10 +581,29 @@ class TreePlant(Running):
                 write(before)
 
     def commanded_gaits(self) -> Mapping[str, TunableGait]:
-        """Return the gaits of its shape as commands, by name; empty without `locomotion`."""
+        """Return the gaits of its shape as commands.
+
+        Returns
+        -------
+        Mapping[str, TunableGait]
+            Gaits by name; empty without `locomotion`.
+        """
         gaits: Mapping[str, TunableGait] = self.locomotion.commanded(self.actuators) if self.locomotion else {}
         return gaits
 
     def summarise(self, time: Array, trace: Any) -> dict[str, float | None]:
-        """Numbers for the report, from the second half of the run."""
+        """Return numbers for the report, from the second half of the run.
+
+        Parameters
+        ----------
+        time : (k,) array
+            s.
+        trace : mapping of str to array
+            Samples of `trace_outputs`.
+
+        Returns
+        -------
+        dict[str, float or None]
+            Numbers by name; None where undefined.
+        """
         return {} if self.summary is None else self.summary(self, time, trace)

@@ -1,4 +1,4 @@
-"""A tree while it runs: steps, outputs, state, and the copy that estimates the error of its steps."""
+"""Provide a tree while it runs: steps, outputs, state, and the estimator of the error of its steps."""
 
 from __future__ import annotations
 
@@ -49,19 +49,36 @@ from rtmms.plant.monitor import StepError, step_error
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, SavedState
 from rtmms.plant.validation import refuse_not_finite
 
-# Steps of a tree beside the plant's own: its estimator, whose memory is its own and whose kernels are the plant's.
-
 
 def _places(memory: Array, parts: dict[str, Any]) -> slice:
-    """Of a state, where the work of the joints stands and, with contacts, that of imposed joints in impacts: any two
-    places are evenly spaced."""
+    """Return the places in a state of the joints' work and, with contacts, of imposed joints' work in impacts.
+
+    Any two places are evenly spaced, so that a slice can have them.
+    """
     works = [parts["motion.spent"][:1], *([parts["tree.ground.lost"][1:]] if "tree.ground.lost" in parts else [])]
     places = [(one.ctypes.data - memory.ctypes.data) // memory.itemsize for one in works]
     return slice(places[0], places[-1] + 1, max(1, places[-1] - places[0]))
 
 
 class TreeErrorEstimator(RecordErrorEstimator):
-    """See rtmms.plant.protocol.StepErrorEstimator."""
+    """Step-error estimator of a tree, with its own memory and the plant's kernels.
+
+    Parameters
+    ----------
+    plant : Running
+        Plant whose steps are measured.
+
+    Attributes
+    ----------
+    order : int
+        Order of the method.
+    bounded : bool
+        Whether the method is stable only up to some |lambda| dt.
+    base_moves : bool
+        Whether the base is free.
+    length : float
+        Edge of a cube of water of the tree's mass, m; 1 with a base that is not free.
+    """
 
     def __init__(self, plant: Any) -> None:
         model = plant.model
@@ -78,6 +95,7 @@ class TreeErrorEstimator(RecordErrorEstimator):
 
     @property
     def finer(self) -> tuple[str, float]:
+        """Parameter that shortens the step, and its value, s."""
         found: tuple[str, float] = self.plant.finer
         return found
 
@@ -91,7 +109,15 @@ class TreeErrorEstimator(RecordErrorEstimator):
         return found
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """See RecordErrorEstimator. In halves a multistep method starts anew: its past is of other steps."""
+        """Put the estimator into a state; in halves a multistep method restarts, because its past has other steps.
+
+        Parameters
+        ----------
+        at : SavedState
+            State to start from.
+        halves : bool
+            Whether the next steps are parts of dt.
+        """
         super().start(at, halves)
         if halves:
             self._system.motion.counts[0] = 0
@@ -103,7 +129,22 @@ class TreeErrorEstimator(RecordErrorEstimator):
             ask_flow(self.plant, system.motion.vector, time, 0.5 * self._dt[0], system.work.s, system.fluid.held)
 
     def unseen(self, begin: SavedState, end: SavedState) -> float:
-        """See rtmms.plant.protocol.HasPrescribedJoints."""
+        """Return the motion of prescribed joints that no stage of a step evaluated.
+
+        See `rtmms.plant.protocol.HasPrescribedJoints`.
+
+        Parameters
+        ----------
+        begin : SavedState
+            State before the step.
+        end : SavedState
+            State after the step.
+
+        Returns
+        -------
+        float
+            Sum of squares over the joints, rad2.
+        """
         if not self._imposed.any():
             return 0.0
         hold, start = self._system.hold, float(begin.all[-1]) * self.dt
@@ -124,11 +165,36 @@ class TreeErrorEstimator(RecordErrorEstimator):
         return float(missed @ missed)
 
 
-# A tree while it runs: its steps, outputs and snapshots. `rtmms.mechanism.plant` builds it.
-
-
 class Running(KernelPlant):
-    """What a plant that is a tree does once it is built, on arrays that stay in place."""
+    """Behaviour of a plant that is a tree once it is built, on arrays that remain in place.
+
+    Attributes
+    ----------
+    model : Model
+        Compiled tree.
+    method, substeps : str, int
+        Name of the method, and its steps in a step of the plant.
+    law : Law
+        Motion of joints without commands.
+    flow : Flow
+        The fluid's own motion.
+    immersed : Record
+        Elements in the fluid.
+    attached : Attached
+        Arrays of the actuators.
+    bandwidth : (n,) array
+        Of each joint's commands, rad/s; negative for commanded rates.
+    vector : (13 + 2 n,) array
+        State vector, see `rtmms.mechanism.step`.
+    commanded : (n_actuators,) array
+        Last command.
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    drives : tuple of Actuator
+        Channels and their targets.
+    parameters, actuators, audited, extra : object
+        As of `rtmms.mechanism.plant.TreePlant`.
+    """
 
     model: Model
     method: str
@@ -156,12 +222,12 @@ class Running(KernelPlant):
 
     @property
     def ends(self) -> float | None:
-        """s, until which the flow is known; None: a flow that does not end."""
+        """Time until which the flow is known, s; None for a flow without end."""
         return None if self.flow.grid is None else self.flow.grid.ends
 
     @property
     def state(self) -> State:
-        """A copy of the mechanical state."""
+        """Copy of the mechanical state."""
         return unpacked(self.vector, self.model.n)
 
     def _step_kernel(self) -> Any:
@@ -197,8 +263,7 @@ class Running(KernelPlant):
         return {name: place for name, place in places.items() if name not in own and place[1]}
 
     def _account_of(self, system: Any) -> CompiledOutputs | None:
-        """Outputs that `observe` computes, of a record. Those of `extra`, and the power of spinning rotors, are left to
-        `observe`."""
+        """Return compiled outputs of a record; `observe` computes those of `extra` and the power of spinning rotors."""
         if self._entries is None:
             return None
         n, out, ground, tendons = self.model.n, system.outputs.out, system.tree.ground, system.tendons
@@ -235,7 +300,7 @@ class Running(KernelPlant):
 
     @property
     def joint_limits(self) -> dict[str, dict[str, float]]:
-        """By the name of each joint that has any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N)."""
+        """Limits by joint, if any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N)."""
         found: dict[str, dict[str, float]] = {}
         words = {"lower": (FLOOR, LOWER), "upper": (CEILING, UPPER), "velocity": (FASTEST,), "effort": (MOST,)}
         for name, row in zip(self.model.joint_names, self.attached.bounds, strict=True):
@@ -255,11 +320,11 @@ class Running(KernelPlant):
         return {name: own for name, own in found.items() if own}
 
     def _sample_field(self, ahead: float) -> None:
-        """Of a flow that is a function: what is held over a step, `ahead` seconds from now."""
+        """Sample a flow that is a function, `ahead` seconds from now; the values are held over a step."""
         ask_flow(self, self.vector, self.time, ahead, self.system.work.s, self.system.fluid.held)
 
     def _fail(self, status: int) -> NoReturn:
-        """Go back to the last sound state, and raise the error that names what ran away from it."""
+        """Go back to the last sound state, and raise the error that names the quantity that diverged."""
         if status == BAD_COMMAND:
             refuse_not_finite(self.model.name, self.actuators, self._given)
         failed = self.vector.copy()
@@ -293,7 +358,7 @@ class Running(KernelPlant):
         raise DivergedError(self.time + self.dt, name, good, reason)
 
     def _left_the_flow(self) -> str:
-        """Why the flow has no value at an element now, or a step on at the present velocity; '' where it has."""
+        """Return why the flow has no value at an element now, or after a step at the present velocity; '' if none."""
         if self.flow.grid is None:
             return ""
         with np.errstate(all="ignore"):  # sound, but it may be all but beyond the numbers
@@ -301,19 +366,25 @@ class Running(KernelPlant):
             return self._beyond(self.vector, self.time) or self._beyond(ahead, self.time + self.dt)
 
     def _beyond(self, vector: Array, time: float) -> str:
-        """Why the flow has no value at one of the elements in a state; '' where it has."""
+        """Return why the flow has no value at one of the elements in a state; '' where it has."""
         if self.flow.grid is None:
             return ""
         return self.flow.outside(element_places(self, vector, self.model.scratch()), time)
 
     @property
     def finer(self) -> tuple[str, float]:
-        """The parameter that makes the method's own step smaller, and what it is, s."""
+        """Parameter that shortens the method's own step, and its value, s."""
         own = getattr(self.parameters, "step_s", None)
         return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
 
     def coordinates(self) -> Coordinates:
-        """See rtmms.plant.protocol.HasCoordinates."""
+        """Return the coordinates of the state (rtmms.plant.protocol.HasCoordinates).
+
+        Returns
+        -------
+        Coordinates
+            Names, units and places.
+        """
         return self._coordinates
 
     @cached_property
@@ -321,32 +392,72 @@ class Running(KernelPlant):
         return tree.coordinates(self)
 
     def settling(self, fork: Fork) -> CompiledStep:
-        """See rtmms.plant.protocol.HasCoordinates."""
+        """Return compiled code that computes the dependent elements of a fork's state.
+
+        See `rtmms.plant.protocol.HasCoordinates`.
+
+        Parameters
+        ----------
+        fork : Fork
+            Fork of this plant.
+
+        Returns
+        -------
+        CompiledStep
+            Its status is 0 on success.
+        """
         assert self._entries is not None
         return self._entry_of(self._entries.settle, fork.owner)
 
     def chart(self) -> StateChart:
-        """Coordinates around the present state, for `rtmms.analysis`."""
+        """Return the coordinates around the present state, for `rtmms.analysis`.
+
+        Returns
+        -------
+        StateChart
+            Chart that reads and writes this plant.
+        """
         return StateChart(self._coordinates, self.system.memory, self._settle)
 
     def _settle(self) -> int:
-        """What follows from the coordinates of the state, in order."""
+        """Compute the elements of the state that depend on its coordinates."""
         self._start[0] = self._steps * self.dt
         status: int = self._entries.settle(self._address) if self._entries else tree.settle(self.system)
         return status
 
     def step_error_estimator(self) -> TreeErrorEstimator:
-        """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
+        """Return memory and steps beside the plant's own, for `rtmms.plant.monitor`.
+
+        Returns
+        -------
+        TreeErrorEstimator
+            A new estimator.
+        """
         return TreeErrorEstimator(self)
 
     def step_error(self, command: Array | None = None) -> StepError:
-        """The error of a step from the present state with `command` (None: the last one) held; nothing is changed.
+        """Return the error of a step from the present state, by two steps of half the length; nothing changes.
 
-        By two steps of half the length. Raises nothing of its own: an error of 1 where a step fails."""
+        Parameters
+        ----------
+        command : (n_actuators,) array, optional
+            Held command; None for the last one.
+
+        Returns
+        -------
+        StepError
+            1 where a step fails.
+        """
         return step_error(self.step_error_estimator(), self.commanded if command is None else command)
 
     def evaluate(self) -> Array:
-        """Rates at the present state and time (see rtmms.mechanism.step); torques are in `torque` afterwards."""
+        """Return the rate at the present state and time; torques are in `torque` afterwards.
+
+        Returns
+        -------
+        (12 + 2 n,) array
+            See `rtmms.mechanism.step`.
+        """
         rate = np.zeros(12 + 2 * self.model.n)
         if self.flow.field is not None:
             self._sample_field(0.0)
@@ -355,18 +466,40 @@ class Running(KernelPlant):
         return rate
 
     def held(self) -> tuple[Array, Array, Array]:
-        """Copies of what the joints' laws hold over a step: torque (n,), target (n, 2), servo (n, 4)."""
+        """Return copies of the values that the joints' laws hold over a step.
+
+        Returns
+        -------
+        (array, array, array)
+            Torque (n,), target (n, 2), servo (n, 4), see `rtmms.mechanism.joint_laws.HOLD`.
+        """
         hold = self.system.hold
         return hold.torque.copy(), hold.target.copy(), hold.servo.copy()
 
     def rates(
         self, vector: Any, torque: Any, target: Any, servo: Any, water: Any, pushed: Any = None, pulled: Any = None
     ) -> Any:
-        """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time; the plant stays as it is.
+        """Return the rate of any state vector under any held values, at the present time; the plant does not change.
 
-        All complex, for derivatives by a complex step. water (e, 6): see `held_flow`
-        pushed     command (u,) and lagged commands (a,) of actuators on bodies; None for what they are
-        pulled     (t, 2) what follows the commands of tendons; None for what it is
+        All arrays are complex, for derivatives by a complex step.
+
+        Parameters
+        ----------
+        vector : (13 + 2 n,) array
+            State vector.
+        torque, target, servo : array
+            Held values, see `held`.
+        water : (e, 6) array
+            Held flow, see `rtmms.fluids.ambient.held_flow`.
+        pushed : (array, array), optional
+            Command (u,) and lagged commands (a,) of actuators on bodies; None for the present ones.
+        pulled : (t, 2) array, optional
+            Filtered commands of tendons; None for the present ones.
+
+        Returns
+        -------
+        (12 + 2 n,) array
+            Complex rate.
         """
         rate = np.zeros(12 + 2 * self.model.n, dtype=complex)
         command, motor = (self.commanded, self._motor) if pushed is None else pushed
@@ -387,21 +520,27 @@ class Running(KernelPlant):
 
     @property
     def motor(self) -> Array:
-        """(a,) the commands of actuators on bodies behind their lags."""
+        """(a,) lagged commands of actuators on bodies."""
         return self._motor
 
     @property
     def pulled(self) -> Array:
-        """(t, 2) what follows the commands of tendons: value and rate."""
+        """(t, 2) filtered commands of tendons: value and rate."""
         return np.zeros((0, 2)) if self.system.tendons is None else self.system.tendons.servo
 
     @property
     def torque(self) -> Array:
-        """(n,) N m of the last evaluation."""
+        """(n,) torques of the last evaluation, N m or N."""
         return np.asarray(self.system.work.torque)
 
     def observe(self) -> dict[str, Array]:
-        """The outputs at the present state, by name."""
+        """Return the outputs at the present state.
+
+        Returns
+        -------
+        dict of str to array
+            Outputs by name.
+        """
         if self.flow.field is not None:
             self._sample_field(0.0)
         self._start[0] = self._steps * self.dt
@@ -470,12 +609,12 @@ class Running(KernelPlant):
 
 
 def _of_each(width: int, k: int, rows: Array) -> Array:
-    """(samples, tendons) number k of each tendon, of rows (samples, tendons * width)."""
+    """Return number k of each tendon, (samples, tendons), from rows (samples, tendons * width)."""
     return rows.reshape(len(rows), -1, width)[:, :, k]
 
 
 def _power(n: int, width: int, *parts: Array) -> Array:
-    """(samples, 1) W of the joints, and of tendons whose rows have `width` numbers each."""
+    """Return the power, (samples, 1), W, of joints, and of tendons whose rows have `width` numbers each."""
     power = np.zeros(len(parts[0]))
     if n:
         power += np.matmul(parts[0][:, None, :], parts[1][:, :, None])[:, 0, 0]  # the bits of torque @ qd
@@ -485,5 +624,18 @@ def _power(n: int, width: int, *parts: Array) -> Array:
 
 
 def unpacked(y: Array, n: int) -> State:
-    """A state vector (13 + 2 n,) as a State; copies."""
+    """Return a state vector as a State with its own arrays.
+
+    Parameters
+    ----------
+    y : (13 + 2 n,) array
+        State vector.
+    n : int
+        Number of coordinates.
+
+    Returns
+    -------
+    State
+        The state.
+    """
     return State(y[:3].copy(), y[3:7].copy(), y[7 : 7 + n].copy(), y[7 + n : 13 + n].copy(), y[13 + n :].copy())

@@ -1,4 +1,12 @@
-"""One step of any mechanism in a fluid: stages of a method, states on the group, contacts with the ground."""
+"""Compute one step of any mechanism in a fluid: states on the group, contacts with the ground, stages of a method.
+
+- state (13 + 2 n,): position 3 (m, world), quaternion 4 (w x y z, base to world), q n, twist 6 (base frame), qd n
+- rate (12 + 2 n,): world velocity 3, W 3 (rad/s, base frame), qd n, twist' 6, qdd n
+
+A step along a rate turns the attitude by an exponential, Q exp(h W), so that it remains a rotation. A method of higher
+order needs the rate of the exponential's own coordinate theta instead of W: W + theta x W / 2 + theta x (theta x W) /
+12 (Munthe-Kaas), exact enough up to order four.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +30,22 @@ from rtmms.mechanism.tendons import finish_tendons, spend_tendons
 from rtmms.model.contact_rows import G_SIDE
 from rtmms.model.layout import REVOLUTE, T_KIND
 
-# States on the group: position, attitude and joints as one vector, and how a rate moves it.
-#
-# state  (13 + 2 n,)  position 3 (m, world), quaternion 4 (w x y z, base to world), q n, twist 6 (base frame), qd n
-# rate   (12 + 2 n,)  world velocity 3, W 3 (rad/s, base frame), qd n, twist' 6, qdd n
-# A step along a rate turns the attitude by an exponential, Q exp(h W), so that it stays a rotation. A method of higher
-# order needs the rate of the exponential's own coordinate theta instead of W: W + theta x W / 2 +
-# theta x (theta x W) / 12 (Munthe-Kaas), exact enough up to order four.
-
 
 @kernel
 def displace(state: Any, rate: Any, h: float, out: Any) -> None:
-    """out = state moved along `rate` for h seconds; out may be state."""
+    """Write a state moved along a rate.
+
+    Parameters
+    ----------
+    state : (13 + 2 n,) array
+        State vector.
+    rate : (12 + 2 n,) array
+        Rate of the group.
+    h : float
+        s.
+    out : (13 + 2 n,) array
+        Result; it may be `state`.
+    """
     m = state.shape[0] - 7
     for k in range(3):
         out[k] = state[k] + h * rate[k]
@@ -56,7 +68,17 @@ def displace(state: Any, rate: Any, h: float, out: Any) -> None:
 
 @kernel
 def uncurl(rate: Any, before: Any, h: float) -> None:
-    """Turn the W of a stage's rate into the rate of theta = h W_before: the stage stood at Q exp(theta)."""
+    """Convert the W of a stage's rate to the rate of theta = h W_before, for a stage at Q exp(theta).
+
+    Parameters
+    ----------
+    rate : (12 + 2 n,) array
+        Rate of the group.
+    before : (12 + 2 n,) array
+        Rate along which the stage was reached.
+    h : float
+        s.
+    """
     x, y, z = h * before[3], h * before[4], h * before[5]
     a, b, c = rate[3], rate[4], rate[5]
     d, e, f = y * c - z * b, z * a - x * c, x * b - y * a
@@ -67,7 +89,13 @@ def uncurl(rate: Any, before: Any, h: float) -> None:
 
 @kernel
 def normalise(state: Any) -> None:
-    """Quaternion back to unit length."""
+    """Normalise the quaternion of a state.
+
+    Parameters
+    ----------
+    state : (13 + 2 n,) array
+        State vector.
+    """
     size = 1.0 / np.sqrt(state[3] * state[3] + state[4] * state[4] + state[5] * state[5] + state[6] * state[6])
     for k in range(3, 7):
         state[k] *= size
@@ -75,7 +103,17 @@ def normalise(state: Any) -> None:
 
 @kernel
 def lead(state: Any, rate: Any, h: float) -> None:
-    """Rates of position, attitude and joints as they are h seconds on, the velocities moved along their own rates."""
+    """Extrapolate rates of position, attitude and joints by h seconds, with velocities moved along their own rates.
+
+    Parameters
+    ----------
+    state : (13 + 2 n,) array
+        State vector.
+    rate : (12 + 2 n,) array
+        Rate of the group.
+    h : float
+        s.
+    """
     n = (state.shape[0] - 13) // 2
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     v0 = state[7 + n] + h * rate[6 + n]
@@ -90,7 +128,17 @@ def lead(state: Any, rate: Any, h: float) -> None:
 
 @kernel
 def plain_rate(state: Any, rate: Any, out: Any) -> None:
-    """Rate of the group -> rate of the vector: the quaternion's own derivative Q (0, W) / 2 in place of W."""
+    """Convert a rate of the group to a rate of the vector: the quaternion's derivative Q (0, W) / 2 replaces W.
+
+    Parameters
+    ----------
+    state : (13 + 2 n,) array
+        State vector.
+    rate : (12 + 2 n,) array
+        Rate of the group.
+    out : (13 + 2 n,) array
+        Result.
+    """
     for k in range(3):
         out[k] = rate[k]
     w, x, y, z = state[3], state[4], state[5], state[6]
@@ -103,28 +151,35 @@ def plain_rate(state: Any, rate: Any, out: Any) -> None:
         out[k + 1] = rate[k]
 
 
-# Contacts with the ground within a step: which one-sided rows hold, and velocities brought onto the rows.
-#
-# Of rows that do not open (slip <= 0) all hold at first; one that would have to pull is let go, the worst first, and
-# the
-# others are asked again. It follows from the state alone, so that a restored run chooses alike.
-
-
 CLOSED = 1e-10
-"""m/s: a row that opens no faster is closed."""
+"""Opening rate up to which a row counts as closed, m/s."""
 AGREED = 1e-9
-"""Rows that depend on others may slip by this part of the speeds before they contradict the joints' motion."""
+"""Slip of dependent rows, as a part of the speeds, up to which they do not contradict the joints' motion."""
 WEAK, GAIN = 1e-4, 100.0
-"""Where rows decide the whole twist with a part that small, and joints throw the base about that many times faster than
-they move, there is no motion to speak of."""
+"""Smallest singular value, and ratio of speeds of base and joints, at which a motion counts as singular."""
 HELD, AGAINST, SINGULAR = 0, 1, 2
 
 
 @kernel
 def choose_contacts(system: Any, ground: Any, state: Any, t: float, rate: Any) -> None:
-    """Set `active` of the rows, see rtmms.dynamics.ground; nothing for trees without. rate (12 + 2 n,) scratch.
+    """Set `active` of the one-sided rows (rtmms.dynamics.ground); nothing happens for trees without contacts.
 
-    ground  the tree's, an argument so that it is known when compiled
+    At first all rows are active that do not open (slip <= 0). A row that would have to pull is released, the worst
+    first, and the others are computed again. The result depends on the state alone, so that a restored run chooses
+    alike.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    ground : Record or None
+        tree.ground; an argument so that the compiler specialises on None.
+    state : (13 + 2 n,) array
+        State vector.
+    t : float
+        Time, s.
+    rate : (12 + 2 n,) array
+        Scratch.
     """
     if ground is not None:
         rows, offset, reaction, active = ground.rows, ground.offset, ground.reaction, ground.active
@@ -145,7 +200,22 @@ def choose_contacts(system: Any, ground: Any, state: Any, t: float, rate: Any) -
 
 @kernel
 def let_go(rows: Any, reaction: Any, active: Any) -> bool:
-    """Open the one-sided row that pulls most; False where none pulls."""
+    """Release the one-sided row that pulls most.
+
+    Parameters
+    ----------
+    rows : (m, G_WIDTH) array
+        Rows of contact.
+    reaction : (m,) array
+        Reactions, N or N m.
+    active : (m,) array
+        1 for active rows; changed.
+
+    Returns
+    -------
+    bool
+        False where no row pulls.
+    """
     worst, most = -1, 0.0
     largest = 0.0
     for r in range(rows.shape[0]):
@@ -161,9 +231,25 @@ def let_go(rows: Any, reaction: Any, active: Any) -> bool:
 
 @kernel
 def keep_to_ground(tree: Any, ground: Any, work: Any, state: Any) -> int:
-    """eta <- eta - A^+ (A eta + B rd), the least in the kinetic energy: at a step's end, and where a plant is put.
+    """Project the velocity onto the rows of contact, with the least change of kinetic energy.
 
-    HELD; AGAINST where imposed joints will not have it; SINGULAR where the rows all but leave a motion free.
+    It computes eta <- eta - A^+ (A eta + B rd), at a step's end, and where a plant is placed.
+
+    Parameters
+    ----------
+    tree : Record
+        Record of the compiled model.
+    ground : Record
+        Contacts of the tree.
+    work : Record
+        Scratch of an evaluation.
+    state : (13 + 2 n,) array
+        State vector.
+
+    Returns
+    -------
+    int
+        HELD; AGAINST where imposed joints contradict the rows; SINGULAR where the rows leave a motion nearly free.
     """
     topology, constant, gravity, imposed = tree.topology, tree.constant, tree.gravity, tree.imposed
     s, torque, q, qd = work.s, work.torque, work.q, work.qd
@@ -203,10 +289,7 @@ def keep_to_ground(tree: Any, ground: Any, work: Any, state: Any) -> int:
     return HELD
 
 
-# One step of any mechanism in a fluid, by any method of rtmms.mechanism.methods.
-#
-# system   a record of rtmms.mechanism.entry.SYSTEM
-# k, y     motion.rates and motion.states, or parts of them
+# A step by any method of rtmms.mechanism.methods.
 
 
 MOTION = Layout(
@@ -215,17 +298,38 @@ MOTION = Layout(
     state("spent", "spent", unit="J"), scratch("rates", "stages + 1", "12 + 2 * n"),
     scratch("states", 3, "13 + 2 * n"),
 )  # fmt: skip
-"""vector: see rtmms.mechanism.step. history: rates at the last four steps, newest first, then the predicted one;
-counts: steps since it was empty. spent: work of joints, tendons and spinning rotors, and more of a tree that is
-audited (rtmms.mechanism.audit) or has tendons.
-rates: of the stages, and, last, where a stage stands; states: scratch."""
+"""State and rates of a tree.
+
+`vector` is the state. `history` has the rates at the last four steps, newest first, then the predicted one. `counts` is
+the number of steps since the history was empty. `spent` has the work of joints, tendons and spinning rotors, and more
+numbers for a tree that is audited (rtmms.mechanism.audit) or has tendons. `rates` has the rates of the stages and,
+last, the mean rate that leads to a stage. `states` is scratch.
+"""
 BAD_COMMAND, SOUND, NOT_FINITE, CONTRADICTED, THROWN = -1, 0, 1, 2, 3
 PREDICTOR, AHEAD, CORRECTOR, BACK = ADAMS
 
 
 @kernel
 def one_step(system: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
-    """A step of the tableau, in place. k: rates of the stages, its last row scratch; y (13 + 2 n,) scratch."""
+    """Take a step of the tableau, in place.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    state : (13 + 2 n,) array
+        State vector.
+    t : float
+        Time at the start, s.
+    h : float
+        Length of the step, s.
+    spent : (k,) array
+        Sums of work, J.
+    k : (stages + 1, 12 + 2 n) array
+        Rates of the stages; the last row is scratch.
+    y : (13 + 2 n,) array
+        Scratch.
+    """
     method, work = system.method, system.work
     c, a, b, over, gamma = method.nodes, method.matrix, method.weights, method.over, method.gamma
     stages, along, at = c.shape[0], k[k.shape[0] - 1], state
@@ -265,14 +369,42 @@ def one_step(system: Any, state: Any, t: float, h: float, spent: Any, k: Any, y:
 
 @kernel(inline=True)
 def add(total: Any, factor: float, rate: Any) -> None:
-    """total += factor rate, one after the other: vector instructions."""
+    """Add factor times a rate to a total, element by element, for vector instructions.
+
+    Parameters
+    ----------
+    total : (m,) array
+        Sum; changed.
+    factor : float
+        Factor.
+    rate : (m,) array
+        Rate.
+    """
     for m in range(total.shape[0]):
         total[m] += factor * rate[m]
 
 
 @kernel(merged=True)
 def extrapolated(system: Any, state: Any, t: float, h: float, spent: Any, k: Any, y: Any) -> None:
-    """The step in each number of parts, mixed, and the work as well; in one part alone it is `one_step`."""
+    """Take a step in each number of parts and mix the results, and the work; with one number of parts it is `one_step`.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    state : (13 + 2 n,) array
+        State vector.
+    t : float
+        Time at the start, s.
+    h : float
+        Length of the step, s.
+    spent : (k,) array
+        Sums of work, J.
+    k : (stages + 1, 12 + 2 n) array
+        Rates of the stages.
+    y : (3, 13 + 2 n) array
+        Scratch.
+    """
     parts, mix = system.method.parts, system.method.mix
     if parts.shape[0] == 1:
         one_step(system, state, t, h, spent, k, y[0])
@@ -306,7 +438,21 @@ def extrapolated(system: Any, state: Any, t: float, h: float, spent: Any, k: Any
 
 @kernel(merged=True)
 def multistep(system: Any, t: float, h: float, k: Any, y: Any) -> None:
-    """Predict, evaluate, correct by ADAMS; the tableau starts."""
+    """Predict, evaluate and correct by ADAMS; the tableau takes the first steps.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    t : float
+        Time at the start, s.
+    h : float
+        Length of the step, s.
+    k : (stages + 1, 12 + 2 n) array
+        Rates of the stages.
+    y : (3, 13 + 2 n) array
+        Scratch.
+    """
     motion, work = system.motion, system.work
     state, f, counts, spent = motion.vector, motion.history, motion.counts, motion.spent
     evaluate(system, state, t, 0.0, k[0])
@@ -343,11 +489,24 @@ def multistep(system: Any, t: float, h: float, k: Any, y: Any) -> None:
 
 @kernel
 def finish(system: Any, ground: Any, state: Any, t: float) -> int:
-    """Quaternion, imposed joints and what the ground holds in order at a step's end.
+    """Normalise the quaternion, write imposed joints, and project the velocity onto the contacts, at a step's end.
 
-    SOUND, NOT_FINITE where the state is no longer finite, CONTRADICTED where imposed joints will not have it, THROWN
-    where the contacts are all but singular there.
-    ground  the tree's, an argument so that it is known when compiled
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    ground : Record or None
+        tree.ground; an argument so that the compiler specialises on None.
+    state : (13 + 2 n,) array
+        State vector.
+    t : float
+        Time, s.
+
+    Returns
+    -------
+    int
+        SOUND; NOT_FINITE where the state is not finite; CONTRADICTED where imposed joints contradict the contacts;
+        THROWN where the contacts are nearly singular.
     """
     normalise(state)
     follow(system, state, t)
@@ -364,7 +523,22 @@ def finish(system: Any, ground: Any, state: Any, t: float) -> int:
 
 @kernel(merged=True)
 def advance(system: Any, h: float, substeps: int) -> int:
-    """`substeps` steps of h from time hold.start. Returns the status of `finish`."""
+    """Take steps from the time hold.start.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+    h : float
+        Length of a step, s.
+    substeps : int
+        Number of steps.
+
+    Returns
+    -------
+    int
+        Status of `finish`.
+    """
     motion, tree = system.motion, system.tree
     state, spent, k, y = motion.vector, motion.spent, motion.rates, motion.states
     for i in range(substeps):
@@ -382,6 +556,18 @@ def advance(system: Any, h: float, substeps: int) -> int:
 
 @kernel(fused=False)
 def finite(values: Any) -> bool:
+    """Return whether all values are finite.
+
+    Parameters
+    ----------
+    values : (k,) array
+        Values to check.
+
+    Returns
+    -------
+    bool
+        False for NaN or infinity.
+    """
     sound = True
     for k in range(values.shape[0]):
         sound = sound and np.isfinite(values[k])
@@ -390,17 +576,35 @@ def finite(values: Any) -> bool:
 
 @kernel(fused=False)
 def saturate(values: Any, limits: Any) -> None:
-    """Each within its limits (n, 2)."""
+    """Clamp values to limits, in place.
+
+    Parameters
+    ----------
+    values : (k,) array
+        Values; changed.
+    limits : (k, 2) array
+        Lower and upper limit of each.
+    """
     for k in range(values.shape[0]):
         values[k] = min(max(values[k], limits[k, 0]), limits[k, 1])
 
 
 @kernel(merged=True)
 def take_step(system: Any) -> int:
-    """Advance a plant that is a tree by dt: the command is checked, brought within its limits and spread, the tree
-    advances, filters and motors too.
+    """Advance a plant that is a tree by dt.
 
-    Returns SOUND, the status of `advance`, or BAD_COMMAND: nothing has happened then. The state before is in `last`.
+    The command is checked, clamped and distributed. The tree advances, then filters and motors. The state before the
+    step is in `last`.
+
+    Parameters
+    ----------
+    system : Record
+        Record of `rtmms.mechanism.entry.SYSTEM`.
+
+    Returns
+    -------
+    int
+        SOUND, the status of `advance`, or BAD_COMMAND, with which nothing has happened.
     """
     command, hold, pushes = system.command, system.hold, system.pushes
     given, memory, last, dt, substeps = command.given, system.memory, system.last, system.dt, system.substeps

@@ -1,4 +1,4 @@
-"""Description of a tendon: its path over bodies and soft rods, and what is commanded of it."""
+"""Provide the description of a tendon: its path over bodies and soft rods, and the quantity that is commanded."""
 
 from __future__ import annotations
 
@@ -49,23 +49,49 @@ UNITS = {"tension": "N", "length": "m", "rate": "m/s", "none": "m"}
 class Tendon:
     """A tendon through points of bodies and soft rods: channel NAME.tension (N), NAME.length (m) or NAME.rate (m/s).
 
-    path           points from the winch, which is at the first, to where it is made fast: (BODY, (x, y, z)), m in the
-                   body's frame, or (ROD, (X, y, z)), X along a soft rod, y and z from its axis there
-    command        'tension': it pulls with the command, never pushes. 'length': the length that the winch leaves, the
-                   tendon's tension is that of stiffness and damping, none where it is slack. 'rate': the rate of it.
-                   'none': a cable of the constant length `neutral`, without a channel
-    stiffness, damping   N/m, N s/m of the whole tendon, at its winch; not of a commanded tension
-    friction       at the points between the ends, a number or one for each: a turn by theta takes all but
-                   exp(-friction theta) of the tension where the tendon slides, see rtmms.mechanism.tendons
-    slip           m/s: friction is smooth in the sliding rate v, its sign is v / sqrt(v^2 + slip^2)
-    lower, upper   of the command; a tension's lower is >= 0
-    neutral        None: 0 N, 0 m/s, or the length at which it is just taut with all joints at 0
-    bandwidth      rad/s: how fast length and rate follow the command (JointMotion, JointSpeed)
-    time_constant  s: the tension follows the command with that lag; 0 for none
-    pushes         True: a stiff rod in place of a cable, it pushes as well as it pulls; without friction
-    gain           N, of a tension that pushes as well: the tension is the gain times the command
-    channel        whole name of its channel, in place of NAME.COMMAND
+    Parameters
+    ----------
+    name : str
+        Name of the tendon.
+    path : Sequence[tuple[str, Any]]
+        Points from the winch, at the first, to the fixed end: (BODY, (x, y, z)), m in the body's frame, or (ROD, (X, y,
+        z)) with X along a soft rod, y and z from its axis there.
+    command : str, default 'tension'
+        'tension', 'length', 'rate' or 'none', see Notes.
+    stiffness, damping : float, optional
+        N/m and N s/m of the whole tendon, at its winch; not for a commanded tension.
+    friction : float or sequence of float, default 0.0
+        Coefficient at the points between the ends, one number or one for each. A turn by theta leaves exp(-friction
+        theta) of the tension where the tendon slides, see rtmms.mechanism.tendons.
+    slip : float, default 0.001
+        m/s: friction is smooth in the sliding rate v, its sign is v / sqrt(v^2 + slip^2).
+    lower, upper : float, optional
+        Limits of the command; a tension's lower is >= 0.
+    neutral : float, optional
+        Neutral command; None: 0 N, 0 m/s, or the length at which the tendon is just taut with all joints at 0.
+    bandwidth : float, default 20.0
+        rad/s: length and rate follow the command with it (JointMotion, JointSpeed).
+    time_constant : float, default 0.0
+        s: the tension follows the command with that lag; 0 for none.
+    pushes : bool, default False
+        Whether it is a stiff rod, which pushes as well as it pulls; without friction.
+    gain : float, default 1.0
+        N, for a tension that pushes as well: the tension is the gain times the command.
+    channel : str, optional
+        Whole name of its channel, in place of NAME.COMMAND.
+
+    Notes
+    -----
+    With 'tension' the tendon pulls with the command, and never pushes. With 'length' the command is the length that the
+    winch leaves; the tension is that of stiffness and damping, 0 where it is slack. With 'rate' the command is the rate
+    of that length. With 'none' it is a cable of the constant length `neutral`, without a channel.
+
     An explicit method needs sqrt(stiffness / mass) dt < 1.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> left = m.Tendon("left", [("hull", (0.0, 0.02, 0.0)), ("tail", (-0.1, 0.02, 0.0))], upper=20.0)
     """
 
     name: str
@@ -85,6 +111,18 @@ class Tendon:
     channel: str | None = None
 
     def attach(self, to: Attachment) -> None:
+        """Add the tendon, its points and its channel.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, to which the channels and numbers are added.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            The description does not fit the tree; the message names the actuator.
+        """
         to.place = f"{to.place} '{self.name}'"
         if not isinstance(self.pushes, bool):
             raise ModelError(f"{to.place}: pushes: expected True or False, got {self.pushes!r}")
@@ -127,7 +165,7 @@ class Tendon:
         to.drives.append(Actuator(channel, PUSH, to.model.n))
 
     def _start(self, to: Attachment, taut: float) -> tuple[float, float]:
-        """What follows the command at the start, and the neutral command."""
+        """Return the filtered command at the start, and the neutral command."""
         given = None if self.neutral is None else to.number("neutral", self.neutral, least=-math.inf)
         if self.command in ("length", "none"):
             length = taut if given is None else given
@@ -136,7 +174,23 @@ class Tendon:
         return (taut if self.command == "rate" else self.gain * neutral), neutral
 
     def points(self, to: Attachment) -> list[Array]:
-        """Its points as rows of rtmms.mechanism.tendons. ModelError, UnknownNameError for those that cannot be."""
+        """Return the points as rows of rtmms.mechanism.tendons.
+
+        Parameters
+        ----------
+        to : Attachment
+            Arrays of the tree, with the place for messages.
+
+        Returns
+        -------
+        list of (POINT_WIDTH,) array
+            One row for each point.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            A point is wrong; the message has its place.
+        """
         path: Any = self.path
         if isinstance(path, str) or not isinstance(path, Sequence) or len(path) < 2:
             raise ModelError(f"{to.place}: path must be two or more points (BODY, (x, y, z)), got {path!r}")
@@ -163,7 +217,30 @@ class Tendon:
 
 
 def on_body(to: Attachment, name: str, point: Array, place: str) -> tuple[int, Array]:
-    """Row of the model and place in its frame of a point of a body, or of a soft rod."""
+    """Return the row of the model, and the place in its frame, of a point of a body or of a soft rod.
+
+    Parameters
+    ----------
+    to : Attachment
+        Arrays of the tree.
+    name : str
+        Name of the body or rod.
+    point : (3,) array
+        m, in the body's frame; (X, y, z) on a rod.
+    place : str
+        Place of the point, for messages.
+
+    Returns
+    -------
+    (int, (3,) array)
+        Row, and place, m. On a rod by strain modes the row is negative, and the place has the number of the rod's
+        point.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        There is no such body or point.
+    """
     if name in to.strained:
         bent, along = to.strained[name]
         check_within(bent, float(point[0]), place)
@@ -181,13 +258,48 @@ def on_body(to: Attachment, name: str, point: Array, place: str) -> tuple[int, A
 
 
 def check_within(rod: Rod, x: float, place: str) -> None:
-    """ModelError where x (m) is not on the rod."""
+    """Check that a point is on a rod.
+
+    Parameters
+    ----------
+    rod : Rod
+        The rod.
+    x : float
+        Distance from the root, m.
+    place : str
+        Place of the point, for the message.
+
+    Raises
+    ------
+    ModelError
+        x is beyond the rod's ends.
+    """
     if not 0.0 <= x <= rod.length_m:
         raise ModelError(f"{place}: X must be within rod '{rod.name}', 0 to {rod.length_m:g} m, got {x:g}")
 
 
 def on_link(rod: Rod, point: Array, place: str) -> tuple[str, Array]:
-    """The link of a rod that carries a point (X, y, z), and the point in the link's frame."""
+    """Return the link of a rod that carries a point, and the point in the link's frame.
+
+    Parameters
+    ----------
+    rod : Rod
+        The rod.
+    point : (3,) array
+        (X, y, z), m.
+    place : str
+        Place of the point, for the message.
+
+    Returns
+    -------
+    (str, (3,) array)
+        Name of the link's body, and the point, m.
+
+    Raises
+    ------
+    ModelError
+        X is beyond the rod's ends.
+    """
     x = float(point[0])
     check_within(rod, x, place)
     for j, (_, end, origin) in enumerate(rod.pieces()):
@@ -198,7 +310,20 @@ def on_link(rod: Rod, point: Array, place: str) -> tuple[str, Array]:
 
 
 def at_rest(rod: Rod, x: float) -> Placement:
-    """Of a rod's section at x (m) in the root's frame, without stress."""
+    """Return the placement of a rod's section in the root's frame, without stress.
+
+    Parameters
+    ----------
+    rod : Rod
+        The rod.
+    x : float
+        Distance from the root, m.
+
+    Returns
+    -------
+    Placement
+        Placement of the section.
+    """
     place, pieces = Placement(), 100
     for k in range(pieces):
         middle = (k + 0.5) * x / pieces
@@ -211,7 +336,20 @@ def at_rest(rod: Rod, x: float) -> Placement:
 
 
 def taut_length(to: Attachment, points: Sequence[Array]) -> float:
-    """m, of a path with all joints at 0."""
+    """Return the length of a path with all joints at 0.
+
+    Parameters
+    ----------
+    to : Attachment
+        Arrays of the tree.
+    points : sequence of (POINT_WIDTH,) array
+        Points of the path.
+
+    Returns
+    -------
+    float
+        m.
+    """
     model, state = to.model, to.model.state()
     s = model.scratch()
     stand(model, state.position, state.orientation, state.q, s)

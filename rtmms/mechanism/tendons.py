@@ -1,21 +1,20 @@
-"""Tendons in kernels: paths through points of bodies, their tension, and its forces at the points.
+"""Compute tendons in kernels: paths through points of bodies, their tension, and its forces at the points.
 
-Segment k runs from point k to point k + 1, l = sum l_k. A tendon of tension T_k pulls point k by T_k u_k and point
-k + 1 by -T_k u_k, u_k the segment's direction: the generalised force is -sum T_k dl_k/dq, by virtual work. The winch
-stands at the first point, the tendon is made fast at the last one.
+Segment k is from point k to point k + 1, l = sum l_k. A tendon of tension T_k pulls point k by T_k u_k and point k + 1
+by -T_k u_k, with the segment's direction u_k. By virtual work the generalised force is -sum T_k dl_k/dq. The winch is
+at the first point, and the tendon is fixed to the last one.
 
-    tension  T_0 is the command, behind a lag
-    length   T_0 = k s + c s', s = l - L, while that is > 0 and s > 0; L follows the command, behind a critical filter
-    rate     the same, L' follows the command, behind a lag
-
-    none     the same as length, L is constant; there is no command
+- tension: T_0 is the command after a lag.
+- length: T_0 = k s + c s', s = l - L, where that is > 0 and s > 0; L follows the command by a critical filter.
+- rate: the same, and L' follows the command by a lag.
+- none: the same as length, with constant L; there is no command.
 
 A rod that pushes as well (PUSHES) has T_0 = k s + c s' of either sign, or the command of either sign, without friction.
 
-Friction at a point between segments, wrapped by theta (capstan): T_k+1 = T_k exp(-mu theta sigma), where
-sigma = v / sqrt(v^2 + v_0^2) of v = -sum_{j > k} l_j', how fast the tendon runs over the point towards the winch. It is
-smooth, and 0 at v = 0: there is no sticking, a tendon under load creeps at a part of v_0. What friction takes,
-sum_k (T_k - T_0) l_k' = sum (T_k - T_k+1) v >= 0, is reported with what the damper takes, (T_0 - k s) s' >= 0.
+Friction at a point between segments, wrapped by theta (capstan), is T_k+1 = T_k exp(-mu theta sigma). In it sigma = v /
+sqrt(v^2 + v_0^2) and v = -sum_{j > k} l_j', the rate of the tendon over the point towards the winch. It is smooth, and
+0 at v = 0: there is no sticking, so that a tendon under load creeps at a part of v_0. The power lost to friction, sum_k
+(T_k - T_0) l_k' = sum (T_k - T_k+1) v >= 0, is reported with that of the damper, (T_0 - k s) s' >= 0.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 
 TENSION, LENGTH, RATE, FIXED = 0, 1, 2, 3
-"""What is commanded of a tendon; FIXED: nothing, its channel is -1."""
+"""Commanded quantity of a tendon; FIXED has no command, and its channel is -1."""
 # columns of a tendon: first point and how many, channel, what is commanded, N/m and N s/m, v_0 (m/s), bandwidth (rad/s)
 # or time constant (s), command or length at the start, 1 where it pushes as well, N for a command of 1 (of a tension)
 FIRST, COUNT, CHANNEL, KIND, STIFFNESS, DAMPING, SLIP, SPEED, START, PUSHES, FACTOR = range(11)
@@ -52,14 +51,36 @@ TENDONS = Layout(
     model("numbers", "tendons", TENDON_WIDTH), model("points", "tendon_points", POINT_WIDTH),
     state("servo", "tendons", 2), scratch("results", "tendons", RESULTS), scratch("room", "tendon_points", ROOM),
 )  # fmt: skip
-"""servo: of each what follows the command at the start of the plant's step, and its rate: N; m, m/s of the length L.
-results: of the last evaluation length (m), rate (m/s), tension at the winch (N), W of the winch, W that friction and
-damper take, J in the spring."""
+"""Tendons of a tree.
+
+`servo` has the filtered command of each at the start of the plant's step, and its rate: N, or m and m/s of the length
+L. `results` has, of the last evaluation, length (m), rate (m/s), tension at the winch (N), power of the winch (W),
+power lost to friction and damper (W), and energy in the spring (J).
+"""
 
 
 @scalar
 def commanded(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
-    """What follows the command, and its rate, t seconds into the plant's step."""
+    """Return the filtered command of a tendon and its rate, t seconds into the plant's step.
+
+    Parameters
+    ----------
+    numbers : (t, TENDON_WIDTH) array
+        Tendons.
+    servo : (t, 2) array
+        Filtered commands at the start of the step.
+    i : int
+        Index of the tendon.
+    command : float
+        Command of the tendon.
+    t : float
+        s.
+
+    Returns
+    -------
+    (float, float)
+        N and N/s, or m and m/s.
+    """
     x, rate = lagged(servo[i, 0], command, numbers[i, SPEED], t), 0.0 * command
     if numbers[i, KIND] == LENGTH:
         x, rate, _ = settle(servo[i, 0], servo[i, 1], command, numbers[i, SPEED], t)
@@ -72,14 +93,43 @@ def commanded(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
 
 @scalar
 def command_of(numbers: Any, command: Any, i: Any, zero: Any) -> Any:
-    """Return the command of a tendon, a tension in N; `zero` of one that has none."""
+    """Return the command of a tendon.
+
+    Parameters
+    ----------
+    numbers : (t, TENDON_WIDTH) array
+        Tendons.
+    command : (n_actuators,) array
+        Commands of all actuators.
+    i : int
+        Index of the tendon.
+    zero : float
+        Result for a tendon without a command.
+
+    Returns
+    -------
+    float
+        N for a tension.
+    """
     channel = int(numbers[i, CHANNEL])
     return numbers[i, FACTOR] * command[channel] if channel >= 0 else zero
 
 
 @kernel
 def place_points(points: Any, room: Any, first: int, count: int, s: Any) -> None:
-    """Where a tendon's points on bodies are and how they move, into `room`. After `place`."""
+    """Write positions and velocities of a tendon's points on bodies into `room`, after `place`.
+
+    Parameters
+    ----------
+    points : (p, POINT_WIDTH) array
+        Points of all tendons.
+    room : (p, ROOM) array
+        Scratch of the points.
+    first, count : int
+        First point of the tendon, and number of points.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`.
+    """
     for k in range(first, first + count):
         if points[k, ROW] < 0.0:
             continue  # on a rod by strain modes (rtmms.continuum.soft_step)
@@ -95,7 +145,20 @@ def place_points(points: Any, room: Any, first: int, count: int, s: Any) -> None
 
 @kernel
 def run_along(room: Any, first: int, count: int) -> Any:
-    """Directions and rates of the segments between points that stand in `room`; the tendon's length and rate."""
+    """Write directions and rates of the segments between points, and return the tendon's length and rate.
+
+    Parameters
+    ----------
+    room : (p, ROOM) array
+        Scratch of the points.
+    first, count : int
+        First point of the tendon, and number of points.
+
+    Returns
+    -------
+    (float, float)
+        m and m/s.
+    """
     length, rate = 0.0 * room[first, AT], 0.0 * room[first, AT]
     for k in range(first, first + count - 1):
         dx, dy, dz = (
@@ -114,7 +177,20 @@ def run_along(room: Any, first: int, count: int) -> Any:
 
 @scalar
 def wrap(room: Any, k: Any) -> Any:
-    """rad, by how much the tendon turns at point k: 2 atan(|u - u'| / |u + u'|)."""
+    """Return the angle by which the tendon turns at point k: 2 atan(|u - u'| / |u + u'|).
+
+    Parameters
+    ----------
+    room : (p, ROOM) array
+        Scratch of the points.
+    k : int
+        Index of the point.
+
+    Returns
+    -------
+    float
+        rad.
+    """
     ux, uy, uz = room[k - 1, ALONG], room[k - 1, ALONG + 1], room[k - 1, ALONG + 2]
     vx, vy, vz = room[k, ALONG], room[k, ALONG + 1], room[k, ALONG + 2]
     dx, dy, dz = vx - ux, vy - uy, vz - uz
@@ -124,7 +200,21 @@ def wrap(room: Any, k: Any) -> Any:
 
 @kernel
 def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rate: Any) -> None:
-    """Write `results` of tendon i and the tensions of its segments, after `run_along`."""
+    """Write `results` of a tendon and the tensions of its segments, after `run_along`.
+
+    Parameters
+    ----------
+    tendons : Record
+        Record of `TENDONS`.
+    command : (n_actuators,) array
+        Commands of all actuators.
+    elapsed : float
+        Time since the start of the plant's step, s.
+    i : int
+        Index of the tendon.
+    length, rate : float
+        m and m/s.
+    """
     numbers, points, servo, results, room = (
         tendons.numbers,
         tendons.points,
@@ -167,7 +257,22 @@ def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rat
 
 @scalar
 def force(room: Any, k: Any, first: Any, last: Any) -> Any:
-    """N, world: of a tendon on its point k, T_k u_k - T_k-1 u_k-1."""
+    """Return the force of a tendon on its point k, T_k u_k - T_k-1 u_k-1.
+
+    Parameters
+    ----------
+    room : (p, ROOM) array
+        Scratch of the points.
+    k : int
+        Index of the point.
+    first, last : int
+        First and last point of the tendon.
+
+    Returns
+    -------
+    (float, float, float)
+        N, world.
+    """
     fx, fy, fz = 0.0 * room[k, AT], 0.0 * room[k, AT], 0.0 * room[k, AT]
     if k < last:
         t = room[k, SEGMENT_TENSION]
@@ -180,7 +285,19 @@ def force(room: Any, k: Any, first: Any, last: Any) -> Any:
 
 @kernel
 def push_bodies(points: Any, room: Any, first: int, last: int, s: Any) -> None:
-    """Add a tendon's forces on bodies to S_WRENCH, after `tighten`."""
+    """Add a tendon's forces on bodies to S_WRENCH, after `tighten`.
+
+    Parameters
+    ----------
+    points : (p, POINT_WIDTH) array
+        Points of all tendons.
+    room : (p, ROOM) array
+        Scratch of the points.
+    first, last : int
+        First and last point of the tendon.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
+    """
     for k in range(first, last + 1):
         if points[k, ROW] < 0.0:
             continue
@@ -200,10 +317,18 @@ def push_bodies(points: Any, room: Any, first: int, last: int, s: Any) -> None:
 
 @kernel
 def pull(tendons: Any, command: Any, elapsed: float, s: Any) -> None:
-    """Add the tendons' forces to S_WRENCH, `elapsed` seconds into the plant's step. After `place`.
+    """Add the tendons' forces to S_WRENCH, after `place`.
 
-    tendons  a record of TENDONS, or None: an argument so that it is known when compiled
-    command  of all actuators
+    Parameters
+    ----------
+    tendons : Record or None
+        Record of `TENDONS`; an argument so that the compiler specialises on None.
+    command : (n_actuators,) array
+        Commands of all actuators.
+    elapsed : float
+        Time since the start of the plant's step, s.
+    s : (rows, S_WIDTH) array
+        Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
     """
     if tendons is not None:
         numbers, points, room = tendons.numbers, tendons.points, tendons.room
@@ -217,8 +342,19 @@ def pull(tendons: Any, command: Any, elapsed: float, s: Any) -> None:
 
 @kernel
 def spend_tendons(tendons: Any, h: float, spent: Any) -> None:
-    """Add the winches' power at the evaluation just made, times h, to the work done, and what is lost behind the rest:
-    in the last number of the first third of `spent`. A tree that is audited counts it with its dampers too."""
+    """Add the winches' power and the tendons' losses at the evaluation just made, times h, to the work done.
+
+    The losses are in the last number of the first third of `spent`. An audited tree counts them with its dampers too.
+
+    Parameters
+    ----------
+    tendons : Record or None
+        Record of `TENDONS`; an argument so that the compiler specialises on None.
+    h : float
+        Weighted length of the step, s.
+    spent : (k,) array
+        Sums of work, J.
+    """
     if tendons is not None:
         results, last = tendons.results, spent.shape[0] // 3 - 1
         for i in range(results.shape[0]):
@@ -230,7 +366,18 @@ def spend_tendons(tendons: Any, h: float, spent: Any) -> None:
 
 @kernel
 def tendon_energy(tendons: Any) -> float:
-    """J in the tendons' springs at the evaluation just made."""
+    """Return the energy in the tendons' springs at the evaluation just made.
+
+    Parameters
+    ----------
+    tendons : Record or None
+        Record of `TENDONS`; an argument so that the compiler specialises on None.
+
+    Returns
+    -------
+    float
+        J.
+    """
     energy = 0.0
     if tendons is not None:
         for i in range(tendons.results.shape[0]):
@@ -240,7 +387,18 @@ def tendon_energy(tendons: Any) -> float:
 
 @kernel
 def tendon_loss(tendons: Any) -> float:
-    """W that friction and dampers of tendons take at the evaluation just made."""
+    """Return the power lost to friction and dampers of tendons at the evaluation just made.
+
+    Parameters
+    ----------
+    tendons : Record or None
+        Record of `TENDONS`; an argument so that the compiler specialises on None.
+
+    Returns
+    -------
+    float
+        W.
+    """
     power = 0.0
     if tendons is not None:
         for i in range(tendons.results.shape[0]):
@@ -250,7 +408,17 @@ def tendon_loss(tendons: Any) -> float:
 
 @kernel
 def finish_tendons(tendons: Any, command: Any, dt: float) -> None:
-    """What follows the commands at the end of a step."""
+    """Advance the filtered commands to the end of a step.
+
+    Parameters
+    ----------
+    tendons : Record or None
+        Record of `TENDONS`; an argument so that the compiler specialises on None.
+    command : (n_actuators,) array
+        Commands of all actuators.
+    dt : float
+        Step, s.
+    """
     if tendons is not None:
         numbers, servo = tendons.numbers, tendons.servo
         for i in range(numbers.shape[0]):
@@ -259,7 +427,17 @@ def finish_tendons(tendons: Any, command: Any, dt: float) -> None:
 
 
 class TendonStates(NamedTuple):
-    """Of what follows a tendon's command: the channel, x' = a x + b command."""
+    """Filter of a tendon's command as a linear system, x' = a x + b command.
+
+    Parameters
+    ----------
+    channel : int
+        Index of the channel.
+    a : (k, k) array
+        Of the state.
+    b : (k,) array
+        Of the command.
+    """
 
     channel: int
     a: Array
@@ -267,11 +445,23 @@ class TendonStates(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Number of states."""
         return len(self.b)
 
 
 def tendon_states(numbers: Array) -> list[TendonStates]:
-    """Of each row of `numbers`; none where a tension follows its command at once."""
+    """Return the filter of each tendon.
+
+    Parameters
+    ----------
+    numbers : (t, TENDON_WIDTH) array
+        Tendons.
+
+    Returns
+    -------
+    list[TendonStates]
+        A tension without lag has no states.
+    """
     found = []
     for row in numbers:
         w = float(row[SPEED])

@@ -1,4 +1,4 @@
-"""Table of a tree's thrusters: where they are, where they push, and how hard. Controllers allocate thrust by it."""
+"""Provide the table of a tree's thrusters (places, directions, thrust laws) for controllers that allocate thrust."""
 
 from __future__ import annotations
 
@@ -18,14 +18,22 @@ def thruster_table(model: Model, actuators: Iterable[Any]) -> dict[str, list[Map
     model : Model
         The compiled tree.
     actuators : iterable
-        Its actuators as they were described; those that are no `Thruster` are left out.
+        Its actuators as described; those that are no `Thruster` are left out.
 
     Returns
     -------
     dict
-        `thrusters`, a list with, of each: `actuator`, the name of its channel; `body`, the row that carries it (0: the
-        base); `position` (3,) m and `direction` (3,), frame of that row; `moment`, m, about the direction per newton;
-        and `curve`, points (command, N), or `coefficient`, N for a command of 1, of a thrust coefficient |x| x.
+        `thrusters`, a list with one mapping for each thruster, see Notes.
+
+    Notes
+    -----
+    The keys of a thruster are:
+
+    - `actuator`: name of its channel
+    - `body`: row that carries it (0: the base)
+    - `position` (3,) m, and `direction` (3,): in the frame of that row
+    - `moment`: moment about the direction per newton, m
+    - `curve`: points (command, N); or `coefficient`, N for a command of 1, of a thrust coefficient |x| x
     """
     rows: list[Mapping[str, Any]] = []
     for one in actuators:

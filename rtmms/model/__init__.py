@@ -1,7 +1,8 @@
-"""What a robot is: a description (data), and the compiled model (flat arrays).
+"""Provide the description of a robot (data that a user writes) and the compiled model (flat arrays).
 
-Actuators are part of a description for the one who writes it, so their names stand here too; what they do to a tree is
-rtmms.mechanism's, which is loaded when one of them is first named."""
+A description contains actuators, so this package exports their names as well. Their effect on a tree is in
+`rtmms.mechanism`, which is imported when one of these names is first used.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +53,7 @@ _ACTUATORS = frozenset({"BodyWrench", "DirectedWrench", "JointAffine", "JointLim
 
 
 def __getattr__(name: str) -> Any:
+    """Return an actuator or a tendon from `rtmms.mechanism`, imported at its first use."""
     if name in _ACTUATORS:
         from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""The compiled model: read-only flat arrays for kernels, and names for people."""
+"""Provide the compiled model, read-only flat arrays for kernels and names of their rows, and the state of a tree."""
 
 from __future__ import annotations
 
@@ -21,22 +21,50 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What `rtmms.compile` returns.
+    """A compiled mechanism, as `rtmms.compile` returns it.
 
-    topology, constant   see rtmms.model.layout; read-only
-    base_mode            BASE_FREE, BASE_PRESCRIBED or BASE_FIXED
-    gravity              (3,) m/s2, world
-    joint_names          (n,) names of the coordinates, in order
-    body_names           names of the description's bodies, the base first
-    carrier              (bodies,) row of the compiled body that carries each of them
-    offset_rotation, offset_position
-                         (bodies, 3, 3) and (bodies, 3): the described body's frame in its carrier's frame
-    elements             (row, element) pairs, placements in the row's compiled frame
-    viscous              (n + 1, 21) packed resistance of each compiled body in a creeping fluid; read-only
-    ground               rows of contact with the ground; none for most
-    modes                modal bodies; none for most
-    floor                (k, FLOOR_WIDTH) points that a floor meets (rtmms.model.floor_rows); read-only
-    markers              name, frame and numbers of each marker (rtmms.model.floor_rows)
+    Parameters
+    ----------
+    name : str
+        Name of the mechanism.
+    topology : (n + 1, 3) array of int64
+        Columns T_* of `rtmms.model.layout`; read-only.
+    constant : (n + 1, C_WIDTH) array
+        Columns C_* of `rtmms.model.layout`; read-only.
+    base_mode : int
+        BASE_FREE, BASE_PRESCRIBED or BASE_FIXED.
+    gravity : (3,) array
+        m/s2, world.
+    joint_names : (n,) tuple of str
+        Names of the coordinates, in order.
+    body_names : tuple[str, ...]
+        Names of the description's bodies, the base first.
+    carrier : (bodies,) array of int64
+        Row of the compiled body that carries each body.
+    offset_rotation : (bodies, 3, 3) array
+        Rotation of the described body's frame in its carrier's frame.
+    offset_position : (bodies, 3) array
+        Origin of the described body's frame in its carrier's frame, m.
+    elements : tuple[tuple[int, Element], ...]
+        (row, element) pairs; placements are in the row's compiled frame.
+    viscous : (n + 1, 21) array
+        Packed resistance of each compiled body in a creeping fluid; read-only.
+    ground : Ground
+        Rows of contact with the ground; most models have none.
+    modes : Modes
+        Modal bodies; most models have none.
+    floor : (k, FLOOR_WIDTH) array
+        Points that a floor touches (rtmms.model.floor_rows); read-only.
+    markers : tuple[tuple[str, str, array], ...], default ()
+        Name, frame and numbers of each marker (rtmms.model.floor_rows).
+
+    Examples
+    --------
+    >>> import rtmms
+    >>> from rtmms import model as m
+    >>> model = rtmms.compile(m.Mechanism("ball", [m.Body("ball", solids=[m.Ellipsoid(0.1, 0.1, 0.1, 1000.0)])]))
+    >>> model.n, model.velocities, round(model.mass, 3)
+    (0, 6, 4.189)
     """
 
     name: str
@@ -68,17 +96,17 @@ class Model:
 
     @property
     def mass(self) -> float:
-        """kg, without the fluid."""
+        """Mass without the fluid, kg."""
         return float(self.constant[:, C_MASS].sum())
 
     @property
     def imposed(self) -> npt.NDArray[np.bool_]:
-        """(n,) True where the description gives the motion and asks for the torque."""
+        """(n,) True where the description prescribes the motion and the torque is computed."""
         return self.topology[1 : self.n + 1, T_IMPOSED].astype(bool)
 
     @cached_property
     def digest(self) -> str:
-        """A hash of everything that decides the dynamics."""
+        """Hash of everything that affects the dynamics."""
         h = hashlib.sha256()
         for array in (self.topology, self.constant, np.array([self.base_mode]), self.gravity):
             h.update(np.ascontiguousarray(array).tobytes())
@@ -94,42 +122,128 @@ class Model:
         return h.hexdigest()
 
     def joint(self, name: str) -> int:
-        """Index of a coordinate in q."""
+        """Return the index of a coordinate in q.
+
+        Parameters
+        ----------
+        name : str
+            Name of the coordinate.
+
+        Returns
+        -------
+        int
+            Index from 0.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such coordinate.
+        """
         if name not in self.joint_names:
             raise UnknownNameError("joint", name, self.joint_names)
         return self.joint_names.index(name)
 
     def body(self, name: str) -> int:
-        """Index of a described body in poses, twists and wrenches."""
+        """Return the index of a described body in poses, twists and wrenches.
+
+        Parameters
+        ----------
+        name : str
+            Name of the body.
+
+        Returns
+        -------
+        int
+            Index from 0; the base is 0.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such body.
+        """
         if name not in self.body_names:
             raise UnknownNameError("body", name, self.body_names)
         return self.body_names.index(name)
 
     def parent(self, row: int) -> int:
+        """Return the row of a compiled body's parent.
+
+        Parameters
+        ----------
+        row : int
+            Row of the body.
+
+        Returns
+        -------
+        int
+            Row; -1 for the base.
+        """
         return int(self.topology[row, T_PARENT])
 
     def inertia(self, row: int) -> Array:
-        """(6, 6) of a compiled body, rigid and added."""
+        """Return the inertia of a compiled body, rigid and added.
+
+        Parameters
+        ----------
+        row : int
+            Row of the body.
+
+        Returns
+        -------
+        (6, 6) array
+            kg, kg m and kg m2, about the body's origin in its compiled frame.
+        """
         return unpack_inertia(self.constant[row, C_INERTIA : C_INERTIA + PACKED_SIZE])
 
     def scratch(self, dtype: type = float) -> Array:
-        """A fresh scratch array for one evaluation at a time."""
+        """Return a new scratch array, for one evaluation at a time.
+
+        Parameters
+        ----------
+        dtype : type, default float
+            float, or complex for complex steps.
+
+        Returns
+        -------
+        (rows, S_WIDTH) array
+            Zeros.
+        """
         return np.zeros((self.topology.shape[0], S_WIDTH), dtype=dtype)
 
     def state(self) -> State:
-        """At the world's origin, upright, all joints at 0, at rest."""
+        """Return the state at the world's origin, upright, with all joints at 0, at rest.
+
+        Returns
+        -------
+        State
+            A new state.
+        """
         return State(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(self.n), np.zeros(6), np.zeros(self.n))
 
 
 @dataclass(slots=True)
 class State:
-    """Where a mechanism is and how it moves.
+    """Position and velocity of a mechanism.
 
-    position     (3,) m, base origin, world frame
-    orientation  (4,) w, x, y, z, base to world
-    q            (n,) rad or m, joint positions
-    twist        (6,) m/s, rad/s, base twist in the base frame
-    qd           (n,) rad/s or m/s
+    Parameters
+    ----------
+    position : (3,) array
+        Origin of the base, m, world.
+    orientation : (4,) array
+        w, x, y, z, base to world.
+    q : (n,) array
+        Joint positions, rad or m.
+    twist : (6,) array
+        Twist of the base in the base's frame, m/s and rad/s.
+    qd : (n,) array
+        Joint rates, rad/s or m/s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rtmms import model as m
+    >>> m.State(np.zeros(3), np.array([1.0, 0, 0, 0]), np.zeros(2), np.zeros(6), np.zeros(2)).rotation[0, 0]
+    np.float64(1.0)
     """
 
     position: Array
@@ -139,7 +253,23 @@ class State:
     qd: Array
 
     def check(self, model: Model) -> State:
-        """Itself, as contiguous float64; ModelError where a shape is wrong or a number is not finite."""
+        """Convert the fields to contiguous float64 and check them.
+
+        Parameters
+        ----------
+        model : Model
+            Model that the state belongs to.
+
+        Returns
+        -------
+        State
+            The same object.
+
+        Raises
+        ------
+        ModelError
+            A shape is wrong, a number is not finite, or the quaternion is 0.
+        """
         sizes = {"position": 3, "orientation": 4, "q": model.n, "twist": 6, "qd": model.n}
         for field, size in sizes.items():
             value = getattr(self, field)
@@ -160,10 +290,17 @@ class State:
 
     @property
     def rotation(self) -> Array:
-        """(3, 3) base to world."""
+        """(3, 3) rotation, base to world."""
         return quaternion_matrix(self.orientation)
 
     def copy(self) -> State:
+        """Return a copy with its own arrays.
+
+        Returns
+        -------
+        State
+            Copy of the state.
+        """
         return State(
             self.position.copy(), self.orientation.copy(), self.q.copy(), self.twist.copy(), self.qd.copy()
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""From a description to a compiled model: every check of a mechanism is here, each refusal names its place."""
+"""Compile a description to a model; this module contains every check of a mechanism, and each error names its place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,31 @@ from rtmms.model.solids import Placement, Solid, inertia_of
 
 
 def compile_model(mechanism: Mechanism) -> Model:
-    """Check a mechanism and lay it out for the kernels. ModelError names the place, what was got, what is expected."""
+    """Check a mechanism and return its flat arrays for kernels.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Description of the robot.
+
+    Returns
+    -------
+    Model
+        Compiled model.
+
+    Raises
+    ------
+    ModelError
+        The description is wrong; the message has the place, the value and what is expected.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> hull, leg = m.Body("hull", mass=1.0, inertia=[[1, 0, 0], [0, 1, 0], [0, 0, 1]]), m.Body("leg", mass=0.1)
+    >>> joint = m.Joint("hip", "hull", "leg", axis=(0, 1, 0), rotor=1e-3)
+    >>> m.compile_model(m.Mechanism("hopper", [hull, leg], [joint])).joint_names
+    ('hip',)
+    """
     _check_kinds(mechanism)
     where = f"mechanism '{mechanism.name}'"
     mechanism = _with_elements(linked(mechanism), where)
@@ -79,11 +103,11 @@ def _with_elements(mechanism: Mechanism, where: str) -> Mechanism:
 
 
 LARGEST = 1e100
-"""Of a mass or an inertia, kg and m: what is made of them are numbers still."""
+"""Largest mass or inertia, kg, kg m and kg m2, for which all derived numbers are finite."""
 
 
 def _check_kinds(mechanism: Mechanism) -> None:
-    """What stands where another thing belongs: refused here, so that all that follows can rely on it."""
+    """Raise an error where an object has the wrong type, so that all later checks can rely on it."""
 
     def expect(value: Any, kinds: tuple[type, ...], place: str) -> None:
         if not isinstance(value, kinds):
@@ -110,7 +134,7 @@ def _check_kinds(mechanism: Mechanism) -> None:
 
 
 def _tree_order(mechanism: Mechanism) -> tuple[str, list[Joint]]:
-    """The base's name, and the joints with every parent before its children, the given order kept otherwise."""
+    """Return the base's name, and the joints with every parent before its children, otherwise in the given order."""
     where = f"mechanism '{mechanism.name}'"
     if not mechanism.bodies:
         raise ModelError(f"{where}: expected at least one body, got none")
@@ -153,7 +177,7 @@ def _tree_order(mechanism: Mechanism) -> tuple[str, list[Joint]]:
 
 
 class _Builder:
-    """Rows in the making. A described body is carried by a row, at an offset in the row's frame."""
+    """Rows of the model under construction; a row carries a described body at an offset in the row's frame."""
 
     def __init__(self, bodies: dict[str, Body]) -> None:
         self.bodies = bodies
@@ -165,15 +189,17 @@ class _Builder:
         self.viscous: list[Array] = []
         self.making = ModesInTheMaking()
         self.sections: list[tuple[int, Placement, list[int], Array, Array]] = []
-        """Of each: its carrier's row, its place, the mode rows, their shape, its numbers; its row is -1, -2, ..."""
+        """For each section: its carrier's row, placement, mode rows, their shape, numbers; its row is -1, -2, ..."""
         self.rows: dict[str, tuple[Joint, list[int]]] = {}
-        """Of each joint, the rows of its coordinates."""
+        """For each joint: the joint, and the rows of its coordinates."""
 
     def base(self, name: str) -> None:
+        """Add the row of the base."""
         self._row(-1, at.REVOLUTE, False, Placement())
         self._load(name, 0, Placement())
 
     def attach(self, joint: Joint) -> None:
+        """Add the rows of a joint, and its child body."""
         place = f"joint '{joint.name}'"
         axes = _joint_axes(joint, place)
         rows = self.rows.setdefault(joint.name, (joint, []))[1]
@@ -214,7 +240,7 @@ class _Builder:
         return len(self.constant) - 1
 
     def _load(self, name: str, row: int, offset: Placement) -> None:
-        """Put a described body's inertia, weight and elements on a row."""
+        """Add a described body's inertia, weight and elements to a row."""
         body, place = self.bodies[name], f"body '{name}'"
         self.offsets[name] = (row, offset)
         rigid, added = _rigid_inertia(body, place), np.zeros((6, 6))
@@ -254,7 +280,7 @@ class _Builder:
         )
 
     def _bend(self, body: Body, row: int, offset: Placement) -> None:
-        """Rows for the modes of a body that stands at an offset on a row, and its sections."""
+        """Add rows for the modes of a body at an offset on a row, and its sections."""
         modal, place = body.modal, f"body '{body.name}': modal"
         assert modal is not None
         if row < 0:
@@ -274,7 +300,7 @@ class _Builder:
             self._load(section.body.name, -len(self.sections), Placement())
 
     def _lay_out_sections(self) -> None:
-        """Their rows, behind all that have a coordinate."""
+        """Add the sections' rows, behind all rows with a coordinate."""
         first = len(self.constant)
 
         def place_of(row: int) -> int:
@@ -289,6 +315,7 @@ class _Builder:
         self.elements = [(place_of(row), element) for row, element in self.elements]
 
     def finish(self, mechanism: Mechanism, gravity: Array, ground: Ground) -> Model:
+        """Return the model of all rows."""
         self._lay_out_sections()
         names = tuple(self.offsets)
         arrays = {
@@ -392,7 +419,7 @@ def _rigid_inertia(body: Body, place: str) -> Array:
 
 
 def _displaced(body: Body, place: str) -> tuple[float, Array]:
-    """Mass (kg) and first moments (3,) kg m of the fluid that a body's solids displace."""
+    """Return mass, kg, and first moments (3,), kg m, of the fluid that a body's solids displace."""
     density = float(checked_numbers(body.fluid_density, (), f"{place}: fluid_density"))
     if density < 0.0:
         raise ModelError(f"{place}: fluid_density must be >= 0 kg/m3, got {density}")
@@ -415,10 +442,11 @@ MAX_MORE = 0.05
 
 
 def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tuple[AddedMass | None, bool]:
-    """Element of `Body.added` and of the displaced fluid that the body's elements leave; None where there is neither.
+    """Return the element of `Body.added` and of the displaced fluid that the body's other elements do not cover.
 
-    Buoyancy and the push of an accelerating fluid are of one displaced mass at one place. So the element has the rest
-    of the displaced mass, and all of it where the elements have theirs at another place: second value False.
+    The element is None where there is neither. Buoyancy and the force of an accelerating fluid belong to one displaced
+    mass at one place. So the element has the rest of the displaced mass. Where the elements have theirs at another
+    place, the element has all of it, and the second value is False.
     """
     matrix = np.zeros((6, 6))
     if body.added is not None:
@@ -443,7 +471,10 @@ def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tupl
 
 
 def _check_inertias(model: Model, where: str) -> None:
-    """Refuse a joint, or a free base, whose motion meets no inertia: the backward pass at q = 0, in plain numpy."""
+    """Raise an error where the motion of a joint, or of a free base, moves no inertia.
+
+    The check is the backward pass at q = 0, in plain numpy.
+    """
     total = [unpack_inertia(c[at.C_INERTIA : at.C_INERTIA + PACKED_SIZE]) for c in model.constant]
     check_modes(model.topology, model.constant, model.modes, model.joint_names, where)
     for row in range(len(total) - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""Contacts with the ground, compiled: rows e . eta_b + gain qd_w = 0 as flat arrays, and every check of them."""
+"""Compile contacts with the ground to rows e . eta_b + gain qd_w = 0 in flat arrays, with every check of them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,30 @@ from rtmms.model.contacts import Axle, Contact, Floor, Plane, Wheel
 from rtmms.model.solids import Placement
 
 G_BODY, G_JOINT, G_GAIN, G_SIDE, G_ROW = range(5)
-"""Columns of a row: the compiled body whose frame it is given in; the joint (from 1) whose rate counts too, or 0, and
-how much; whether it holds one way only; e (6,)."""
+"""Columns of a row.
+
+G_BODY: compiled body in whose frame the row is given. G_JOINT: joint (from 1) whose rate counts too, or 0. G_GAIN: its
+factor. G_SIDE: whether the row holds in one direction only. G_ROW: e (6,).
+"""
 G_WIDTH = G_ROW + 6
 
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Rows of contact, body by body. Without contacts: none.
+    """Rows of contact, sorted by body; a model without contacts has none.
 
-    rows    (m, G_WIDTH) sorted by body
-    first   (n + 2,) where each body's rows begin
-    joint   (n + 1,) the row that counts joint j's rate, or -1
-    names   (m,) 'link2.axle' and the like
-    length  m: angular parts are divided by it before they are compared with linear ones
+    Parameters
+    ----------
+    rows : (m, G_WIDTH) array
+        Sorted by body.
+    first : (n + 2,) array of int64
+        Index of each body's first row.
+    joint : (n + 1,) array of int64
+        Row with joint j's rate, or -1.
+    names : (m,) tuple of str, default ()
+        For example 'link2.axle'.
+    length : float, default 1.0
+        Divisor of angular parts before a comparison with linear ones, m.
     """
 
     rows: Array
@@ -41,11 +51,28 @@ class Ground:
 def compile_ground(
     contacts: Sequence[Contact], offsets: dict[str, tuple[int, Placement]], joints: dict[str, Any], where: str
 ) -> Ground:
-    """Check contacts and lay their rows out.
+    """Check contacts and return their rows.
 
-    offsets  of each body: its compiled row, its frame in the row's
-    joints   of each joint: its description and the compiled rows of its coordinates
-    Raises ModelError: the contact, what was got and what is expected.
+    Parameters
+    ----------
+    contacts : Sequence[Contact]
+        Contacts of the mechanism; floors are skipped.
+    offsets : dict[str, tuple[int, Placement]]
+        Of each body: its compiled row, and its frame in the row's frame.
+    joints : dict[str, Any]
+        Of each joint: its description, and the compiled rows of its coordinates.
+    where : str
+        Name of the mechanism, for messages.
+
+    Returns
+    -------
+    Ground
+        Read-only rows.
+
+    Raises
+    ------
+    ModelError
+        A contact is wrong; the message names it, the value and what is expected.
     """
     made: list[tuple[str, Array]] = []
     for k, contact in enumerate(contacts):
@@ -84,14 +111,14 @@ def compile_ground(
 
 
 def _length(rows: Array, offsets: dict[str, tuple[int, Placement]]) -> float:
-    """The mean lever of the rows, m; 1 where they have none."""
+    """Return the mean lever of the rows, m; 1 where they have none."""
     moment, force = np.linalg.norm(rows[:, G_ROW + 3 :], axis=1), np.linalg.norm(rows[:, G_ROW : G_ROW + 3], axis=1)
     levers = moment[(force > 0.0) & (moment > 1e-9)]
     return float(np.exp(np.mean(np.log(levers)))) if len(levers) else 1.0
 
 
 def _row(e: Array, pose: Placement, row: int, joint: int = 0, gain: float = 0.0, side: bool = False) -> Array:
-    """A row given in a frame at `pose` in the compiled body's frame, in the latter's."""
+    """Return a row given in a frame at `pose` of the compiled body, transformed to the body's frame."""
     out = np.zeros(G_WIDTH)
     out[G_BODY], out[G_JOINT], out[G_GAIN], out[G_SIDE] = row, joint, gain, side
     out[G_ROW:] = e @ adjoint(pose.rotation, pose.position)
@@ -121,7 +148,10 @@ def _on_body(
 def _wheel(
     wheel: Wheel, offsets: dict[str, tuple[int, Placement]], joints: dict[str, Any], place: str
 ) -> list[tuple[str, Array]]:  # fmt: skip
-    """Rolling: the contact point, seen as the wheel's, stands still. In the carrier's frame, -R on the wheel's rate."""
+    """Return the rows of a rolling wheel: the velocity of its contact point is 0.
+
+    The rows are in the carrier's frame, with the gain -R on the wheel's rate.
+    """
     if wheel.joint not in joints:
         raise ModelError(f"{place}: '{wheel.joint}' is not a joint; known: {', '.join(sorted(joints)) or 'none'}")
     joint, rows = joints[wheel.joint]

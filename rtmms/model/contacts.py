@@ -1,7 +1,7 @@
-"""Contacts of a mechanism: axles, rolling wheels and planes (Boyer 2015, section 5), and floors; markers on its bodies.
+"""Provide contacts of a mechanism (axles, rolling wheels, planes, floors) and markers on its bodies.
 
-An axle, a wheel or a plane is one or more rows e . eta_b + gain qd_w = 0: a velocity of a body that vanishes, e
-constant in the body's frame. A floor pushes by forces instead.
+An axle, a wheel or a plane is one or more rows e . eta_b + gain qd_w = 0 (Boyer 2015, section 5). Each row makes a
+velocity of a body vanish; e is constant in the body's frame. A floor acts by forces instead.
 """
 
 from __future__ import annotations
@@ -14,10 +14,24 @@ from rtmms.model.solids import Placement
 
 @dataclass(frozen=True, eq=False)
 class Axle:
-    """A passive axle: its wheels roll along x of its frame and do not slip along y.
+    """A passive axle, whose wheels roll along x of its frame and do not slip along y.
 
-    body       that carries it;  placement  its frame in the body's: origin between the wheels
-    one_sided  the wheels hold only against slip towards -y, and let go towards +y: a runner that grips one way
+    Parameters
+    ----------
+    body : str
+        Name of the body that carries the axle.
+    placement : Placement, optional
+        Frame in the body's frame; its origin is between the wheels.
+    one_sided : bool, default False
+        Whether the wheels resist only slip towards -y, as a runner that grips in one direction.
+    name : str, optional
+        Name of the contact; None: 'BODY.axle'.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Axle("rear", m.at(x=-0.1)).placement.position
+    array([-0.1,  0. ,  0. ])
     """
 
     body: str
@@ -28,12 +42,28 @@ class Axle:
 
 @dataclass(frozen=True, eq=False)
 class Wheel:
-    """A wheel that rolls on the ground without slip. It turns about a revolute joint; the joint's parent carries it.
+    """A wheel that rolls on the ground without slip.
 
-    joint    the wheel's own; its axis is level with the ground
-    radius   m
-    normal   (3,) away from the ground, in the frame of the joint's parent
-    lateral  whether it holds along its axle as well
+    It turns about a revolute joint, whose parent carries it.
+
+    Parameters
+    ----------
+    joint : str
+        The wheel's own joint; its axis is parallel to the ground.
+    radius : float
+        m.
+    normal : tuple[float, float, float], default (0.0, 0.0, 1.0)
+        Direction away from the ground, in the frame of the joint's parent.
+    lateral : bool, default True
+        Whether the wheel resists slip along its axle as well.
+    name : str, optional
+        Name of the contact; None: the joint's.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Wheel("left_wheel", 0.05).lateral
+    True
     """
 
     joint: str
@@ -45,7 +75,23 @@ class Wheel:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A body that stays in a plane: no velocity along z of its frame, none of turning about x and y."""
+    """A body that stays in a plane: no velocity along z of its frame, and no rate about its x and y.
+
+    Parameters
+    ----------
+    body : str
+        Name of the body.
+    placement : Placement, optional
+        Frame of the plane in the body's frame.
+    name : str, optional
+        Name of the contact; None: 'BODY.plane'.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Plane("board").name is None
+    True
+    """
 
     body: str
     placement: Placement = field(default_factory=Placement)
@@ -54,27 +100,27 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """A level floor that points of a body touch, with friction: it pushes only upwards.
+    """A horizontal floor that points of a body touch, with friction; it pushes only upwards.
 
     Parameters
     ----------
-    body
+    body : str
         Name of the body.
-    points
-        (k, 3) m, body frame: the points that may touch, such as feet or corners.
-    height
-        m, world z of the floor.
-    friction
+    points : (k, 3) array_like
+        Points that may touch, such as feet or corners, m, body frame.
+    height : float, default 0.0
+        z of the floor, m, world.
+    friction : float, default 0.6
         Coefficient of Coulomb friction.
-    stiffness
+    stiffness : float, optional
         N/m of each point; None: the whole tree on all points of its floors has 100 rad/s.
-    damping
-        N s/m of each point, along and across; None: 0.7 of the critical one.
+    damping : float, optional
+        N s/m of each point, along and across; None: 0.7 of the critical damping.
 
     Notes
     -----
-    The forces are a spring and a damper that never pull, and friction by a spring to an anchor that follows where the
-    point slides (rtmms.mechanism.floor). A resting body does not creep, and no energy is made. A method with steps dt
+    The normal force is a spring and a damper that never pull. Friction is a spring to an anchor that follows where the
+    point slides (rtmms.mechanism.floor). A resting body does not creep, and no energy is added. A method with steps dt
     needs sqrt(stiffness / mass) dt < 1.
 
     Examples
@@ -97,19 +143,19 @@ class Marker:
 
     Parameters
     ----------
-    name
+    name : str
         Name of the output, without a dot.
-    body
+    body : str
         Name of the body.
-    point
-        (3,) m, body frame.
-    relative_to
-        Name of the body in whose frame the output is; None: the world's.
+    point : (3,) array_like
+        m, body frame.
+    relative_to : str, optional
+        Name of the body in whose frame the output is; None: the world.
 
     Notes
     -----
-    The output `name` is the position (3,) in m. `Mechanism.markers` lists the markers. A `camera` observes those in
-    the world's frame (docs/sensors.md).
+    The output `name` is the position (3,) in m. `Mechanism.markers` lists the markers. A `camera` observes those in the
+    world's frame (docs/sensors.md).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The description of a mechanism: data that a person writes. `rtmms.compile` checks it."""
+"""Provide the description of a mechanism, data that a user writes; `rtmms.compile` checks it."""
 
 from __future__ import annotations
 
@@ -25,20 +25,30 @@ Indices = npt.NDArray[np.int64]
 
 KINDS = ("ellipsoid", "box", "cylinder", "mesh")
 FINE = 32767
-"""Steps from the middle of a mesh to its side, of its points as given."""
+"""Number of steps from the middle of a mesh to its side, for its quantised points."""
 MAX_DRAWN_POINTS = 900
-"""Of all meshes of a robot together: a welcome carries them."""
+"""Largest number of points of all meshes of a robot together, because a welcome message contains them."""
 LEAST_POINTS = 24
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """A part of a body's look.
+    """A part of a body's appearance.
 
-    kind        'ellipsoid', 'box', 'cylinder' (along z) or 'mesh';  placement  of its middle in the body's frame
-    size        (3,) m, full, along its own axes
-    vertices    (n, 3) m, of a mesh, about its middle;  triangles  (k, 3) indices, counter-clockwise from outside
-    colour      red, green, blue, 0 to 255; () for the viewer's choice
+    Parameters
+    ----------
+    kind : str
+        'ellipsoid', 'box', 'cylinder' (along z) or 'mesh'.
+    placement : Placement
+        Its middle in the body's frame.
+    size : tuple[float, float, float]
+        Full size along its own axes, m.
+    vertices : (n, 3) array, optional
+        Points of a mesh about its middle, m.
+    triangles : (k, 3) array of int64, optional
+        Indices of `vertices`, counter-clockwise from outside.
+    colour : tuple[int, ...], default ()
+        Red, green, blue, 0 to 255; () for the viewer's choice.
     """
 
     kind: str
@@ -49,15 +59,21 @@ class Drawing:
     colour: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        """Raise ModelError where the kind is unknown or a mesh has no triangles of its vertices."""
         if self.kind not in KINDS:
             raise ModelError(f"drawing: kind must be one of {', '.join(KINDS)}, got '{self.kind}'")
         if self.kind == "mesh" and (not len(self.triangles) or int(np.max(self.triangles)) >= len(self.vertices)):
             raise ModelError("drawing: a mesh needs triangles of its vertices")
 
     def as_data(self) -> dict[str, Any]:
-        """What a shape (rtmms.plant.protocol.PlantDescription) has of a mesh beside place and size: points as whole
-        numbers of 16 bits, in steps of half its size over FINE; triangles as such of its points. Both little-endian,
-        base64."""
+        """Return the points and triangles of a mesh, as a shape (rtmms.plant.protocol.PlantDescription) has them.
+
+        Returns
+        -------
+        dict of str to str
+            Points as whole numbers of 16 bits, in steps of half the size over FINE, and triangles of 16-bit indices.
+            Both are little-endian in base64. Empty for other kinds.
+        """
         if self.kind != "mesh":
             return {}
         half = 0.5 * np.maximum(np.array(self.size), 1e-9)
@@ -70,9 +86,25 @@ class Drawing:
 
 def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tuple[int, ...] = (),
          most: int = MAX_DRAWN_POINTS) -> Drawing | None:  # fmt: skip
-    """A mesh of a file, about the middle of its box, with so many points at most; None where nothing is left of it.
+    """Return the drawing of a file's mesh about the middle of its box, with a limited number of points.
 
-    vertices   (n, 3) m, in the frame that `placement` gives;  triangles  (k, 3)
+    Parameters
+    ----------
+    vertices : (n, 3) array
+        m, in the frame of `placement`.
+    triangles : (k, 3) array of int64
+        Indices of vertices.
+    placement : Placement
+        Frame of the mesh in the body's frame.
+    colour : tuple[int, ...], default ()
+        Red, green, blue, 0 to 255; () for the viewer's choice.
+    most : int, default MAX_DRAWN_POINTS
+        Largest number of points.
+
+    Returns
+    -------
+    Drawing or None
+        None where no triangle remains.
     """
     points, faces = clustered(np.asarray(vertices, dtype=float), np.asarray(triangles, dtype=np.int64), most)
     if not len(faces):
@@ -84,7 +116,24 @@ def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tupl
 
 
 def clustered(vertices: Array, triangles: Indices, most: int) -> tuple[Array, Indices]:
-    """At most so many points: those within a cell of a grid become their mean, triangles without a surface go."""
+    """Return a mesh with a limited number of points.
+
+    The points within a cell of a grid become their mean, and triangles without a surface are removed.
+
+    Parameters
+    ----------
+    vertices : (n, 3) array
+        m.
+    triangles : (k, 3) array of int64
+        Indices of vertices.
+    most : int
+        Largest number of points, at least LEAST_POINTS.
+
+    Returns
+    -------
+    (array, array)
+        Points (p, 3), m, and triangles (f, 3).
+    """
     most = max(most, LEAST_POINTS)
     low, span = vertices.min(axis=0), float(np.max(np.ptp(vertices, axis=0), initial=1e-9))
     cells, least, largest = 512.0, 1.0, 4096.0
@@ -108,7 +157,7 @@ def clustered(vertices: Array, triangles: Indices, most: int) -> tuple[Array, In
 
 
 def _cells(vertices: Array, low: Array, apart: float) -> Indices:
-    """(n,) the number of each point's cell, from 0."""
+    """Return the index of each point's cell, (n,), from 0."""
     key = np.floor((vertices - low) / apart).astype(np.int64)
     return np.asarray(np.unique(key, axis=0, return_inverse=True)[1]).ravel()
 
@@ -125,21 +174,41 @@ DRIVES = ("torque", "motion")
 class Body:
     """A rigid body.
 
-    name          unique within the mechanism
-    mass          kg; 0 for a massless body
-    first_moment  (3,) kg m, mass times the centre of mass, body frame
-    inertia       (3, 3) kg m2 about the body's origin, body frame
-    solids        shapes whose inertias are added to the above
-    added         (6, 6) further inertia that gravity does not pull (added mass of a fluid), about the body's origin
-    fluid_density kg/m3 of the fluid that the solids displace: buoyancy; 0 for none
-    displaced     kg of fluid that it displaces besides: buoyancy of what is no solid here
-    displaced_moment  (3,) kg m, first moment of the same
-    elements      what a fluid acts on: strips and blades; their added mass joins `added`
-    viscous       (6, 6) resistance D of a creeping fluid, about the body's origin: its wrench is -D eta. It counts for
-                  the Stokes connection (rtmms.locomotion), not in a plant's dynamics. See `rod_resistance`
-    drawings      how viewers draw it, in place of its solids, blades or inertia
-    modal         how it bends and twists about this frame, its floating frame; None for a rigid body. What is above
-                  is then its rigid part
+    Parameters
+    ----------
+    name : str
+        Unique within the mechanism.
+    mass : float, default 0.0
+        kg; 0 for a massless body.
+    first_moment : (3,) array_like, default (0.0, 0.0, 0.0)
+        Mass times the centre of mass, kg m, body frame.
+    inertia : (3, 3) array_like, optional
+        About the body's origin, kg m2, body frame.
+    solids : Sequence[Solid], default ()
+        Shapes whose inertias are added to the above.
+    added : (6, 6) array_like, optional
+        Further inertia about the body's origin that gravity does not act on: added mass of a fluid.
+    fluid_density : float, default 0.0
+        Density of the fluid that the solids displace, kg/m3, for buoyancy; 0 for none.
+    displaced : float, default 0.0
+        Mass of fluid displaced beside the solids, for buoyancy, kg.
+    displaced_moment : (3,) array_like, default (0.0, 0.0, 0.0)
+        First moment of `displaced`, kg m.
+    elements : Sequence[Element], default ()
+        Elements that a fluid acts on, such as strips and blades; their added mass is added to `added`.
+    viscous : (6, 6) array_like, optional
+        Resistance D of a creeping fluid about the body's origin: its wrench is -D eta. It counts for the Stokes
+        connection (rtmms.locomotion), not in a plant's dynamics. See `rod_resistance`.
+    modal : Modal, optional
+        Bending and twist about this frame, the floating frame; None for a rigid body. The fields above are then its
+        rigid part.
+    drawings : Sequence[Drawing], default ()
+        Appearance in viewers, instead of its solids, blades or inertia.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> hull = m.Body("hull", solids=[m.Box(0.4, 0.1, 0.1, 900.0)], fluid_density=1000.0)
     """
 
     name: str
@@ -158,19 +227,53 @@ class Body:
 
     @classmethod
     def about_centre(cls, name: str, mass: float, centre: Any, inertia: Any, **more: Any) -> Body:
-        """From the centre of mass (3,) m and the inertia (3, 3) kg m2 about it, in the body's axes."""
+        """Return a body from its centre of mass and the inertia about it.
+
+        Parameters
+        ----------
+        name : str
+            Unique within the mechanism.
+        mass : float
+            kg.
+        centre : (3,) array_like
+            Centre of mass, m, body frame.
+        inertia : (3, 3) array_like
+            About the centre of mass, kg m2, in the body's axes.
+        **more : Any
+            Further fields of `Body`.
+
+        Returns
+        -------
+        Body
+            The body, with first moment and inertia about its origin.
+
+        Examples
+        --------
+        >>> from rtmms import model as m
+        >>> float(m.Body.about_centre("arm", 2.0, (0.5, 0, 0), [[0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]]).inertia[2, 2])
+        0.6
+        """
         c = np.asarray(centre, dtype=float)
         return cls(name, mass, mass * c, np.asarray(inertia, dtype=float) - mass * skew(c) @ skew(c), **more)
 
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A piece of a modal body that stays rigid: it moves with the body's shape. Joints may hang from it by its name.
+    """A rigid piece of a modal body that moves with the body's shape; joints may hang from it by its name.
 
-    body       what it weighs and what acts on it, in the section's own frame; massless for a place alone
-    placement  the section's frame in the floating frame, undeformed
-    shape      (modes, 6) its translation (m) and the vector of its rotation (rad), floating frame's axes, for a unit of
-               each modal coordinate
+    Parameters
+    ----------
+    body : Body
+        Mass of the section and elements on it, in the section's own frame; massless for a place alone.
+    placement : Placement
+        Frame of the undeformed section in the floating frame.
+    shape : (modes, 6) array_like
+        Translation (m) and rotation vector (rad) in the floating frame's axes, for a unit of each modal coordinate.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> tip = m.Section(m.Body("tip", 0.1), m.at(x=0.5), [[0, 0.01, 0, 0, 0, 0.04]])
     """
 
     body: Body
@@ -180,12 +283,28 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Modal:
-    """Small deformation about a floating frame, by modal coordinates (Boyer 2017). See rtmms.model.modal for makers.
+    """Small deformation about a floating frame, by modal coordinates (Boyer 2017).
 
-    names      of the modes; coordinates are called BODY.NAME
-    stiffness, damping   (modes,) of each modal coordinate: J and J s a unit squared (N m/rad of a twist, for example)
-    sections   pieces that carry its mass; rotations are exact, translations linear in the coordinates
-    A mode must move mass, and no mode may move it as the whole body moves.
+    The functions of `rtmms.model.modal` make such objects. A mode must move mass, and no mode may move it as a motion
+    of the whole body does.
+
+    Parameters
+    ----------
+    names : Sequence[str]
+        Names of the modes; the coordinates are named BODY.NAME.
+    stiffness : (modes,) array_like
+        Of each modal coordinate, J per unit squared (for example N m/rad of a twist).
+    sections : Sequence[Section]
+        Pieces that carry the mass; rotations are exact, translations linear in the coordinates.
+    damping : float or (modes,) array_like, default 0.0
+        Of each modal coordinate, J s per unit squared.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> tip = m.Section(m.Body("tip", 0.1), m.at(x=0.5), [[0, 0.01, 0, 0, 0, 0.04]])
+    >>> m.Modal(["bend"], [2.0], [tip]).damping
+    0.0
     """
 
     names: Sequence[str]
@@ -198,13 +317,37 @@ class Modal:
 class Joint:
     """A joint between two bodies.
 
-    type       'revolute', 'prismatic', 'fixed'; 'universal' and 'spherical' stand for 2 and 3 revolutes in series
-    placement  where the child's frame stands in the parent's when the joint is at 0
-    axis       (3,) in the child's frame, need not be of unit length; universal and spherical take 2 or 3 of them as
-               rows, in the order from parent to child (default x y, and z y x)
-    stiffness, rest, damping, coulomb, rotor
-               N m/rad, rad, N m s/rad, N m, kg m2 (N/m, m, N s/m, N, kg for a prismatic joint); of each axis
-    drive      'torque': the motion follows from the torque; 'motion': the motion is given and the torque follows
+    Parameters
+    ----------
+    name : str
+        Unique within the mechanism.
+    parent, child : str
+        Names of the bodies.
+    type : str, default 'revolute'
+        'revolute', 'prismatic', 'fixed'; 'universal' and 'spherical' are 2 and 3 revolutes in series.
+    placement : Placement, optional
+        The child's frame in the parent's frame, with the joint at 0.
+    axis : (3,) array_like, optional
+        In the child's frame, of any length. Universal and spherical joints have 2 or 3 of them as rows, from parent to
+        child (default x y, and z y x).
+    stiffness : float, default 0.0
+        Of each axis, N m/rad; N/m for a prismatic joint.
+    rest : float, default 0.0
+        Position without spring torque, rad or m.
+    damping : float, default 0.0
+        N m s/rad or N s/m.
+    coulomb : float, default 0.0
+        Coulomb friction, N m or N.
+    rotor : float, default 0.0
+        Inertia of the rotor, kg m2 or kg.
+    drive : str, default 'torque'
+        'torque': the motion follows from the torque. 'motion': the motion is prescribed and the torque follows.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Joint("neck", "hull", "head", "universal").axes().shape
+    (2, 3)
     """
 
     name: str
@@ -221,7 +364,13 @@ class Joint:
     drive: str = "torque"
 
     def axes(self) -> Array:
-        """(freedom, 3) axes, in the child's frame at 0, not yet normalised."""
+        """Return the axes in the child's frame at 0, not yet normalised.
+
+        Returns
+        -------
+        (freedom, 3) array
+            One row for each freedom, from parent to child.
+        """
         if self.axis is not None:
             return np.atleast_2d(np.asarray(self.axis, dtype=float))
         x, y, z = np.eye(3)
@@ -233,15 +382,31 @@ class Joint:
 class Mechanism:
     """A tree of bodies.
 
-    name     of the robot
-    bodies   in any order; exactly one is no joint's child: the base
-    joints   in the order in which their coordinates are wanted (parents still come before their children)
-    base     'free' (its acceleration follows), 'prescribed' (its acceleration is given) or 'fixed'
-    gravity  (3,) m/s2, world frame (z up)
-    contacts what touches the ground: axles, wheels, planes, of a free base only; floors
-    rods     soft rods on its bodies, whose links become bodies and joints after those above
-    elements what acts on a body that the element names: DragArea, LinearDrag, SkinFriction
-    markers  points of bodies whose positions are outputs
+    Parameters
+    ----------
+    name : str
+        Name of the robot.
+    bodies : Sequence[Body]
+        In any order; exactly one is no joint's child: the base.
+    joints : Sequence[Joint], default ()
+        In the order of their coordinates; the compiler still puts parents before their children.
+    base : str, default 'free'
+        'free' (its acceleration is computed), 'prescribed' (its acceleration is given) or 'fixed'.
+    gravity : (3,) array_like, default (0.0, 0.0, -9.81)
+        m/s2, world (z up).
+    contacts : Sequence[Contact], default ()
+        Axles, wheels and planes, of a free base only; floors.
+    rods : Sequence[Rod], default ()
+        Soft rods on its bodies, whose links become bodies and joints after those above.
+    elements : Sequence[Any], default ()
+        Elements that name their body: DragArea, LinearDrag, SkinFriction, DragCurve.
+    markers : Sequence[Marker], default ()
+        Points of bodies whose positions are outputs.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> ball = m.Mechanism("ball", [m.Body("ball", solids=[m.Ellipsoid(0.1, 0.1, 0.1, 500.0)])])
     """
 
     name: str
@@ -256,7 +421,18 @@ class Mechanism:
 
 
 def displaced_density(mechanism: Any) -> float | None:
-    """kg/m3 of the densest fluid that bodies of a mechanism displace or its elements meet; None: none is given."""
+    """Return the density of the densest fluid that a mechanism's bodies displace or its elements are in.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism; other objects have no fluid.
+
+    Returns
+    -------
+    float or None
+        kg/m3; None where there is none.
+    """
     bodies = mechanism.bodies if isinstance(mechanism, Mechanism) else ()
     densities = [float(body.fluid_density) for body in bodies]
     densities += [float(getattr(element, "density", 0.0)) for body in bodies for element in body.elements]
@@ -266,20 +442,55 @@ def displaced_density(mechanism: Any) -> float | None:
 
 
 def khalil_kleinfinger(alpha: float, d: float, theta: float, r: float) -> Placement:
-    """Placement of frame j in frame j - 1 by Khalil and Kleinfinger's parameters (Khalil 2007, eq 2), joint at theta.
+    """Return the placement of frame j in frame j - 1 by Khalil and Kleinfinger's parameters, with the joint at theta.
 
-    alpha  rad  from z_{j-1} to z_j about x_{j-1}        d  m  from z_{j-1} to z_j along x_{j-1}
-    theta  rad  from x_{j-1} to x_j about z_j            r  m  from x_{j-1} to x_j along z_j
+    Parameters
+    ----------
+    alpha : float
+        Angle from z_{j-1} to z_j about x_{j-1}, rad.
+    d : float
+        Distance from z_{j-1} to z_j along x_{j-1}, m.
+    theta : float
+        Angle from x_{j-1} to x_j about z_j, rad.
+    r : float
+        Distance from x_{j-1} to x_j along z_j, m.
+
+    Returns
+    -------
+    Placement
+        Frame j in frame j - 1.
+
+    Notes
+    -----
+    Khalil 2007, eq 2.
     """
     position = np.array([d, -r * math.sin(alpha), r * math.cos(alpha)])
     return Placement(rotation_x(alpha) @ rotation_z(theta), position)
 
 
 def facing(mechanism: Mechanism, axes: Any, name: str = "body") -> Mechanism:
-    """The same mechanism, seen from a massless base `name` that carries the old base at its own origin.
+    """Return the same mechanism on a new massless base that carries the old base at its own origin.
 
-    axes  (3, 3) its columns are forward, left and up in the old base's frame
-    Joints, their names and their order stay. ModelError where axes is no rotation.
+    Joints, their names and their order remain.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    axes : (3, 3) array_like
+        Columns are forward, left and up in the old base's frame.
+    name : str, default 'body'
+        Name of the new base.
+
+    Returns
+    -------
+    Mechanism
+        A copy with one more body and one more fixed joint.
+
+    Raises
+    ------
+    ModelError
+        `axes` is no rotation.
     """
     children = {joint.child for joint in mechanism.joints}
     base = next((body.name for body in mechanism.bodies if body.name not in children), "")

@@ -1,4 +1,4 @@
-"""What acts on a body, as data: strips (slender bodies), blades (wings), wakes, tethers, added mass."""
+"""Provide elements that act on a body, as data: strips (slender bodies), blades (wings), wakes, tethers, added mass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,27 @@ from rtmms.model.solids import Placement
 
 
 def checked_numbers(value: Any, shape: tuple[int, ...], place: str) -> Array:
-    """As an array of finite numbers; ModelError where it is none of that shape."""
+    """Return an array of finite numbers.
+
+    Parameters
+    ----------
+    value : array_like
+        Value to check.
+    shape : tuple[int, ...]
+        Required shape.
+    place : str
+        Name of the value, for the message.
+
+    Returns
+    -------
+    array
+        Copy of the numbers.
+
+    Raises
+    ------
+    ModelError
+        The value has no such shape, or is not finite.
+    """
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -28,17 +48,38 @@ def checked_numbers(value: Any, shape: tuple[int, ...], place: str) -> Array:
 
 
 def check_polar(value: Any, place: str) -> None:
-    """ModelError where it is no Polar that covers all angles."""
+    """Check that a value is a Polar that covers all angles.
+
+    Parameters
+    ----------
+    value : object
+        Value to check.
+    place : str
+        Name of the value, for the message.
+
+    Raises
+    ------
+    ModelError
+        The value is no Polar, or its table is wrong.
+    """
     if not isinstance(value, Polar):
         raise ModelError(f"{place}: expected a Polar, got {value!r}")
     value.check(place)
 
 
 class Element:
-    """What acts on a body; what `compile` asks of it, with the answers of most. Its arrays and kernels: rtmms.fluids.
+    """Base of everything that acts on a body, with defaults; its arrays and kernels are in rtmms.fluids.
 
-    vectors, signed   fields of three numbers, and those that may be < 0
-    words             of a field its choices
+    Attributes
+    ----------
+    placement : Placement
+        Frame of the element in the body's frame.
+    vectors : tuple of str, default ()
+        Fields of three numbers.
+    signed : tuple of str, default ()
+        Fields that may be negative.
+    words : dict of str to tuple of str, default {}
+        Permitted values of text fields.
     """
 
     placement: Placement
@@ -47,26 +88,43 @@ class Element:
     words: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def added_inertia(self) -> Array:
-        """(6, 6) about the body's origin, body frame, that goes into the body's inertia."""
+        """Return the added mass for the body's inertia.
+
+        Returns
+        -------
+        (6, 6) array
+            About the body's origin, body frame.
+        """
         return np.zeros((6, 6))
 
     @property
     def displaced_mass(self) -> float:
-        """kg of fluid that it displaces: what an accelerating fluid pushes."""
+        """Mass of the displaced fluid, which an accelerating fluid pushes, kg."""
         return 0.0
 
     @property
     def centre(self) -> Array:
-        """(3,) m, body frame: where it meets the flow."""
+        """(3,) point where the element is in the flow, m, body frame."""
         return self.placement.position
 
     @property
     def kirchhoff(self) -> bool:
-        """Whether its added inertia obeys Kirchhoff's law in a fluid that moves."""
+        """Whether the added inertia obeys Kirchhoff's law in a moving fluid."""
         return True
 
     def check(self, place: str) -> None:
-        """ModelError naming the field that cannot be, behind `place`."""
+        """Check the fields.
+
+        Parameters
+        ----------
+        place : str
+            Name of the body, for the message.
+
+        Raises
+        ------
+        ModelError
+            A field is wrong; the message names it.
+        """
         kind = type(self).__name__.lower()
         for name, value in vars(self).items():
             where = f"{place}: {kind}.{name}"
@@ -87,20 +145,47 @@ class Element:
 
 @dataclass(frozen=True, eq=False)
 class Strip(Element):
-    """A straight slender element of constant section, seen by Morison's equation (Khalil 2007, eqs 44-62).
+    """A straight slender element of constant section with the forces of Morison's equation (Khalil 2007, eqs 44-62).
 
-    length      m
-    drag        (3,) kg/m2   force a metre = -(d1 |V1| V1, d2 |Vn| V2, d3 |Vn| V3)
-    roll_drag   kg m         moment a metre = -roll_drag |W1| W1
-    added       (3,)         (kg m2/m about e1, kg/m along e2, kg/m along e3)
-    law         'kirchhoff' (M_a eta' - ad_eta^T M_a eta: conserves momentum and energy without drag) or 'khalil2007'
-                (the paper's: sections' classical acceleration only; without drag it does not conserve momentum)
-    displaced   kg/m         of fluid: what an accelerating fluid pushes (buoyancy in gravity: Body.fluid_density)
-    placement   frame e1 (along the element), e2, e3 with its origin at the element's middle, in the body's frame
-    couple      kg, of either sign: a moment -couple dV_r2/dt a metre about e3 (Boyer 2017, eq 48). It is no gradient of
-                an energy: with it energy does not close; the motion is found by iteration
-    polar       coefficients over the angle of attack, in place of d2 and d3: the leading edge along e2, the upper side
-                along e3, the force at the strip's line; None for none. chord m, density kg/m3 of the fluid: of it
+    Parameters
+    ----------
+    length : float
+        m.
+    drag : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        (d1, d2, d3), kg/m2: the force per metre is -(d1 |V1| V1, d2 |Vn| V2, d3 |Vn| V3).
+    roll_drag : float, default 0.0
+        kg m: the moment per metre is -roll_drag |W1| W1.
+    added : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        kg m2/m about e1, kg/m along e2, kg/m along e3.
+    law : str, default 'kirchhoff'
+        'kirchhoff' or 'khalil2007', see Notes.
+    displaced : float, default 0.0
+        Mass of displaced fluid, kg/m, which an accelerating fluid pushes (buoyancy in gravity: Body.fluid_density).
+    placement : Placement, optional
+        Frame e1 (along the element), e2, e3 at the element's middle, in the body's frame.
+    couple : float, default 0.0
+        kg, of either sign: a moment -couple dV_r2/dt per metre about e3 (Boyer 2017, eq 48). See Notes.
+    polar : Polar, optional
+        Coefficients over the angle of attack, in place of d2 and d3; None for none. The leading edge is along e2, the
+        upper side along e3, and the force acts at the strip's line.
+    chord : float, default 0.0
+        Chord of the polar, m.
+    density : float, default 0.0
+        Density of the polar's fluid, kg/m3.
+
+    Notes
+    -----
+    The law 'kirchhoff' is M_a eta' - ad_eta^T M_a eta: it conserves momentum, and energy without drag. The law
+    'khalil2007' is the paper's, with the sections' classical acceleration only; without drag it does not conserve
+    momentum.
+
+    The couple is no gradient of an energy: with it the energy balance does not close. An iteration finds the motion.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Strip(0.2, drag=(0.1, 20.0, 20.0), added=(0.0, 3.0, 3.0)).added_inertia()[1, 1]
+    np.float64(0.6000000000000001)
     """
 
     length: float
@@ -120,6 +205,18 @@ class Strip(Element):
     words: ClassVar[dict[str, tuple[str, ...]]] = {"law": ("kirchhoff", "khalil2007")}
 
     def check(self, place: str) -> None:
+        """Check the fields, and that a polar has its chord and density.
+
+        Parameters
+        ----------
+        place : str
+            Name of the body, for the message.
+
+        Raises
+        ------
+        ModelError
+            A field is wrong; the message names it.
+        """
         super().check(place)
         if self.polar is not None and (self.chord <= 0.0 or self.density <= 0.0 or any(self.drag[1:])):
             raise ModelError(
@@ -129,14 +226,22 @@ class Strip(Element):
 
     @property
     def displaced_mass(self) -> float:
+        """Mass of the displaced fluid, kg."""
         return self.displaced * self.length
 
     @property
     def kirchhoff(self) -> bool:
+        """Whether the law is Kirchhoff's."""
         return self.law != "khalil2007"
 
     def added_inertia(self) -> Array:
-        """(6, 6) about the body's origin, body frame."""
+        """Return the added mass for the body's inertia.
+
+        Returns
+        -------
+        (6, 6) array
+            About the body's origin, body frame.
+        """
         j1, m2, m3 = (value * self.length for value in self.added)
         sq = self.length**2 / 12.0
         x = adjoint(self.placement.rotation, self.placement.position)
@@ -149,9 +254,31 @@ def elliptic_strip(
     drag: tuple[float, float, float] = (0.01, 1.0, 1.0), roll: float = 1.0,
     added: tuple[float, float, float] = (1.0, 1.0, 1.0), law: str = "kirchhoff",
 ) -> Strip:  # fmt: skip
-    """A strip of elliptic section (Khalil 2007, section VII): half-axes a along e2, b along e3 (m), fluid kg/m3.
+    """Return a strip of elliptic section (Khalil 2007, section VII).
 
-    drag (C1, C2, C3), roll C4, added (C7, C5, C6) are the paper's coefficients without dimension.
+    Parameters
+    ----------
+    a, b : float
+        Half-axes along e2 and e3, m.
+    length : float
+        m.
+    density : float
+        Density of the fluid, kg/m3.
+    placement : Placement
+        Frame e1, e2, e3 at the element's middle, in the body's frame.
+    drag : tuple[float, float, float], default (0.01, 1.0, 1.0)
+        The paper's coefficients (C1, C2, C3), without dimension.
+    roll : float, default 1.0
+        The paper's coefficient C4.
+    added : tuple[float, float, float], default (1.0, 1.0, 1.0)
+        The paper's coefficients (C7, C5, C6).
+    law : str, default 'kirchhoff'
+        Law of the added mass, see `Strip`.
+
+    Returns
+    -------
+    Strip
+        Element for `Body.elements`.
     """
     ring = (b * b - a * a) ** 2
     return Strip(
@@ -177,12 +304,29 @@ def elliptic_strip(
 class Blade(Element):
     """A flat rectangular blade in quasi-steady air (Porez 2014, section IV-B, as corrected in docs/moth.md).
 
-    length     m along x;  chord m, along -z;  density kg/m3 of the fluid
-    pressure   where the quasi-steady force acts, in chords behind the leading edge
-    added      added mass a metre of span in units of density pi chord^2, along y at the pressure point: 0, 1/4 or 1
-    placement  frame with x along the leading edge outwards, z from the trailing to the leading edge, y normal; its
-               origin at the inner end of the leading edge, in the body's frame
-    polar      coefficients over the angle of attack in place of the law above, the upper side along y; None for none
+    Parameters
+    ----------
+    length : float
+        m along x.
+    chord : float
+        m along -z.
+    density : float
+        Density of the fluid, kg/m3.
+    pressure : float, default 0.4
+        Point of application of the quasi-steady force, in chords behind the leading edge.
+    added : float, default 0.25
+        Added mass per metre of span in units of density pi chord^2, along y at the pressure point: 0, 1/4 or 1.
+    placement : Placement, optional
+        Frame with x along the leading edge outwards, z from the trailing to the leading edge, y normal. Its origin is
+        the inner end of the leading edge, in the body's frame.
+    polar : Polar, optional
+        Coefficients over the angle of attack in place of the law above, the upper side along y; None for none.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Blade(length=0.05, chord=0.02, density=1.2).centre
+    array([ 0.025,  0.   , -0.008])
     """
 
     length: float
@@ -195,12 +339,19 @@ class Blade(Element):
 
     @property
     def centre(self) -> Array:
+        """(3,) pressure point at half span, m, body frame."""
         middle = np.array([self.length / 2.0, 0.0, -self.pressure * self.chord])
         place: Array = self.placement.position + self.placement.rotation @ middle
         return place
 
     def added_inertia(self) -> Array:
-        """(6, 6) about the body's origin, body frame: int of m_a y y^T at (xi, 0, -pressure chord)."""
+        """Return the added mass for the body's inertia: the integral of m_a y y^T at (xi, 0, -pressure chord).
+
+        Returns
+        -------
+        (6, 6) array
+            About the body's origin, body frame.
+        """
         m = self.added * self.density * math.pi * self.chord**2
         z, l = -self.pressure * self.chord, self.length
         # V_y = V.y - W_x z + W_z xi: its square integrated over xi in (0, l)
@@ -217,12 +368,25 @@ class Blade(Element):
 
 @dataclass(frozen=True, eq=False)
 class Wake(Element):
-    """The end of an elongated body, where it sheds its wake (Boyer 2017, eq 44, its first sign corrected).
+    """The end of an elongated body, where it sheds its wake (Boyer 2017, eq 44, with its first sign corrected).
 
-    The wrench is p (e1 . V_r) - 1/2 (p . eta_r) e1 with p = M_f eta_r, eta_r = (V_r, W) against the fluid, while the
-    fluid passes from head to tail, V_r1 < 0; none otherwise, since it would feed energy in.
-    added      (3,)  (kg m about e1, kg/m along e2, kg/m along e3) of the last section
-    placement  frame e1 (towards the tail), e2, e3 with its origin at the last section's centre, in the body's frame
+    Parameters
+    ----------
+    added : tuple[float, float, float]
+        kg m about e1, kg/m along e2, kg/m along e3, of the last section.
+    placement : Placement, optional
+        Frame e1 (towards the tail), e2, e3 at the last section's centre, in the body's frame.
+
+    Notes
+    -----
+    The wrench is p (e1 . V_r) - 1/2 (p . eta_r) e1 with p = M_f eta_r and eta_r = (V_r, W) against the fluid. It acts
+    while the fluid flows from head to tail, V_r1 < 0. Otherwise it is 0, because it would add energy.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Wake((0.0, 3.0, 1.0), m.at(x=0.5)).added
+    (0.0, 3.0, 1.0)
     """
 
     added: tuple[float, float, float]
@@ -234,8 +398,24 @@ class Wake(Element):
 class Tether(Element):
     """A spring and a damper between a point of the body and a point of the world.
 
-    stiffness  (3,) N/m, damping (3,) N s/m along the world's axes
-    point      (3,) m, in the body's frame;  anchor  (3,) m, in the world
+    Parameters
+    ----------
+    stiffness : tuple[float, float, float]
+        N/m along the world's axes.
+    damping : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        N s/m along the world's axes.
+    point : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        m, in the frame of `placement`.
+    anchor : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        m, world.
+    placement : Placement, optional
+        Frame of `point` in the body's frame.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Tether((50.0, 50.0, 50.0), anchor=(0.0, 0.0, 1.0)).damping
+    (0.0, 0.0, 0.0)
     """
 
     stiffness: tuple[float, float, float]
@@ -255,14 +435,14 @@ class AddedMass(Element):
 
     Parameters
     ----------
-    matrix
-        (6, 6) kg, kg m, kg m2: added mass about the origin of `placement`, symmetric. Kirchhoff's law holds for it.
-    displaced
-        kg of displaced fluid. An accelerating fluid pushes it; `Body.displaced` is its buoyancy.
-    middle
-        (3,) m, frame of `placement`: where the element meets the flow and where the displaced fluid is.
-    placement
-        frame of `matrix` and `middle` in the body's frame
+    matrix : (6, 6) array_like, optional
+        Added mass about the origin of `placement`, kg, kg m, kg m2, symmetric; Kirchhoff's law holds for it.
+    displaced : float, default 0.0
+        Mass of displaced fluid, kg. An accelerating fluid pushes it; `Body.displaced` is its buoyancy.
+    middle : (3,) array_like, default (0.0, 0.0, 0.0)
+        Point in the flow and centre of the displaced fluid, m, frame of `placement`.
+    placement : Placement, optional
+        Frame of `matrix` and `middle` in the body's frame.
     """
 
     matrix: Any = field(default_factory=lambda: np.zeros((6, 6)))
@@ -271,6 +451,18 @@ class AddedMass(Element):
     placement: Placement = field(default_factory=Placement)
 
     def check(self, place: str) -> None:
+        """Check the fields.
+
+        Parameters
+        ----------
+        place : str
+            Name of the body, for the message.
+
+        Raises
+        ------
+        ModelError
+            A field is wrong; the message names it.
+        """
         matrix = checked_numbers(self.matrix, (6, 6), f"{place}: addedmass.matrix")
         if np.max(np.abs(matrix - matrix.T)) > 1e-9 * np.max(np.abs(matrix), initial=0.0):
             raise ModelError(f"{place}: addedmass.matrix must be symmetric, got {matrix.tolist()}")
@@ -280,25 +472,44 @@ class AddedMass(Element):
 
     @property
     def displaced_mass(self) -> float:
+        """Mass of the displaced fluid, kg."""
         return self.displaced
 
     @property
     def centre(self) -> Array:
+        """(3,) centre of the displaced fluid, m, body frame."""
         place: Array = self.placement.position + self.placement.rotation @ np.asarray(self.middle, dtype=float)
         return place
 
     def added_inertia(self) -> Array:
-        """(6, 6) about the body's origin, body frame."""
+        """Return the added mass for the body's inertia.
+
+        Returns
+        -------
+        (6, 6) array
+            About the body's origin, body frame.
+        """
         x = adjoint(self.placement.rotation, self.placement.position)
         out: Array = x.T @ np.asarray(self.matrix, dtype=float) @ x
         return out
 
 
 def rod_resistance(length: float, along: float, across: float, placement: Placement | None = None) -> Array:
-    """(6, 6) resistance D of a straight slender rod in a creeping fluid, about the body's origin: `Body.viscous`.
+    """Return the resistance D of a straight slender rod in a creeping fluid, for `Body.viscous`.
 
-    along, across  N s/m2, c_t and c_n: force a metre = -(c_t V1, c_n V2, c_n V3); it does not resist rolling
-    placement      frame e1 along the rod, its origin at the rod's middle; None for the body's own frame
+    Parameters
+    ----------
+    length : float
+        m.
+    along, across : float
+        c_t and c_n, N s/m2: the force per metre is -(c_t V1, c_n V2, c_n V3). The rod does not resist rolling.
+    placement : Placement, optional
+        Frame e1 along the rod with its origin at the rod's middle; None for the body's own frame.
+
+    Returns
+    -------
+    (6, 6) array
+        About the body's origin.
     """
     place = Placement() if placement is None else placement
     turn = across * length**3 / 12.0

@@ -1,8 +1,7 @@
-"""A part of an elongated body in a fluid: elliptic sections at Gauss points along it, each with its mass, its added
-mass and its drag a metre, for the length that the point stands for.
+"""Build a part of an elongated body in a fluid from elliptic sections at Gauss points.
 
-Mass and what is displaced are sums over the same sections: a neutrally buoyant body goes with an accelerating fluid as
-the fluid does.
+Each section has the mass, the added mass and the drag of the length that its point represents. Mass and displaced fluid
+are sums over the same sections, so that a neutrally buoyant body follows an accelerating fluid exactly.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from rtmms.model.elements import Element, Strip, Wake
 from rtmms.model.solids import at
 
 HalfAxes = Callable[[float], tuple[float, float]]
-"""(lateral a, vertical b) m at a distance X (m) from the nose."""
+"""Function of the distance X (m) from the nose that returns (lateral a, vertical b), m."""
 NEAR = 1e-4
-"""Of a part's length: how far from a section its slopes are taken."""
+"""Distance for the slopes of a section by finite differences, as a fraction of the part's length."""
 COARSE, MANY = 0.01, 40
-"""What moments of a part may be off by, against those of so many sections."""
+"""Permitted relative error of a part's moments, against those of MANY sections."""
 
 
 def elongated_body(
@@ -30,15 +29,46 @@ def elongated_body(
     fluid: float | None = None, friction: float = 0.0, cross: tuple[float, float] = (0.0, 0.0), wake: bool = False,
     couple: bool = False,
 ) -> Body:  # fmt: skip
-    """Sections from X = start to end (m), the body's frame at X = start with x towards the tail, y lateral, z up.
+    """Return a body of sections from X = start to X = end.
 
-    pieces    Gauss points along it;  density  kg/m3 of the body
-    fluid     kg/m3 of the fluid (None: the same, neutrally buoyant)
-    friction  coefficient of the axial drag 1/2 rho C P V1^2 a metre, P the perimeter
-    cross     coefficients of the drag across, 1/2 rho C 2 b |Vn| V2 and 1/2 rho C 2 a |Vn| V3 a metre
-    wake      whether the body ends there and sheds its wake
-    couple    whether sections feel the couple of (48), m_f (a b' + 3 b a') / 4 times dV_r2/dt a metre
-    ModelError for a section without area, with its place, and for too few sections.
+    The body's frame is at X = start with x towards the tail, y lateral, z up.
+
+    Parameters
+    ----------
+    name : str
+        Name of the body.
+    half_axes : HalfAxes
+        X, m -> (lateral a, vertical b), m.
+    start, end : float
+        X of both ends, m.
+    pieces : int
+        Number of Gauss points.
+    density : float
+        Density of the body, kg/m3.
+    fluid : float, optional
+        Density of the fluid, kg/m3; None: that of the body, for neutral buoyancy.
+    friction : float, default 0.0
+        Coefficient C of the axial drag 1/2 rho C P V1^2 per metre, with the perimeter P.
+    cross : tuple[float, float], default (0.0, 0.0)
+        Coefficients C of the drag across, 1/2 rho C 2 b |Vn| V2 and 1/2 rho C 2 a |Vn| V3 per metre.
+    wake : bool, default False
+        Whether the body ends there and sheds its wake.
+    couple : bool, default False
+        Whether sections have the couple of (48), m_f (a b' + 3 b a') / 4 times dV_r2/dt per metre.
+
+    Returns
+    -------
+    Body
+        The body with its elements.
+
+    Raises
+    ------
+    ModelError
+        A section has no area (the message has its place), or there are too few sections.
+
+    Notes
+    -----
+    Boyer 2017, eq 48 for the couple; the perimeter is Ramanujan's.
     """
     water = density if fluid is None else fluid
     off = _coarseness(name, half_axes, start, end, pieces)
@@ -88,7 +118,7 @@ def _section(name: str, half_axes: HalfAxes, x: float) -> tuple[float, float]:
 
 
 def _coarseness(name: str, half_axes: HalfAxes, start: float, end: float, pieces: int) -> float:
-    """By how much moments of order 0 to 2 about the start, of a b, a^2 and b^2, differ from those of MANY sections."""
+    """Return the relative error of moments of a b, a^2 and b^2, of order 0 to 2, against MANY sections."""
     found = []
     for count in (pieces, MANY):
         nodes, weights = np.polynomial.legendre.leggauss(count)
@@ -99,7 +129,7 @@ def _coarseness(name: str, half_axes: HalfAxes, start: float, end: float, pieces
 
 
 def _couple(name: str, half_axes: HalfAxes, x: float, h: float, water: float) -> float:
-    """kg: (rho pi a b / 4) (a b' + 3 b a') of the section at x (48), the slopes by what it is h before and behind."""
+    """Return (rho pi a b / 4) (a b' + 3 b a') of the section at x, kg (48), with central differences over h."""
     (a, b), before, behind = (_section(name, half_axes, place) for place in (x, x - h, x + h))
     slope_a, slope_b = (0.5 * (q - p) / h for p, q in zip(before, behind, strict=True))
     return float(0.25 * water * math.pi * a * b * (a * slope_b + 3.0 * b * slope_a))

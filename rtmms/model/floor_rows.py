@@ -1,4 +1,4 @@
-"""Floors and markers, compiled: their points in the rows' frames, and every check of them."""
+"""Compile floors and markers to points in the rows' frames, with every check of them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from rtmms.model.solids import Placement
 
 F_ROW, F_PLACE, F_HEIGHT, F_FRICTION, F_STIFFNESS, F_DAMPING, F_DEPTH = 0, 1, 4, 5, 6, 7, 8
 FLOOR_WIDTH = 9
-"""Of a point: row of the model, place in the row's frame (3), height of the floor (m), coefficient of friction,
-stiffness (N/m), damping (N s/m), depth at which the damping is whole (m)."""
+"""Columns of a point.
+
+Row of the model, place in the row's frame (3), height of the floor (m), coefficient of friction. Then stiffness (N/m),
+damping (N s/m), and the depth at which the damping is whole (m).
+"""
 RATE_RAD_S = 100.0
-"""rad/s: frequency of a tree on a floor whose stiffness is not given; it rests g / RATE^2 = 1 mm deep."""
+"""Frequency of a tree on a floor with default stiffness, rad/s; it rests g / RATE^2 = 1 mm deep."""
 DAMPING_RATIO = 0.7
-"""Of the same, where the damping is not given."""
+"""Damping ratio of a tree on a floor with default damping."""
 REST_M = 1e-3
-"""m: depth at which the damping is whole."""
+"""Depth at which the damping is whole, m."""
 
 Offsets = Mapping[str, tuple[int, Placement]]
 
@@ -36,16 +39,26 @@ def _at(body: Any, point: Any, offsets: Offsets, place: str) -> tuple[int, Array
 
 
 def floor_rows(floors: Sequence[tuple[str, Floor]], offsets: Offsets, mass: float) -> Array:
-    """Return (k, FLOOR_WIDTH) of all points.
+    """Return the rows of all points that a floor may touch.
 
     Parameters
     ----------
-    floors
-        The place of each for errors, and the floor.
-    offsets
-        Of each body its row and its frame in the row's.
-    mass
-        kg of the tree, from which a stiffness follows that is not given.
+    floors : Sequence[tuple[str, Floor]]
+        Place of each floor, for messages, and the floor.
+    offsets : Offsets
+        Of each body its row, and its frame in the row's frame.
+    mass : float
+        Mass of the tree, kg, for a default stiffness.
+
+    Returns
+    -------
+    (k, FLOOR_WIDTH) array
+        One row for each point.
+
+    Raises
+    ------
+    ModelError
+        A floor is wrong; the message names it.
     """
     rows: list[Array] = []
     count = sum(len(floor.points) if isinstance(floor.points, Sequence | np.ndarray) else 0 for _, floor in floors)
@@ -73,18 +86,23 @@ def floor_rows(floors: Sequence[tuple[str, Floor]], offsets: Offsets, mass: floa
 
 
 def floor_reach(rows: Array, topology: Any, positions: Array, prismatic: int) -> float:
-    """Return how far (m) a point is from the base's origin at most; infinite where a joint slides.
+    """Return the largest possible distance of a floor's point from the base's origin.
 
     Parameters
     ----------
-    rows
-        (k, FLOOR_WIDTH).
-    topology
-        (n + 1, 3): parent, kind of joint, imposed.
-    positions
-        (n + 1, 3) m, of each joint in its parent's frame.
-    prismatic
-        The kind of a joint that slides.
+    rows : (k, FLOOR_WIDTH) array
+        Points of floors.
+    topology : (n + 1, 3) array of int
+        Parent, kind of joint, imposed.
+    positions : (n + 1, 3) array
+        Each joint in its parent's frame, m.
+    prismatic : int
+        Kind of a prismatic joint.
+
+    Returns
+    -------
+    float
+        m; infinite where a joint slides.
     """
     reach = 0.0
     for point in rows:
@@ -97,12 +115,35 @@ def floor_reach(rows: Array, topology: Any, positions: Array, prismatic: int) ->
 
 
 MARKER_WIDTH = 26
-"""Of a marker: row, rotation by rows (9) and place (3) of its frame in the row's; the same of the body whose frame it
-is given in, row -1 for the world."""
+"""Columns of a marker.
+
+Row, rotation by rows (9) and place (3) of its frame in the row's frame. Then the same of the body in whose frame the
+output is; row -1 for the world.
+"""
 
 
 def marker_rows(markers: Sequence[Any], offsets: Offsets, where: str) -> tuple[tuple[str, str, Array], ...]:
-    """Return name, frame ('world' or a body's name) and row (MARKER_WIDTH,) of each marker."""
+    """Return the rows of markers.
+
+    Parameters
+    ----------
+    markers : sequence of Marker
+        Markers of the mechanism.
+    offsets : Offsets
+        Of each body its row, and its frame in the row's frame.
+    where : str
+        Name of the mechanism, for messages.
+
+    Returns
+    -------
+    tuple of (str, str, array)
+        Name, frame ('world' or a body's name) and row (MARKER_WIDTH,) of each marker.
+
+    Raises
+    ------
+    ModelError
+        A marker is wrong; the message names it.
+    """
     made: list[tuple[str, str, Array]] = []
     for k, marker in enumerate(markers):
         place = f"{where}: markers[{k}]"

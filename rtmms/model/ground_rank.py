@@ -1,4 +1,4 @@
-"""Rows of contact at a shape, in plain numpy: A (m, 6) on the base's twist, B (m, n) on the joints' rates."""
+"""Compute rows of contact at a shape, in plain numpy: A (m, 6) on the base's twist, B (m, n) on the joints' rates."""
 
 from __future__ import annotations
 
@@ -14,22 +14,30 @@ from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import G_BODY, G_GAIN, G_JOINT, G_ROW
 
 RANK = 1e-9
-"""Singular values below this part of the largest are 0."""
+"""Part of the largest singular value below which a singular value is 0."""
 
 
 TWIST = ("Vx", "Vy", "Vz", "Wx", "Wy", "Wz")
 WEAK = 1e-4
-"""Singular values below this part of the largest are reported as weak."""
+"""Part of the largest singular value below which a singular value is reported as weak."""
 
 
 @dataclass(frozen=True)
 class Rank:
     """The rank of A at a shape.
 
-    rank      of A, s / s1 > 1e-9;  singular  (min(m, 6),) singular values over the largest
-    weak      whether the least of those that count is below 1e-4
-    free      what of the base's twist the rows leave free, or all but free: 'Vx', ...
-    joints    those that decide it: with another angle of theirs the rank would be whole; none where it is
+    Parameters
+    ----------
+    rank : int
+        Number of singular values with s / s1 > 1e-9.
+    singular : (min(m, 6),) array
+        Singular values over the largest.
+    weak : bool
+        Whether the least of those that count is below 1e-4.
+    free : tuple[str, ...]
+        Components of the base's twist that the rows leave free, or nearly free: 'Vx', ...
+    joints : tuple[str, ...]
+        Joints whose angles reduce the rank: with another angle the rank would be full.
     """
 
     rank: int
@@ -39,14 +47,33 @@ class Rank:
     joints: tuple[str, ...]
 
     def sentence(self) -> str:
-        """What fell in rank, and where, in words."""
+        """Return the loss of rank, and the joints that cause it, as a sentence.
+
+        Returns
+        -------
+        str
+            For a user.
+        """
         where = f", where {', '.join(self.joints)} stand" if self.joints else ""
         least = f" (all but: least singular value {self.singular[self.rank - 1]:.2g})" if self.weak else ""
         return f"the contacts leave {', '.join(self.free)} free{where}: A has rank {self.rank} of 6{least}"
 
 
 def carries(model: Model, q: Any) -> list[Array]:
-    """(n + 1) of (6, 6 + n): twists of the compiled bodies, own frames, from (base twist, qd); complex q too."""
+    """Return the maps from (base twist, qd) to the twists of the compiled bodies, in their own frames.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model.
+    q : (n,) array_like
+        Joint positions, rad or m; complex ones too.
+
+    Returns
+    -------
+    list of (6, 6 + n) array
+        One for each row of the model.
+    """
     q = np.asarray(q)
     kind = complex if np.iscomplexobj(q) else float
     out = [np.zeros((6, 6 + model.n), dtype=kind) for _ in range(model.n + 1)]
@@ -71,7 +98,20 @@ def carries(model: Model, q: Any) -> list[Array]:
 
 
 def contact_rows(model: Model, q: Any) -> tuple[Array, Array]:
-    """A (m, 6) and B (m, n) at a shape q (n,): A eta + B qd = 0, eta the base's twist in its frame; complex q too."""
+    """Return A and B at a shape, with A eta + B qd = 0 and eta the base's twist in its frame.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model with contacts.
+    q : (n,) array_like
+        Joint positions, rad or m; complex ones too.
+
+    Returns
+    -------
+    (array, array)
+        A (m, 6) and B (m, n).
+    """
     ground, carried = model.ground, carries(model, q)
     whole = np.zeros((len(ground.rows), 6 + model.n), dtype=carried[0].dtype)
     for i, row in enumerate(ground.rows):
@@ -82,7 +122,20 @@ def contact_rows(model: Model, q: Any) -> tuple[Array, Array]:
 
 
 def scaled(model: Model, whole: Array) -> Array:
-    """Rows on (base twist, qd) with the columns of angles divided by the ground's length, so that they compare."""
+    """Return rows with the columns of angles divided by the ground's length, so that columns are comparable.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model with contacts.
+    whole : (m, 6) or (m, 6 + n) array
+        Rows on (base twist, qd).
+
+    Returns
+    -------
+    (m, 6) or (m, 6 + n) array
+        Scaled rows.
+    """
     size = np.ones(6 + model.n)
     size[3:6] = model.ground.length
     size[6:][model.topology[1:, at.T_KIND] == at.REVOLUTE] = model.ground.length
@@ -90,7 +143,20 @@ def scaled(model: Model, whole: Array) -> Array:
 
 
 def rank_of(model: Model, q: Array) -> Rank:
-    """What the rows decide of the base's twist at a shape q (n,)."""
+    """Return how many components of the base's twist the rows determine at a shape.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model with contacts.
+    q : (n,) array
+        Joint positions, rad or m.
+
+    Returns
+    -------
+    Rank
+        The rank, and what is free.
+    """
     a = scaled(model, contact_rows(model, q)[0])
     _, s, v = np.linalg.svd(a)
     part = np.concatenate([s / s[0], np.zeros(6 - len(s))])
@@ -108,7 +174,20 @@ def rank_of(model: Model, q: Array) -> Rank:
 
 
 def check_on_ground(model: Model, where: str) -> None:
-    """ModelError where a motion that the contacts leave free meets no inertia: at a shape that is not special."""
+    """Check that every motion that the contacts leave free moves inertia, at one generic shape.
+
+    Parameters
+    ----------
+    model : Model
+        Compiled model with contacts.
+    where : str
+        Name of the mechanism, for the message.
+
+    Raises
+    ------
+    ModelError
+        A free motion moves no inertia; the message names its components.
+    """
     q = 0.3 * np.sin(1.0 + 1.7 * np.arange(model.n))
     carried, free = carries(model, q), np.concatenate([np.ones(6, dtype=bool), ~model.imposed])
     a, b = contact_rows(model, q)
@@ -137,5 +216,5 @@ def check_on_ground(model: Model, where: str) -> None:
 
 
 def _sizes(model: Model) -> Array:
-    """(6 + n,) the columns' sizes, see `scaled`."""
+    """Return the columns' sizes, (6 + n,), see `scaled`."""
     return np.asarray(scaled(model, np.ones((1, 6 + model.n)))[0] ** -1)

@@ -1,15 +1,15 @@
-"""Where each number of the compiled model stands: columns of the flat arrays that kernels read and write.
+"""Define the columns of the compiled model's flat arrays, which kernels read and write.
 
 A model has n joints of one degree of freedom each; row 0 is the base, row j the body that joint j moves. Each body's
-compiled frame has its origin on the joint and its z axis along the joint's axis, so that S = (0, 0, 0, 0, 0, 1) for a
-revolute joint and (0, 0, 1, 0, 0, 0) for a prismatic one.
+compiled frame has its origin on the joint and its z axis along the joint's axis. S is therefore (0, 0, 0, 0, 0, 1) for
+a revolute joint and (0, 0, 1, 0, 0, 0) for a prismatic one.
 
-With modal bodies (rtmms.model.modal_rows) a coordinate's row may be a mode, and rows without a coordinate, sections,
-follow behind row n.
+With modal bodies (rtmms.model.modal_rows) a coordinate's row may be a mode. Rows without a coordinate, sections, are
+behind row n.
 
-topology  (n + 1, 3)   int64     T_*
-constant  (n + 1, C)   float64   C_*   read-only
-scratch   (n + 1, S)   float64 or complex128   S_*   one evaluation's intermediate results
+- topology (n + 1, 3), int64: columns T_*
+- constant (n + 1, C_WIDTH), float64: columns C_*, read-only
+- scratch (n + 1, S_WIDTH), float64 or complex128: columns S_*, intermediate results of one evaluation
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From rods to bodies and joints: what `rtmms.compile` does with `Mechanism.rods` before all else."""
+"""Convert `Mechanism.rods` to bodies and joints, the first step of `rtmms.compile`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,23 @@ from rtmms.model.solids import Placement, at
 
 
 def linked(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with its rods as links; itself where it has none. ModelError names the rod and the place."""
+    """Return the mechanism with its rods as links.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+
+    Returns
+    -------
+    Mechanism
+        The same object where it has no rods.
+
+    Raises
+    ------
+    ModelError
+        A rod is wrong; the message names the rod and the place.
+    """
     if not mechanism.rods:
         return mechanism
     where = f"mechanism '{mechanism.name}'"
@@ -34,7 +50,18 @@ def linked(mechanism: Mechanism) -> Mechanism:
 
 
 def links_of(rod: Rod) -> tuple[list[Body], list[Joint]]:
-    """Its bodies and joints, from root to tip: NAME.root on the parent, then joint NAME.j.FREEDOM and link NAME.j."""
+    """Return the bodies and joints of a rod, from root to tip.
+
+    Parameters
+    ----------
+    rod : Rod
+        The rod.
+
+    Returns
+    -------
+    (list of Body, list of Joint)
+        NAME.root on the parent, then joints NAME.j.FREEDOM and link NAME.j of each element.
+    """
     pieces = rod.pieces()
     bodies = [_link(rod, f"{rod.name}.root", pieces[0])]
     joints = [Joint(f"{rod.name}.clamp", rod.body, f"{rod.name}.root", "fixed", rod.placement)]

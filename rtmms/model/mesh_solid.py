@@ -1,4 +1,4 @@
-"""Solids from a closed mesh of triangles: mass, centre and inertia of the volume that it encloses."""
+"""Provide solids from a closed mesh of triangles: mass, centre and inertia of the enclosed volume."""
 
 from __future__ import annotations
 
@@ -19,29 +19,38 @@ from rtmms.model.urdf import read_mesh
 KINDS = (".stl", ".obj", ".ply", ".off")
 """Endings of the files that `solid_from_mesh` reads."""
 MERGED = 1e-9
-"""Points that are nearer than this part of the mesh's size are one: an STL file repeats each point."""
+"""Largest distance of points that are merged, as a part of the mesh's size: an STL file repeats each point."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeshSolid:
-    """A homogeneous solid within a closed mesh. `solid_from_mesh` reads one from a file.
+    """A homogeneous solid within a closed mesh; `solid_from_mesh` reads one from a file.
 
     Parameters
     ----------
-    vertices
-        (n, 3) m, in the solid's own axes.
-    triangles
-        (k, 3) numbers of vertices, counter-clockwise from outside.
-    density
+    vertices : (n, 3) array
+        m, in the solid's own axes.
+    triangles : (k, 3) array of int64
+        Indices of vertices, counter-clockwise from outside.
+    density : float
         kg/m3.
-    placement
+    placement : Placement, optional
         The solid's axes in the body's frame.
 
     Notes
     -----
     Each triangle and the origin make a tetrahedron of signed volume V = a . (b x c) / 6. Their sums are exact: volume,
-    first moment V (a + b + c) / 4, and second moment V (sum_i p_i p_i^T + p p^T) / 20 with p = a + b + c, as any
-    polynomial's over a tetrahedron (Tonon 2004).
+    first moment V (a + b + c) / 4, and second moment V (sum_i p_i p_i^T + p p^T) / 20 with p = a + b + c, as for any
+    polynomial over a tetrahedron (Tonon 2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rtmms import model as m
+    >>> corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
+    >>> faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    >>> round(6.0 * m.MeshSolid(corners, faces, 1000.0).volume, 9)
+    1.0
     """
 
     vertices: Array
@@ -51,11 +60,11 @@ class MeshSolid:
 
     @property
     def volume(self) -> float:
-        """m3 that the mesh encloses."""
+        """Enclosed volume, m3."""
         return float(self._moments()[0])
 
     def _moments(self) -> tuple[float, Array, Array]:
-        """Return volume (m3), first moment (3,) m4 and second moment (3, 3) m5."""
+        """Return volume (m3), first moment (3,), m4, and second moment (3, 3), m5."""
         corners = np.asarray(self.vertices, dtype=float)[np.asarray(self.triangles)]
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
         parts = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
@@ -65,7 +74,13 @@ class MeshSolid:
         return float(parts.sum()), first, np.asarray(second)
 
     def own(self) -> tuple[float, Array, Array]:
-        """Return mass (kg), centre of mass (3,) m and inertia (3, 3) kg m2 about it, in the solid's own axes."""
+        """Return the mass properties in the solid's own axes.
+
+        Returns
+        -------
+        (float, array, array)
+            Mass, kg; centre of mass (3,), m; inertia (3, 3) about it, kg m2.
+        """
         volume, first, second = self._moments()
         centre = first / volume
         about = second - volume * np.outer(centre, centre)
@@ -81,15 +96,15 @@ def solid_from_mesh(
 
     Parameters
     ----------
-    path
+    path : str or Path
         File .stl, .obj, .ply or .off. All but .obj need trimesh, which the extra `urdf` installs.
-    density
-        kg/m3; or
-    mass
+    density : float, optional
+        kg/m3; either this or `mass` is required.
+    mass : float, optional
         kg, from which the density follows.
-    scale
-        m of one unit of the file: 0.001 for a file in mm.
-    placement
+    scale : float, default 1.0
+        Length of one unit of the file, m: 0.001 for a file in mm.
+    placement : Placement, optional
         Frame of the mesh in the body's frame; None: the body's own.
 
     Returns
@@ -100,7 +115,7 @@ def solid_from_mesh(
     Raises
     ------
     ModelError
-        A file that cannot be read, a mesh that is not closed, neither or both of density and mass.
+        The file cannot be read, the mesh is not closed, or neither or both of density and mass are given.
 
     Examples
     --------
@@ -137,7 +152,7 @@ def solid_from_mesh(
 
 
 def _merged(vertices: Any, triangles: Any, place: str) -> tuple[Array, Indices]:
-    """Return the mesh with equal points as one; ModelError where it is not closed."""
+    """Return the mesh with equal points merged; ModelError where it is not closed."""
     points = np.asarray(vertices, dtype=float)
     if not len(triangles) or not np.all(np.isfinite(points)):
         raise ModelError(f"{place}: expected triangles with finite points, got {len(triangles)} triangles")

@@ -1,4 +1,4 @@
-"""Modal bodies: from shape functions or finite element files, and their checks."""
+"""Provide modal bodies from shape functions along a beam or from finite element files, and their checks."""
 
 from __future__ import annotations
 
@@ -19,26 +19,48 @@ from rtmms.model.description import Body, Modal, Section
 from rtmms.model.modal_rows import M_COUNT, M_FIRST, M_SHAPE, Modes
 from rtmms.model.solids import Placement
 
-# Makers of modal bodies: from shape functions along a beam, and from files of a finite element program.
+# From shape functions along a beam, and from files of a finite element program.
 
 
 MAX_BYTES = 1024 * MIB
-"""Of a file of a finite element program."""
+"""Largest size of a finite element program's file, bytes."""
 
 Shape = Callable[[float], Any]
-"""X (m) from the root -> (6,): translation (m) and rotation (rad) for a unit of the coordinate."""
+"""Function of X (m) from the root that returns translation (m) and rotation (rad), (6,), of a unit coordinate."""
 
 
 def sections_along(
     name: str, length: float, pieces: int, body_at: Callable[[str, float, float], Body], shapes: dict[str, Shape], *,
     rotation: Array | None = None, root: str = "clamped",
 ) -> list[Section]:  # fmt: skip
-    """Sections of a beam along x, at the Gauss points of its length, each with the mass of its own share.
+    """Return sections of a beam along x, at the Gauss points of its length, each with the mass of its share.
 
-    body_at   (name, X, weight m) -> what a section at X of that length weighs, in its own frame
-    shapes    of each mode;  rotation  of the sections' frames in the floating frame, None for its own axes
-    root      'clamped': every shape must be 0 at X = 0, translation and rotation; 'free': not asked
-    ModelError for a shape that does not meet its boundary, or is not finite.
+    Parameters
+    ----------
+    name : str
+        Name of the body.
+    length : float
+        m.
+    pieces : int
+        Number of sections.
+    body_at : Callable[[str, float, float], Body]
+        (name, X, weight), m -> body of a section at X of that length, in its own frame.
+    shapes : dict[str, Shape]
+        Shape function of each mode.
+    rotation : (3, 3) array, optional
+        Of the sections' frames in the floating frame; None for its own axes.
+    root : str, default 'clamped'
+        'clamped': every shape must be 0 at X = 0, translation and rotation. 'free': no such check.
+
+    Returns
+    -------
+    list[Section]
+        Sections for `Modal`.
+
+    Raises
+    ------
+    ModelError
+        A shape does not meet its boundary, or is not finite.
     """
     check_shapes(name, length, shapes, root)
     nodes, weights = np.polynomial.legendre.leggauss(pieces)
@@ -53,7 +75,24 @@ def sections_along(
 
 
 def check_shapes(name: str, length: float, shapes: dict[str, Shape], root: str = "clamped") -> None:
-    """Refuse shapes that are not six finite numbers along the length, or do not meet the root's boundary."""
+    """Check that shapes are six finite numbers along the length and meet the root's boundary.
+
+    Parameters
+    ----------
+    name : str
+        Name of the body, for messages.
+    length : float
+        m.
+    shapes : dict[str, Shape]
+        Shape function of each mode.
+    root : str, default 'clamped'
+        'clamped' or 'free'.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong; the message names it.
+    """
     if root not in ("clamped", "free"):
         raise ModelError(f"body '{name}': modal: root must be 'clamped' or 'free', got {root!r}")
     for mode, shape in shapes.items():
@@ -72,22 +111,62 @@ def check_shapes(name: str, length: float, shapes: dict[str, Shape], root: str =
 
 
 def bending(function: Callable[[float], float], slope: Callable[[float], float], axis: str = "y") -> Shape:
-    """A shape of bending along `axis`, y or z, of a beam along x: w(X) and w'(X) (1/m)."""
+    """Return a shape of bending of a beam along x.
+
+    Parameters
+    ----------
+    function : Callable[[float], float]
+        w(X): deflection.
+    slope : Callable[[float], float]
+        w'(X), 1/m.
+    axis : str, default 'y'
+        Direction of the deflection, 'y' or 'z'.
+
+    Returns
+    -------
+    Shape
+        Shape function.
+    """
     if axis == "y":
         return lambda x: np.array([0.0, function(x), 0.0, 0.0, 0.0, slope(x)])
     return lambda x: np.array([0.0, 0.0, function(x), 0.0, -slope(x), 0.0])
 
 
 def twisting(function: Callable[[float], float]) -> Shape:
-    """A shape of twist about x, rad."""
+    """Return a shape of twist about x.
+
+    Parameters
+    ----------
+    function : Callable[[float], float]
+        Angle over X, rad.
+
+    Returns
+    -------
+    Shape
+        Shape function.
+    """
     return lambda x: np.array([0.0, 0.0, 0.0, function(x), 0.0, 0.0])
 
 
 def stiffness_of(
     shapes: Sequence[Callable[[float], float]], rigidity: Callable[[float], float], length: float
 ) -> Array:
-    """(modes, modes) int of rigidity(X) f_i(X) f_j(X) over the length, by 40 Gauss points: GJ with the derivatives of
-    twists, EI with the second derivatives of deflections."""
+    """Return the stiffness matrix int of rigidity(X) f_i(X) f_j(X) over the length, by 40 Gauss points.
+
+    Parameters
+    ----------
+    shapes : Sequence[Callable[[float], float]]
+        f_i: derivatives of twists with GJ, or second derivatives of deflections with EI.
+    rigidity : Callable[[float], float]
+        GJ or EI over X, N m2.
+    length : float
+        m.
+
+    Returns
+    -------
+    (modes, modes) array
+        Stiffness in the coordinates of the shapes.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(40)
     xs = 0.5 * length * (1.0 + nodes)
     table = np.array([[f(float(x)) for x in xs] for f in shapes])
@@ -97,10 +176,23 @@ def stiffness_of(
 
 
 def own_modes(modal: Modal, mass: Array, count: int | None = None) -> Modal:
-    """The same deformation in the coordinates of its own modes, which nothing couples: K phi = omega^2 M phi.
+    """Return the same deformation in the coordinates of its own modes, which nothing couples: K phi = omega^2 M phi.
 
-    mass  (modes, modes) of the coordinates it has;  count  of modes kept, the lowest; None for all
-    Coordinates have modal mass 1: stiffness omega^2. Damping is taken along, what it couples is left out.
+    The coordinates have modal mass 1 and stiffness omega^2. Damping is transformed; its coupling terms are dropped.
+
+    Parameters
+    ----------
+    modal : Modal
+        Deformation in its present coordinates.
+    mass : (modes, modes) array
+        Mass matrix of these coordinates.
+    count : int, optional
+        Number of modes, the lowest; None for all.
+
+    Returns
+    -------
+    Modal
+        Deformation with modes mode1, mode2, ...
     """
     from scipy.linalg import eigh
 
@@ -120,17 +212,43 @@ def from_finite_elements(
     name: str, nodes: Any, mass: Any, stiffness: Any, *, modes: int, clamped: Sequence[int] = (),
     damping_ratio: float = 0.0, places: dict[str, int] | None = None, elements: dict[int, Sequence[Any]] | None = None,
 ) -> Modal:  # fmt: skip
-    """The lowest modes of a finite element model of solids.
+    """Return the lowest modes of a finite element model of solids.
 
-    nodes      (k, 3) m, in the floating frame
-    mass       (k, k) kg, a scalar mass matrix (alike for x, y, z), consistent or lumped; or (3 k, 3 k) of that form
-    stiffness  (3 k, 3 k) N/m, x y z of node 0 first; both may be scipy's sparse matrices
-    clamped    nodes that stay on the floating frame; without any the modes are a free body's, less the six rigid ones
-    damping_ratio   of each mode
-    places     names of sections without mass at nodes, for joints and outputs: NAME.PLACE
-    elements   what acts on nodes
-    All of the mass matrix counts, none of it is lumped: kinetic energy is that of 4 + 3 modes points that have the same
-    moments (of order 0, 1 and 2, with each other and with the shapes). ModelError for what does not fit.
+    Parameters
+    ----------
+    name : str
+        Name of the body.
+    nodes : (k, 3) array_like
+        m, in the floating frame.
+    mass : (k, k) or (3 k, 3 k) array_like
+        kg, consistent or lumped, alike for x, y and z.
+    stiffness : (3 k, 3 k) array_like
+        N/m, x y z of node 0 first; both may be scipy's sparse matrices.
+    modes : int
+        Number of modes.
+    clamped : Sequence[int], default ()
+        Nodes fixed in the floating frame; without any, the modes are a free body's, less the six rigid ones.
+    damping_ratio : float, default 0.0
+        Of each mode.
+    places : dict[str, int], optional
+        Names of massless sections at nodes, for joints and outputs: NAME.PLACE.
+    elements : dict[int, Sequence[Any]], optional
+        Elements that act on nodes, by node.
+
+    Returns
+    -------
+    Modal
+        Deformation with modes mode1, mode2, ...
+
+    Raises
+    ------
+    ModelError
+        The data do not fit; the message names the matrix.
+
+    Notes
+    -----
+    All of the mass matrix counts; nothing is lumped. The kinetic energy is that of 4 + 3 modes points with the same
+    moments (of order 0, 1 and 2, with each other and with the shapes).
     """
     place = f"body '{name}': modal"
     x = np.array(nodes, dtype=float)
@@ -152,8 +270,30 @@ def from_finite_elements(
 
 
 def load_finite_elements(name: str, path: str | Path, *, modes: int, **more: Any) -> Modal:
-    """`from_finite_elements` of a .npz with nodes, mass, stiffness (clamped if any), or of a folder with nodes.csv,
-    mass.mtx, stiffness.mtx (Matrix Market, read by scipy) and, if any, clamped.csv, node numbers from 0."""
+    """Return `from_finite_elements` of a file or a folder.
+
+    Parameters
+    ----------
+    name : str
+        Name of the body.
+    path : str or Path
+        A .npz with nodes, mass, stiffness (and clamped); or a folder with nodes.csv, mass.mtx and stiffness.mtx (Matrix
+        Market, read by scipy), and optionally clamped.csv. Node numbers are from 0.
+    modes : int
+        Number of modes.
+    **more : Any
+        Further arguments of `from_finite_elements`.
+
+    Returns
+    -------
+    Modal
+        Deformation with modes mode1, mode2, ...
+
+    Raises
+    ------
+    ModelError
+        A file cannot be read, or the data do not fit.
+    """
     path = Path(path)
     try:
         if path.is_dir():
@@ -186,7 +326,7 @@ def load_finite_elements(name: str, path: str | Path, *, modes: int, **more: Any
 
 
 def _opened(name: str, path: Path, expected: str) -> Any:
-    """One file of a finite element model."""
+    """Open one file of a finite element model."""
     return open_input(path, place=f"body '{name}': modal:", expected=expected, max_bytes=MAX_BYTES)
 
 
@@ -201,7 +341,7 @@ def _matrix(place: str, what: str, given: Any, size: int) -> Array:
 
 
 def _scalar_mass(place: str, given: Any, k: int) -> Array:
-    """(k, k) kg; of a (3 k, 3 k) matrix that treats x, y, z alike."""
+    """Return the mass matrix (k, k), kg; a (3 k, 3 k) matrix must treat x, y, z alike."""
     shape = np.shape(given)
     if shape == (k, k):
         return _matrix(place, "mass", given, k)
@@ -213,7 +353,7 @@ def _scalar_mass(place: str, given: Any, k: int) -> Array:
 
 
 def _modes(place: str, m: Array, k: Array, fixed: Any, count: int) -> tuple[Array, Array]:
-    """omega^2 (count,) and shapes (count, nodes, 3) of modal mass 1."""
+    """Return omega^2 (count,) and shapes (count, nodes, 3) of modal mass 1."""
     from scipy.linalg import eigh
 
     whole, nodes = np.kron(m, np.eye(3)), len(m)
@@ -239,7 +379,7 @@ def _modes(place: str, m: Array, k: Array, fixed: Any, count: int) -> tuple[Arra
 
 
 def _points(name: str, x: Array, m: Array, shapes: Array) -> list[Section]:
-    """Points of equal mass with the moments of 1, x, y, z and all shapes that the mass matrix gives."""
+    """Return points of equal mass with the mass matrix's moments of 1, x, y, z and all shapes."""
     fields = np.vstack([np.ones(len(x)), x.T, *(shape.T for shape in shapes)])
     gram = fields @ m @ fields.T
     values, vectors = np.linalg.eigh(gram)
@@ -267,16 +407,38 @@ def _node(name: str, x: Array, shapes: Array, node: int, elements: Sequence[Any]
     return Section(Body(name, elements=elements), Placement(np.eye(3), x[node]), table)
 
 
-# Checks of modal bodies: each refusal names the body, the mode or the section.
+# Checks of modal bodies: each error names the body, the mode or the section.
 
 
 def all_bodies(bodies: Sequence[Body]) -> list[Body]:
-    """The bodies and their sections'."""
+    """Return the bodies and the bodies of their sections.
+
+    Parameters
+    ----------
+    bodies : Sequence[Body]
+        Bodies of a mechanism.
+
+    Returns
+    -------
+    list[Body]
+        Each body, followed by those of its sections.
+    """
     return [one for body in bodies for one in (body, *_of_sections(body))]
 
 
 def parts_of(bodies: Sequence[Body]) -> dict[str, set[str]]:
-    """Of each body its name and its sections'."""
+    """Return the name of each body with those of its sections.
+
+    Parameters
+    ----------
+    bodies : Sequence[Body]
+        Bodies of a mechanism.
+
+    Returns
+    -------
+    dict[str, set[str]]
+        Body's name to the set of names.
+    """
     return {body.name: {body.name, *(one.name for one in _of_sections(body))} for body in bodies}
 
 
@@ -285,7 +447,18 @@ def _of_sections(body: Body) -> list[Body]:
 
 
 def check_modal(bodies: Sequence[Body]) -> None:
-    """What stands where another thing belongs, and bodies within sections that bend themselves."""
+    """Check the types of modal bodies, and that sections are rigid.
+
+    Parameters
+    ----------
+    bodies : Sequence[Body]
+        Bodies of a mechanism.
+
+    Raises
+    ------
+    ModelError
+        An object has the wrong type, or a section is modal itself.
+    """
     for body in bodies:
         modal, place = body.modal, f"body '{body.name}': modal"
         if modal is None:
@@ -304,7 +477,25 @@ def check_modal(bodies: Sequence[Body]) -> None:
 
 
 def modal_numbers(modal: Modal, place: str) -> tuple[Array, Array]:
-    """Stiffness and damping (modes,)."""
+    """Return stiffness and damping of the modes.
+
+    Parameters
+    ----------
+    modal : Modal
+        Deformation to check.
+    place : str
+        Name of the body, for messages.
+
+    Returns
+    -------
+    (array, array)
+        Stiffness and damping, (modes,) each.
+
+    Raises
+    ------
+    ModelError
+        A value is negative or not finite, or it couples modes.
+    """
     found = []
     for name in ("stiffness", "damping"):
         try:
@@ -328,7 +519,24 @@ def modal_numbers(modal: Modal, place: str) -> tuple[Array, Array]:
 
 
 def check_modes(topology: Any, constant: Array, modes: Modes, names: Sequence[str], where: str) -> None:
-    """Refuse modes that move no mass, or move it as the whole body or another mode moves: in plain numpy, at r = 0."""
+    """Check, in plain numpy at r = 0, that modes move mass and are independent of the whole body's motion.
+
+    Parameters
+    ----------
+    topology, constant : array
+        Arrays of the model.
+    modes : Modes
+        Modal bodies of the model.
+    names : Sequence[str]
+        Names of the coordinates.
+    where : str
+        Name of the mechanism, for messages.
+
+    Raises
+    ------
+    ModelError
+        A mode moves no mass, or moves it as the whole body or another mode does.
+    """
     for row in np.flatnonzero(modes.book[:, M_COUNT]):
         first, count = modes.book[row, [M_FIRST, M_COUNT]]
         members = modes.members[first : first + count]

@@ -1,8 +1,8 @@
-"""Modal bodies of a compiled model, as flat arrays: which rows are modes, how far each flexible row moves by them.
+"""Provide modal bodies of a compiled model as flat arrays: mode rows, and flexible rows that depend on them.
 
-Rows of kind MODE stand for a modal coordinate each; rows of kind SECTION, behind all rows that have a coordinate, for
-the pieces of a modal body. They, and joints on a section, are flexible rows: their place in the parent's frame hangs on
-the parent's modes.
+Each row of kind MODE is a modal coordinate. Rows of kind SECTION, behind all rows with a coordinate, are the pieces of
+a modal body. Sections, and joints on a section, are flexible rows: their place in the parent's frame depends on the
+parent's modes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,20 @@ M_WIDTH = 5
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """book (rows, M_WIDTH); members rows of modes, those of one body together; shape: of each flexible row the place
-    (3) m where it is fixed to the parent, and for each of the parent's modes its translation (3) m and rotation (3) rad
-    a unit; room: size of the scratch that the passes need."""
+    """Modes and flexible rows of a model.
+
+    Parameters
+    ----------
+    book : (rows, M_WIDTH) array of int64
+        Columns M_* for each row of the model.
+    members : array of int64
+        Rows of modes, those of one body together.
+    shape : array
+        Of each flexible row: the point (3), m, where it is fixed to the parent. Then, for each of the parent's modes,
+        its translation (3), m, and rotation (3), rad, for a unit of the coordinate.
+    room : int
+        Size of the scratch that the passes need.
+    """
 
     book: npt.NDArray[np.int64]
     members: npt.NDArray[np.int64]
@@ -32,19 +43,39 @@ class Modes:
     room: int
 
     def __len__(self) -> int:
+        """Return the number of modes."""
         return len(self.members)
 
 
 class ModesInTheMaking:
-    """Modes by the row that carries them, and flexible rows with the part of their shape that is not 0."""
+    """Modes by the row that carries them, and flexible rows with the nonzero part of their shape.
+
+    Attributes
+    ----------
+    of_row : dict
+        Row to its mode rows.
+    flexible : dict
+        Flexible row to its parent, place, mode rows and their shape (modes, 6).
+    """
 
     def __init__(self) -> None:
         self.of_row: dict[int, list[int]] = {}
         self.flexible: dict[int, tuple[int, Array, list[int], Array]] = {}
-        """Of a row: its parent, the place, the mode rows and their shape (modes, 6)."""
+        """For each row: its parent, the place, the mode rows and their shape (modes, 6)."""
 
     def finish(self, rows: int) -> Modes:
-        """Laid out for `rows` rows."""
+        """Return the flat arrays.
+
+        Parameters
+        ----------
+        rows : int
+            Number of rows of the model.
+
+        Returns
+        -------
+        Modes
+            Read-only arrays.
+        """
         book = np.zeros((rows, M_WIDTH), dtype=np.int64)
         book[:, M_SHAPE] = -1
         members: list[int] = []

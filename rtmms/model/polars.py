@@ -1,4 +1,4 @@
-"""Tables of lift, drag and moment over the angle of attack, for blades and strips."""
+"""Provide tables of lift, drag and moment over the angle of attack, for blades and strips."""
 
 from __future__ import annotations
 
@@ -13,20 +13,35 @@ from rtmms.base.spatial import Array
 
 TURN = 360.0
 FINE = 20
-"""Points between two of the table at which drag is looked at."""
+"""Number of points between two of the table at which drag is checked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Polar:
     """Coefficients of a section over the angle of attack, all around.
 
-    angles_deg   (k,) degrees, rising, 0 where the air comes along the chord from the leading edge, positive where it
-                 comes from below; from first to last 360, with the same values at both
-    lift, drag, moment   (k,) of 1/2 rho V^2 chord a metre of span; drag >= 0; moment (times chord) about the line that
-                 the force acts on, positive with the nose up; None for none
-    Between the points they are cubics with the slopes of the periodic cubic spline, so once (at the points twice)
-    continuously differentiable; where drag would so become negative its slopes are limited to those of a monotone
+    Parameters
+    ----------
+    angles_deg : (k,) array_like
+        Degrees, ascending over 360, with the same values at both ends. 0: the air flows along the chord from the
+        leading edge; positive: it comes from below.
+    lift, drag : (k,) array_like
+        Of 1/2 rho V^2 chord per metre of span; drag >= 0.
+    moment : (k,) array_like, optional
+        The same times chord, about the line of the force, positive with the nose up; None for none.
+
+    Notes
+    -----
+    Between the points they are cubics with the slopes of the periodic cubic spline. They are once (at the points twice)
+    continuously differentiable. Where drag would become negative, its slopes are limited to those of a monotone
     interpolation (Fritsch and Carlson 1980).
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> polar = m.Polar.beyond([-10, 0, 10], [-1.0, 0.0, 1.0], [0.02, 0.01, 0.02])
+    >>> float(polar.angles_deg[0]), float(polar.angles_deg[-1])
+    (-180.0, 180.0)
     """
 
     angles_deg: Any
@@ -39,8 +54,33 @@ class Polar:
         cls, angles_deg: Any, lift: Any, drag: Any, moment: Any = None, *, blend_deg: float = 10.0,
         every_deg: float = 5.0,
     ) -> Polar:  # fmt: skip
-        """From a table of attached flow: `blend_deg` beyond its ends it is that of a stalled flat plate, C_L = sin 2a,
-        C_D = C_D0 + 2 sin^2 a with the table's least drag C_D0, and moment 0. ModelError where the table is none."""
+        """Return a polar from a table of attached flow, with a stalled flat plate from `blend_deg` beyond its ends.
+
+        The plate has C_L = sin 2a and C_D = C_D0 + 2 sin^2 a, with the table's least drag C_D0, and moment 0.
+
+        Parameters
+        ----------
+        angles_deg : (k,) array_like
+            Degrees, ascending, within -180 to 180.
+        lift, drag : (k,) array_like
+            Coefficients in attached flow.
+        moment : (k,) array_like, optional
+            Coefficient in attached flow; None for none.
+        blend_deg : float, default 10.0
+            Width of the transition at each end, degrees.
+        every_deg : float, default 5.0
+            Spacing of the plate's points, degrees.
+
+        Returns
+        -------
+        Polar
+            The polar.
+
+        Raises
+        ------
+        ModelError
+            The table is wrong.
+        """
         place = "Polar.beyond"
         table = _columns(place, angles_deg, lift, drag, moment)
         first, last = float(table[0, 0]) - blend_deg, float(table[-1, 0]) + blend_deg
@@ -54,11 +94,38 @@ class Polar:
         return cls(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3])
 
     def check(self, place: str) -> None:
-        """ModelError naming the table that cannot be, behind `place`."""
+        """Check the tables.
+
+        Parameters
+        ----------
+        place : str
+            Name of the polar, for the message.
+
+        Raises
+        ------
+        ModelError
+            A table is wrong; the message names it.
+        """
         self.rows(place)
 
     def rows(self, place: str = "polar") -> Array:
-        """(k, 7) angle (rad), lift, drag, moment, and their slopes by the angle. ModelError as `check`."""
+        """Return the tables with their slopes.
+
+        Parameters
+        ----------
+        place : str, default 'polar'
+            Name of the polar, for messages.
+
+        Returns
+        -------
+        (k, 7) array
+            Angle (rad), lift, drag, moment, and the slopes of these three by the angle.
+
+        Raises
+        ------
+        ModelError
+            A table is wrong; the message names it.
+        """
         table = _columns(place, self.angles_deg, self.lift, self.drag, self.moment)
         angle, values = table[:, 0], table[:, 1:]
         if abs(angle[-1] - angle[0] - TURN) > 1e-9:
@@ -76,7 +143,7 @@ class Polar:
 
 
 def _columns(place: str, angles: Any, lift: Any, drag: Any, moment: Any) -> Array:
-    """(k, 4), the angles rising, drag >= 0."""
+    """Return the tables as (k, 4), after checks: angles ascend, drag >= 0."""
     given = {"angles_deg": angles, "lift": lift, "drag": drag, "moment": moment}
     columns: list[Array] = []
     for name, value in given.items():
@@ -99,7 +166,20 @@ def _columns(place: str, angles: Any, lift: Any, drag: Any, moment: Any) -> Arra
 
 
 def spline_slopes(x: Array, y: Array) -> Array:
-    """(k, c) slopes of the periodic cubic spline through y (k, c) at x (k,), its last point the first."""
+    """Return the slopes of the periodic cubic spline through points.
+
+    Parameters
+    ----------
+    x : (k,) array
+        Ascending.
+    y : (k, c) array
+        Values; the last row equals the first.
+
+    Returns
+    -------
+    (k, c) array
+        Slopes.
+    """
     h, rise = np.diff(x), np.diff(y, axis=0)
     k = len(h)
     matrix, right = np.zeros((k, k)), np.zeros((k, y.shape[1]))
@@ -114,7 +194,22 @@ def spline_slopes(x: Array, y: Array) -> Array:
 
 
 def monotone_slopes(x: Array, y: Array, slopes: Array) -> Array:
-    """(k,) slopes with which no cubic leaves the range between its ends."""
+    """Return slopes with which no cubic leaves the range between its ends.
+
+    Parameters
+    ----------
+    x : (k,) array
+        Ascending.
+    y : (k,) array
+        Values.
+    slopes : (k,) array
+        Slopes to limit.
+
+    Returns
+    -------
+    (k,) array
+        Limited slopes.
+    """
     secant = np.diff(y) / np.diff(x)
     before, behind = np.append(secant[-1], secant), np.append(secant, secant[0])
     most = 3.0 * np.minimum(np.abs(before), np.abs(behind))
@@ -123,7 +218,18 @@ def monotone_slopes(x: Array, y: Array, slopes: Array) -> Array:
 
 
 def least(x: Array, y: Array, slopes: Array) -> float:
-    """The least value between the points, as found at FINE of them each."""
+    """Return the least value between the points, sampled at FINE places of each interval.
+
+    Parameters
+    ----------
+    x, y, slopes : (k,) array
+        Points, values and slopes of the cubics.
+
+    Returns
+    -------
+    float
+        Least value.
+    """
     t = np.linspace(0.0, 1.0, FINE)[:, None]
     h = np.diff(x)
     between = (
@@ -134,7 +240,18 @@ def least(x: Array, y: Array, slopes: Array) -> float:
 
 
 def stacked(polars: Sequence[Polar]) -> tuple[Array, list[int]]:
-    """All their rows, and where each begins."""
+    """Return the rows of several polars, one below the other.
+
+    Parameters
+    ----------
+    polars : Sequence[Polar]
+        Polars.
+
+    Returns
+    -------
+    (array, list of int)
+        Rows (k, 7), and the index of each polar's first row.
+    """
     tables = [polar.rows() for polar in polars]
     starts = [sum(len(table) for table in tables[:k]) for k in range(len(tables))]
     return (np.vstack(tables) if tables else np.zeros((0, 7))), starts

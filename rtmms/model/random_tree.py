@@ -1,4 +1,4 @@
-"""Random mechanisms from a seed: what the identities, the peers and the benchmarks are run on."""
+"""Generate random mechanisms from a seed, for tests of identities, comparisons with other programs, and benchmarks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,29 @@ def random_tree(
     joints: int, seed: int, *, base: str = "free", branching: float = 0.5, prismatic: float = 0.2, added: bool = True,
     friction: bool = False,
 ) -> Mechanism:  # fmt: skip
-    """A mechanism of `joints` one-axis joints.
+    """Return a mechanism with joints of one axis each.
 
-    branching  0 for a chain; else the chance that a body hangs from any earlier body rather than the last
-    prismatic  the chance that a joint is prismatic
-    added      full symmetric 6 x 6 added inertias on every body
-    friction   springs, dampers and rotors
+    Parameters
+    ----------
+    joints : int
+        Number of joints.
+    seed : int
+        Seed of the random numbers.
+    base : str, default 'free'
+        'free', 'prescribed' or 'fixed'.
+    branching : float, default 0.5
+        0 for a chain; else the probability that a body hangs from any earlier body, not the last.
+    prismatic : float, default 0.2
+        Probability that a joint is prismatic.
+    added : bool, default True
+        Whether every body has a full symmetric added inertia (6, 6).
+    friction : bool, default False
+        Whether joints have springs, dampers and rotors.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
     """
     rng = np.random.default_rng(seed)
     bodies, links = [_body(rng, "body0", added)], []
@@ -42,7 +59,22 @@ def random_tree(
 
 
 def random_state(model: Model, seed: int, rate: float = 1.0) -> State:
-    """Any pose, angles and velocities of order `rate`."""
+    """Return a random state.
+
+    Parameters
+    ----------
+    model : Model
+        Model that the state belongs to.
+    seed : int
+        Seed of the random numbers.
+    rate : float, default 1.0
+        Order of magnitude of the velocities, m/s and rad/s.
+
+    Returns
+    -------
+    State
+        Any pose, with angles of order 1.
+    """
     rng = np.random.default_rng(seed)
     quaternion = rng.normal(size=4)
     return State(

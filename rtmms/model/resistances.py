@@ -1,4 +1,4 @@
-"""Resistances of whole bodies in a fluid: drag areas, linear drag, skin friction, and drag curves, in body axes.
+"""Provide resistances of whole bodies in a fluid, in body axes: drag areas, linear drag, skin friction, drag curves.
 
 `Mechanism.elements` lists them by the name of their body. Their kernel is rtmms.fluids.resistance.
 """
@@ -18,9 +18,9 @@ from rtmms.model.elements import Element, Strip, checked_numbers
 from rtmms.model.solids import Placement
 
 WATER_KG_M3 = 1000.0
-"""kg/m3, density of fresh water."""
+"""Density of fresh water, kg/m3."""
 WATER_VISCOSITY_M2_S = 1.0e-6
-"""m2/s, kinematic viscosity of fresh water at 20 deg C."""
+"""Kinematic viscosity of fresh water at 20 deg C, m2/s."""
 TRANSITION_RE = 5e5
 """Reynolds number at which the boundary layer of a smooth flat plate becomes turbulent."""
 PLATE_DRAG = 1.98
@@ -36,7 +36,15 @@ def _refuse_below(value: float, least: float, place: str, unit: str, *, above: b
 
 
 class Resistance(Element):
-    """Base of the elements whose wrench is a function of their velocity against the fluid at one point."""
+    """Base of the elements whose wrench is a function of their velocity against the fluid at one point.
+
+    Attributes
+    ----------
+    body : str
+        Name of the body.
+    placement : Placement
+        Frame of the element in the body's frame.
+    """
 
     body: str
     placement: Placement
@@ -52,14 +60,14 @@ class DragArea(Resistance):
 
     Parameters
     ----------
-    body
+    body : str
         Name of the body.
-    area
-        m2, drag coefficient times area. One number: the force is -1/2 rho area |V| V, equal from all sides. Three
+    area : float or (3,) array_like
+        Drag coefficient times area, m2. One number: the force is -1/2 rho area |V| V, equal from all sides. Three
         numbers: the force along axis i of `placement` is -1/2 rho area_i |V_i| V_i (Fossen 2021, section 6.4).
-    density
-        kg/m3 of the fluid.
-    placement
+    density : float, default WATER_KG_M3
+        Density of the fluid, kg/m3.
+    placement : Placement, optional
         Frame of the axes in the body's frame. The force is at its origin.
 
     Notes
@@ -78,6 +86,18 @@ class DragArea(Resistance):
     placement: Placement = field(default_factory=Placement)
 
     def check(self, place: str) -> None:
+        """Check the fields.
+
+        Parameters
+        ----------
+        place : str
+            Place of the element, for the message.
+
+        Raises
+        ------
+        ModelError
+            A field is wrong; the message names it.
+        """
         self._check_body(place)
         shape = () if np.ndim(self.area) == 0 else (3,)
         area = checked_numbers(self.area, shape, f"{place}: dragarea.area")
@@ -92,18 +112,18 @@ class LinearDrag(Resistance):
 
     Parameters
     ----------
-    body
+    body : str
         Name of the body.
-    matrix
-        (3, 3) N s/m: the force is -matrix V. (6, 6) N s/m, N s, N m s: the wrench (force, moment about the origin of
+    matrix : (3, 3) or (6, 6) array_like
+        (3, 3), N s/m: the force is -matrix V. (6, 6), N s/m, N s, N m s: the wrench (force, moment about the origin of
         `placement`) is -matrix (V, W).
-    placement
+    placement : Placement, optional
         Frame of the matrix in the body's frame.
 
     Notes
     -----
-    V and W are the velocity (m/s) of the origin of `placement` against the fluid and the angular velocity (rad/s).
-    The matrix may have an antisymmetric part. Its symmetric part has no negative eigenvalue, so it takes energy only.
+    V and W are the velocity (m/s) of the origin of `placement` against the fluid and the angular velocity (rad/s). The
+    matrix may have an antisymmetric part. Its symmetric part has no negative eigenvalue, so it only dissipates energy.
 
     Examples
     --------
@@ -117,12 +137,30 @@ class LinearDrag(Resistance):
     placement: Placement = field(default_factory=Placement)
 
     def full(self) -> Array:
-        """Return the matrix as (6, 6)."""
+        """Return the matrix as (6, 6).
+
+        Returns
+        -------
+        (6, 6) array
+            N s/m, N s, N m s.
+        """
         out, matrix = np.zeros((6, 6)), np.asarray(self.matrix, dtype=float)
         out[: len(matrix), : len(matrix)] = matrix
         return out
 
     def check(self, place: str) -> None:
+        """Check the fields.
+
+        Parameters
+        ----------
+        place : str
+            Place of the element, for the message.
+
+        Raises
+        ------
+        ModelError
+            A field is wrong; the message names it.
+        """
         self._check_body(place)
         where = f"{place}: lineardrag.matrix"
         shape = np.shape(self.matrix)
@@ -143,25 +181,25 @@ class SkinFriction(Resistance):
 
     Parameters
     ----------
-    body
+    body : str
         Name of the body.
-    wetted_area
-        m2 of surface, both sides of a plate.
-    length
-        m of the surface along the flow: of the Reynolds number Re = |V_1| length / viscosity.
-    density
-        kg/m3 of the fluid.
-    viscosity
-        m2/s, kinematic.
-    transition
+    wetted_area : float
+        Surface, both sides of a plate, m2.
+    length : float
+        Length of the surface along the flow, m, for the Reynolds number Re = |V_1| length / viscosity.
+    density : float, default WATER_KG_M3
+        Density of the fluid, kg/m3.
+    viscosity : float, default WATER_VISCOSITY_M2_S
+        Kinematic viscosity, m2/s.
+    transition : float, default TRANSITION_RE
         Reynolds number up to which the boundary layer is laminar; 0: turbulent from the leading edge.
-    placement
+    placement : Placement, optional
         Frame whose x axis is the flow's direction, in the body's frame. The force is at its origin.
 
     Notes
     -----
-    The force along x is -1/2 rho wetted_area C_f(Re) |V_1| V_1. Laminar, after Blasius (1908), C_f = 1.328 Re^-1/2:
-    the force is proportional to the speed to the power 1.5. Beyond the transition Re_t, after Prandtl and Schlichting
+    The force along x is -1/2 rho wetted_area C_f(Re) |V_1| V_1. Laminar, after Blasius (1908), C_f = 1.328 Re^-1/2: the
+    force is proportional to the speed to the power 1.5. Beyond the transition Re_t, after Prandtl and Schlichting
     (Schlichting 1979, equation 21.16), C_f = 0.455 (log10 Re)^-2.58 - A / Re, with A such that C_f has no jump at Re_t.
 
     Examples
@@ -179,6 +217,18 @@ class SkinFriction(Resistance):
     placement: Placement = field(default_factory=Placement)
 
     def check(self, place: str) -> None:
+        """Check the fields.
+
+        Parameters
+        ----------
+        place : str
+            Place of the element, for the message.
+
+        Raises
+        ------
+        ModelError
+            A field is wrong; the message names it.
+        """
         self._check_body(place)
         where = f"{place}: skinfriction"
         _refuse_below(self.wetted_area, 0.0, f"{where}.wetted_area", "m2")
@@ -193,40 +243,58 @@ class SkinFriction(Resistance):
             )
 
     def coefficient(self, reynolds: float) -> float:
-        """Return C_f at a Reynolds number > 0."""
+        """Return the friction coefficient C_f.
+
+        Parameters
+        ----------
+        reynolds : float
+            Reynolds number > 0.
+
+        Returns
+        -------
+        float
+            C_f.
+        """
         if reynolds <= max(self.transition, MIN_TURBULENT_RE):
             return blasius(reynolds)
         return prandtl_schlichting(reynolds) - self.deficit() / reynolds
 
     def deficit(self) -> float:
-        """Return A of the law with transition."""
+        """Return A of the law with transition.
+
+        Returns
+        -------
+        float
+            0 where the layer is turbulent from the leading edge.
+        """
         at = max(self.transition, MIN_TURBULENT_RE)
         return at * (prandtl_schlichting(at) - blasius(at)) if self.transition > 0.0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class DragCurve(Resistance):
-    """Drag along one axis, by a table of the drag area over the speed: what a towing tank measures.
+    """Drag along one axis, by a table of the drag area over the speed, as a towing tank measures it.
 
     The table represents any law of the speed: wave drag, a drag crisis, separated flow with a coefficient that depends
     on the speed, or a power of the speed.
 
     Parameters
     ----------
-    body
+    body : str
         Name of the body.
-    table
-        (n, 2), n from 2 to 16: a speed, m/s, rising from 0 or above, and the drag area there, m2: drag coefficient
-        times area, 2 F / (rho speed^2) of a measured force F. The area is linear between rows, and constant outside.
-    density
-        kg/m3 of the fluid.
-    placement
+    table : (n, 2) array_like
+        2 to 16 rows of a speed, m/s, ascending from 0 or above, and the drag area there, m2. The drag area is the drag
+        coefficient times area, 2 F / (rho speed^2) of a measured force F. It is linear between rows, and constant
+        outside.
+    density : float, default WATER_KG_M3
+        Density of the fluid, kg/m3.
+    placement : Placement, optional
         Frame whose x axis is the direction of the drag, in the body's frame. The force is at its origin.
 
     Notes
     -----
-    The force along x is -1/2 rho A(|V_1|) |V_1| V_1. V_1 is the velocity of the origin of `placement` against the
-    fluid along x, m/s.
+    The force along x is -1/2 rho A(|V_1|) |V_1| V_1. V_1 is the velocity of the origin of `placement` against the fluid
+    along x, m/s.
 
     Examples
     --------
@@ -240,10 +308,28 @@ class DragCurve(Resistance):
     placement: Placement = field(default_factory=Placement)
 
     def rows(self) -> Array:
-        """Return the table as (n, 2)."""
+        """Return the table.
+
+        Returns
+        -------
+        (n, 2) array
+            Speed, m/s, and drag area, m2.
+        """
         return np.asarray(self.table, dtype=float)
 
     def check(self, place: str) -> None:
+        """Check the fields.
+
+        Parameters
+        ----------
+        place : str
+            Place of the element, for the message.
+
+        Raises
+        ------
+        ModelError
+            A field is wrong; the message names it.
+        """
         self._check_body(place)
         where = f"{place}: dragcurve.table"
         rows = checked_numbers(self.table, np.shape(self.table), where)
@@ -260,18 +346,40 @@ class DragCurve(Resistance):
 
 
 MAX_CURVE_ROWS = 16
-"""Rows of a DragCurve's table at most."""
+"""Largest number of rows of a DragCurve's table."""
 MIN_TURBULENT_RE = 1e4
-"""Reynolds number below which the turbulent law is not used: it has no meaning there."""
+"""Reynolds number below which the turbulent law has no meaning and is not used."""
 
 
 def blasius(reynolds: float) -> float:
-    """Return C_f of a laminar boundary layer on a flat plate (Blasius 1908)."""
+    """Return C_f of a laminar boundary layer on a flat plate (Blasius 1908).
+
+    Parameters
+    ----------
+    reynolds : float
+        Reynolds number > 0.
+
+    Returns
+    -------
+    float
+        C_f.
+    """
     return 1.328 / math.sqrt(reynolds)
 
 
 def prandtl_schlichting(reynolds: float) -> float:
-    """Return C_f of a boundary layer that is turbulent from the leading edge (Schlichting 1979, equation 21.16)."""
+    """Return C_f of a boundary layer that is turbulent from the leading edge (Schlichting 1979, equation 21.16).
+
+    Parameters
+    ----------
+    reynolds : float
+        Reynolds number > 1.
+
+    Returns
+    -------
+    float
+        C_f.
+    """
     return float(0.455 / math.log10(reynolds) ** 2.58)
 
 
@@ -283,21 +391,21 @@ def plate_strip(
 
     Parameters
     ----------
-    half_height
-        m, b: half the plate's height along e3 of `placement`.
-    length
-        m along e1.
-    density
-        kg/m3 of the fluid.
-    placement
+    half_height : float
+        b, half the plate's height along e3 of `placement`, m.
+    length : float
+        Along e1, m.
+    density : float
+        Density of the fluid, kg/m3.
+    placement : Placement, optional
         Frame e1 (along), e2 (normal of the plate), e3 (its height), at the plate's middle; None: the body's frame.
-    drag
-        Coefficient of the drag across, of the height 2 b.
-    skin
+    drag : float, default PLATE_DRAG
+        Coefficient of the drag across, for the height 2 b.
+    skin : float, default 0.0
         Skin friction coefficient C_f, of both sides; for the law of a boundary layer use `SkinFriction`.
-    added
+    added : float, default 1.0
         Factor of the added mass.
-    law
+    law : str, default 'kirchhoff'
         Law of the added mass, see `Strip`.
 
     Returns
@@ -305,17 +413,17 @@ def plate_strip(
     Strip
         An element for `Body.elements`.
 
-    Notes
-    -----
-    A metre of a thin plate has the added mass rho pi b^2 along its normal, and rho pi b^4 / 8 about its long axis
-    (Newman 1977, table 4.3). The drag across is 1/2 rho drag 2 b |V_2| V_2 a metre. A plate that rolls about e1 meets
-    the moment rho drag b^4 / 4 |W_1| W_1 a metre, by the same coefficient over its height. Skin friction along e1 is
-    1/2 rho skin 4 b |V_1| V_1 a metre.
-
     Raises
     ------
     ModelError
-        A size that is not > 0, or a coefficient that is < 0.
+        A size is not > 0, or a coefficient is < 0.
+
+    Notes
+    -----
+    A metre of a thin plate has the added mass rho pi b^2 along its normal, and rho pi b^4 / 8 about its long axis
+    (Newman 1977, table 4.3). The drag across is 1/2 rho drag 2 b |V_2| V_2 a metre. A plate that rolls about e1 has the
+    moment rho drag b^4 / 4 |W_1| W_1 a metre, by the same coefficient over its height. Skin friction along e1 is 1/2
+    rho skin 4 b |V_1| V_1 a metre.
 
     Examples
     --------
@@ -357,22 +465,26 @@ def plate_strips(
 
     Parameters
     ----------
-    table
-        (n, 2) m: x along e1 of `placement`, rising, and the half height b there, >= 0. b runs straight between rows.
-    density, drag, skin, added, law
-        As of `plate_strip`.
-    placement
+    table : (n, 2) array_like
+        x along e1 of `placement`, ascending, and the half height b there, >= 0, m. b is linear between rows.
+    density : float
+        Density of the fluid, kg/m3.
+    placement : Placement, optional
         Frame e1, e2 (normal), e3 (height) whose origin is x = 0 of the table; None: the body's frame.
+    drag, skin, added : float, default PLATE_DRAG
+        Coefficients of `plate_strip`.
+    law : str, default 'kirchhoff'
+        Law of the added mass, see `Strip`.
 
     Returns
     -------
-    tuple of Strip
+    tuple[Strip, ...]
         n - 1 elements for `Body.elements`, with the exact means of b, b^2 and b^4 of their intervals.
 
     Raises
     ------
     ModelError
-        A table that is not such, naming the row.
+        The table is wrong; the message names the row.
     """
     place = "plate_strips: table"
     rows = checked_numbers(table, np.shape(table), place)

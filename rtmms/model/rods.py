@@ -1,9 +1,9 @@
-"""Soft rods in a tree: rigid links with elastic joints between them, the links at both ends of half length.
+"""Provide soft rods in a tree: rigid links with elastic joints between them, the links at both ends of half length.
 
-A rod of n elements of length h = l / n has joints at (j - 1/2) h, each a turn about two lateral axes and the rod's own
-with springs EI / h, GJ / h and dampers beside them (Kelvin and Voigt). Half links at both ends make it of second order
-(equal links: first). The axes of a joint come in an order that turns around from joint to joint, without which serial
-turns would drift in roll at first order.
+A rod of n elements of length h = l / n has joints at (j - 1/2) h. Each turns about two lateral axes and the rod's own.
+Springs EI / h, GJ / h have dampers beside them (Kelvin and Voigt). Half links at both ends make it of second order
+(equal links: first). The order of a joint's axes reverses from joint to joint; otherwise serial turns would drift in
+roll at first order.
 """
 
 from __future__ import annotations
@@ -24,17 +24,31 @@ GAUSS = np.polynomial.legendre.leggauss(4)
 BEND_Y, BEND_Z, TWIST = "bend_y", "bend_z", "twist"
 AXES = {TWIST: (1.0, 0.0, 0.0), BEND_Y: (0.0, 1.0, 0.0), BEND_Z: (0.0, 0.0, 1.0)}
 Skin = Callable[[float, float, Placement], Element]
-"""Of a link: its middle X m, its length m, where its middle stands in its body's frame -> what a fluid sees of it."""
+"""Function of a link's middle X, m, its length, m, and its middle's placement in its body, that returns its element."""
 
 
 @dataclass(frozen=True)
 class RodSection:
     """A section of a rod: x along the rod, y and z its principal axes.
 
-    mass_kg_m      kg/m
-    inertia_kg_m   (3,) kg m about x, y, z, of the section
-    bend_y_n_m2, bend_z_n_m2, twist_n_m2    EI about y and z, GJ
-    stretch_n, shear_y_n, shear_z_n    EA, GA along y and z: of rods by strain modes alone; None: it does not give way
+    Parameters
+    ----------
+    mass_kg_m : float
+        kg/m.
+    inertia_kg_m : tuple[float, float, float]
+        Inertia of the section about x, y, z, kg m.
+    bend_y_n_m2, bend_z_n_m2 : float
+        EI about y and z, N m2.
+    twist_n_m2 : float
+        GJ, N m2.
+    stretch_n, shear_y_n, shear_z_n : float, optional
+        EA, and GA along y and z, N, for rods by strain modes only; None: rigid.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.RodSection(0.3, (2e-5, 1e-5, 1e-5), 0.05, 0.05, 0.04).stretch_n is None
+    True
     """
 
     mass_kg_m: float
@@ -48,7 +62,24 @@ class RodSection:
 
 
 def elliptic_section(a: float, b: float, density: float, young: float, poisson: float = 0.3) -> RodSection:
-    """Half-axes a along y, b along z (m), kg/m3, Pa."""
+    """Return the section of a homogeneous elliptic rod.
+
+    Parameters
+    ----------
+    a, b : float
+        Half-axes along y and z, m.
+    density : float
+        kg/m3.
+    young : float
+        Young's modulus, Pa.
+    poisson : float, default 0.3
+        Poisson's ratio.
+
+    Returns
+    -------
+    RodSection
+        Section without stretch and shear.
+    """
     area = math.pi * a * b
     about_y, about_z = area * b * b / 4.0, area * a * a / 4.0
     twist = 0.5 * young / (1.0 + poisson) * math.pi * a**3 * b**3 / (a * a + b * b) if a > 0.0 and b > 0.0 else 0.0
@@ -58,18 +89,38 @@ def elliptic_section(a: float, b: float, density: float, young: float, poisson: 
 
 @dataclass(frozen=True, eq=False)
 class Rod:
-    """A soft rod clamped to a body of the tree; its links are bodies NAME.1 ... NAME.n beyond the
-    first half link, which is the parent's.
+    """A soft rod clamped to a body of the tree.
 
-    body        that carries its root
-    length_m    m
-    section     a RodSection, or a function X (m from the root) -> RodSection
-    elements    n, springs along it
-    placement   of the root in the body's frame: x along the rod
-    curvature   rad/m about x, y, z that it has at rest: (3,) or a function X -> (3,)
-    damping_s   s, of Kelvin and Voigt: dampers are springs times this; a number or a function of X
-    freedoms    which of 'bend_y', 'bend_z' and 'twist' it has (turns about y, z, x)
-    skin        what a fluid sees of its links, see Skin; None for nothing
+    Its links are bodies NAME.1 ... NAME.n beyond the first half link, which belongs to the parent.
+
+    Parameters
+    ----------
+    name : str
+        Unique within the mechanism.
+    body : str
+        Name of the body that carries its root.
+    length_m : float
+        m.
+    section : RodSection or callable
+        One section, or a function X (m from the root) -> RodSection.
+    elements : int, default 10
+        n, number of springs along it.
+    placement : Placement, optional
+        Root in the body's frame: x along the rod.
+    curvature : (3,) array_like or callable, default (0.0, 0.0, 0.0)
+        Curvature at rest about x, y, z, rad/m, or a function of X.
+    damping_s : float or callable, default 0.0
+        Kelvin and Voigt's time, s: dampers are springs times this; a number or a function of X.
+    freedoms : Sequence[str], default (BEND_Y, BEND_Z, TWIST)
+        Some of 'bend_y', 'bend_z' and 'twist' (turns about y, z, x).
+    skin : callable, optional
+        Element of each link in a fluid, see `Skin`; None for none.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> m.Rod("tail", "hull", 0.4, m.elliptic_section(0.01, 0.02, 1100.0, 1e6), elements=4).element_m
+    0.1
     """
 
     name: str
@@ -84,7 +135,23 @@ class Rod:
     skin: Skin | None = None
 
     def at(self, x: float) -> RodSection:
-        """Its section; ModelError, naming the place, where it has no mass or no stiffness."""
+        """Return the section at a place.
+
+        Parameters
+        ----------
+        x : float
+            Distance from the root, m.
+
+        Returns
+        -------
+        RodSection
+            The section.
+
+        Raises
+        ------
+        ModelError
+            It has no mass or no stiffness; the message has the place.
+        """
         section = self.section if isinstance(self.section, RodSection) else self.section(x)
         place = f"rod '{self.name}': section at X = {x:.6g} m"
         if not isinstance(section, RodSection):
@@ -100,7 +167,23 @@ class Rod:
         return section
 
     def damping(self, x: float) -> float:
-        """s, at x; ModelError where it is not >= 0."""
+        """Return Kelvin and Voigt's time at a place.
+
+        Parameters
+        ----------
+        x : float
+            Distance from the root, m.
+
+        Returns
+        -------
+        float
+            s.
+
+        Raises
+        ------
+        ModelError
+            It is not >= 0.
+        """
         value = self.damping_s(x) if callable(self.damping_s) else self.damping_s
         if not (math.isfinite(value) and value >= 0.0):
             raise ModelError(f"rod '{self.name}': damping_s must be >= 0 s, got {value!r} at X = {x:.6g} m")
@@ -108,10 +191,17 @@ class Rod:
 
     @property
     def element_m(self) -> float:
+        """Length of an element, m."""
         return self.length_m / self.elements
 
     def check(self) -> None:
-        """ModelError for what no rod has."""
+        """Check the fields.
+
+        Raises
+        ------
+        ModelError
+            A field is wrong; the message names it.
+        """
         place = f"rod '{self.name}'"
         for name, value in (("length_m", self.length_m), ("elements", self.elements)):
             if isinstance(value, bool) or not (math.isfinite(value) and value > 0):
@@ -125,7 +215,18 @@ class Rod:
             )
 
     def springs(self, j: int) -> dict[str, float]:
-        """N m/rad of joint j (1 to n), by freedom: 1 / k = int dX / EI over the element around it."""
+        """Return the springs of a joint: 1 / k = int dX / EI over the element around it.
+
+        Parameters
+        ----------
+        j : int
+            Joint, 1 to n.
+
+        Returns
+        -------
+        dict of str to float
+            Freedom to its stiffness, N m/rad.
+        """
         h = self.element_m
         x = (j - 0.5) * h + 0.5 * h * GAUSS[0]
         sections = [self.at(float(v)) for v in x]
@@ -137,7 +238,20 @@ class Rod:
         }  # fmt: skip
 
     def inertia(self, start: float, end: float, origin: float) -> tuple[float, Array, Array]:
-        """kg, first moment (3,) and inertia (3, 3) of the piece from start to end (m), about a point of the rod."""
+        """Return the mass properties of a piece, about a point of the rod.
+
+        Parameters
+        ----------
+        start, end : float
+            Ends of the piece, m from the root.
+        origin : float
+            Reference point, m from the root.
+
+        Returns
+        -------
+        (float, array, array)
+            Mass, kg; first moment (3,), kg m; inertia (3, 3), kg m2.
+        """
         total, half = np.zeros((6, 6)), 0.5 * (end - start)
         for g, w in zip(*GAUSS, strict=True):
             x = 0.5 * (start + end) + half * float(g)
@@ -148,13 +262,35 @@ class Rod:
         return float(total[0, 0]), np.array([total[5, 1], 0.0, 0.0]), total[3:, 3:]
 
     def pieces(self) -> list[tuple[float, float, float]]:
-        """start, end, and where the body's frame stands, m along the rod, of the n + 1 links."""
+        """Return the n + 1 links.
+
+        Returns
+        -------
+        list of (float, float, float)
+            Start, end, and origin of the body's frame, m along the rod.
+        """
         h, n = self.element_m, self.elements
         cuts = [0.0, *((j - 0.5) * h for j in range(1, n + 1)), self.length_m]
         return [(cuts[j], cuts[j + 1], cuts[j]) for j in range(n + 1)]
 
     def rest(self, j: int) -> Array:
-        """(3, 3) turn of joint j (1 to n) where it is without stress."""
+        """Return the rotation of a joint without stress.
+
+        Parameters
+        ----------
+        j : int
+            Joint, 1 to n.
+
+        Returns
+        -------
+        (3, 3) array
+            Child to parent.
+
+        Raises
+        ------
+        ModelError
+            The curvature is no vector of three finite numbers.
+        """
         x = (j - 0.5) * self.element_m
         bend = np.asarray(self.curvature(x) if callable(self.curvature) else self.curvature, dtype=float)
         if bend.shape != (3,) or not np.all(np.isfinite(bend)):
@@ -163,10 +299,27 @@ class Rod:
         return rotation_about(bend / size, size * self.element_m) if size > 0.0 else np.eye(3)
 
     def tip(self) -> tuple[str, Placement]:
-        """The body that ends it, and where the rod's end stands in that body's frame."""
+        """Return the body at the rod's end.
+
+        Returns
+        -------
+        (str, Placement)
+            Its name, and the rod's end in its frame.
+        """
         return f"{self.name}.{self.elements}", at(0.5 * self.element_m)
 
     def order(self, j: int) -> list[str]:
-        """The freedoms of joint j from parent to child."""
+        """Return the freedoms of a joint from parent to child.
+
+        Parameters
+        ----------
+        j : int
+            Joint, 1 to n.
+
+        Returns
+        -------
+        list[str]
+            Reversed for even joints.
+        """
         names = [name for name in (BEND_Y, BEND_Z, TWIST) if name in self.freedoms]
         return names if j % 2 else names[::-1]

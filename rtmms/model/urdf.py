@@ -1,4 +1,4 @@
-"""Mechanisms from URDF files and the meshes that they name."""
+"""Read mechanisms from URDF files, and the meshes that they name."""
 
 from __future__ import annotations
 
@@ -24,20 +24,19 @@ from rtmms.base.spatial import Array, skew
 from rtmms.model.description import MAX_DRAWN_POINTS, Body, Drawing, Indices, Joint, Mechanism, mesh
 from rtmms.model.solids import Placement
 
-# Meshes of files that a URDF names: an explicit list of kinds, each looked through before a library loads it.
-#
-# `rtmms.model.urdf` uses it. A mesh is drawn only: one that is refused leaves its link to be drawn by its inertia.
+# Meshes of files that a URDF names: an explicit list of kinds, each checked before a library loads it. A mesh is only
+# drawn: where it is refused, viewers draw the link by its inertia.
 
 
 KINDS = (".stl", ".obj", ".ply", ".off", ".dae")
-"""Endings of the files that are read. Archives, and formats that name further files, are not among them."""
+"""Endings of the mesh files that are read; archives, and formats that name further files, are excluded."""
 MAX_MESH_BYTES = 32 << 20
 MAX_POINTS = 500_000
-"""Vertices, and triangles, of one mesh."""
+"""Largest number of vertices, and of triangles, of one mesh."""
 MAX_WORDS = {".stl": 4_000_000, ".ply": 1_000_000, ".off": 2_000_000, ".dae": 1_000_000}
-"""Numbers and names in a file of text; the libraries make an object of each."""
+"""Largest number of numbers and names in a text file, because the libraries make an object of each."""
 MAX_PARTS = 2000
-"""Solids of an STL file, primitives of a COLLADA file."""
+"""Largest number of solids of an STL file, and of primitives of a COLLADA file."""
 _MAX_HEADER = 16384
 _PRIMITIVES = ("triangles", "polylist", "polygons", "lines", "linestrips", "tristrips", "trifans")
 
@@ -47,18 +46,18 @@ def read_mesh(path: Path) -> tuple[Array, Indices]:
 
     Parameters
     ----------
-    path
-        A file with an ending of `KINDS`. No other file that it names is read.
+    path : Path
+        File with an ending of `KINDS`. No other file that it names is read.
 
     Returns
     -------
-    tuple
-        Vertices (n, 3) in the units of the file, and triangles (k, 3), numbers of vertices.
+    (array, array)
+        Vertices (n, 3) in the units of the file, and triangles (k, 3), indices of vertices.
 
     Raises
     ------
     ModelError
-        A file of another kind, one that is too large, or one that cannot be read.
+        The file is of another kind, too large, or cannot be read.
     """
     kind = path.suffix.lower()
     if kind not in KINDS:
@@ -79,7 +78,7 @@ def _refuse_more(what: str, count: int, most: int) -> None:
 
 
 def _words(data: bytes) -> int:
-    """Return the number of words, without making them."""
+    """Return the number of words, without a list of them."""
     if not data:
         return 0
     blank = np.frombuffer(data, dtype=np.uint8) <= 32
@@ -122,14 +121,14 @@ def _check_dae(data: bytes) -> None:
     copied = {"instance_geometry": "url", "instance_controller": "url"}
     counts = check_xml(data, "COLLADA", XmlLimits(MAX_MESH_BYTES, max_words=most), copied)
     _refuse_more("primitives", sum(counts.elements.get(name, 0) for name in _PRIMITIVES), MAX_PARTS)
-    # nodes may stand in nodes of a library, and each of these in others again: so many copies of one at most
+    # a library's nodes may contain nodes, and these others again: this bounds the copies of one
     copies = max(counts.values.values(), default=1) * 3.0 ** min(60.0, counts.elements.get("instance_node", 0) / 3.0)
     if max(counts.words, 1000) * copies > 3 * most:
         raise ModelError("expected a mesh without so many copies of its parts")
 
 
 def _read_obj(data: bytes) -> tuple[Array, Indices]:
-    """Read vertices and faces alone: materials, textures and groups are in other files, or of no use here."""
+    """Return vertices and faces; materials, textures and groups are in other files, or unused here."""
     points, triangles = array("d"), array("q")
     for line in io.BytesIO(data):
         if line.startswith((b"v ", b"v\t")):
@@ -159,7 +158,17 @@ TYPES = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismat
 
 @dataclass(frozen=True)
 class Limit:
-    """Of a joint: lower, upper rad or m, effort N m or N, velocity rad/s or m/s; None where the file has none."""
+    """Limits of a joint; None where the file has none.
+
+    Parameters
+    ----------
+    lower, upper : float, optional
+        Range, rad or m.
+    effort : float, optional
+        N m or N.
+    velocity : float, optional
+        rad/s or m/s.
+    """
 
     lower: float | None = None
     upper: float | None = None
@@ -169,8 +178,17 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A link's collision geometry, or its visual one where it has no other: 'box' x, y, z; 'cylinder' radius, length
-    (along its z); 'sphere' radius; 'mesh' without sizes. m."""
+    """A link's collision geometry, or its visual geometry where it has no other.
+
+    Parameters
+    ----------
+    kind : str
+        'box', 'cylinder', 'sphere' or 'mesh'.
+    sizes : tuple[float, ...]
+        m: x, y, z of a box; radius and length (along z) of a cylinder; radius of a sphere; () of a mesh.
+    placement : Placement
+        Frame of the shape in the link's frame.
+    """
 
     kind: str
     sizes: tuple[float, ...]
@@ -181,10 +199,18 @@ class Shape:
 class Urdf:
     """Contents of a URDF file.
 
-    limits         by joint
-    interfaces     (joint, 'effort', 'position' or 'velocity') of its transmissions, in order
-    shapes         by link
-    devices        (tag, attributes) of the children of an element <rtmms>: rotors and thrusters
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Links, joints and inertias.
+    limits : dict[str, Limit]
+        Limits by joint.
+    interfaces : tuple[tuple[str, str], ...]
+        (joint, 'effort', 'position' or 'velocity') of its transmissions, in order.
+    shapes : dict[str, tuple[Shape, ...]]
+        Geometry by link.
+    devices : tuple[tuple[str, dict[str, str]], ...]
+        (tag, attributes) of the children of an element <rtmms>: rotors and thrusters.
     """
 
     mechanism: Mechanism
@@ -197,18 +223,59 @@ class Urdf:
 def from_urdf(
     path: str | Path, *, base: str = "free", drive: str = "torque", gravity: Any = (0, 0, -9.81)
 ) -> Mechanism:
-    """The links, joints and inertias of a URDF file as a Mechanism.
+    """Return the links, joints and inertias of a URDF file as a Mechanism.
 
-    base     'free', 'prescribed' or 'fixed', of the root link
-    drive    'torque' or 'motion', of every joint
-    Joint damping and friction become viscous and Coulomb friction; for limits, transmissions, shapes see `read_urdf`.
-    Raises ModelError: no such file, no such library, not a URDF, a joint that is floating, planar or mimics another.
+    Joint damping and friction become viscous and Coulomb friction. For limits, transmissions and shapes see
+    `read_urdf`.
+
+    Parameters
+    ----------
+    path : str or Path
+        URDF file.
+    base : str, default 'free'
+        'free', 'prescribed' or 'fixed', for the root link.
+    drive : str, default 'torque'
+        'torque' or 'motion', for every joint.
+    gravity : (3,) array_like, default (0, 0, -9.81)
+        m/s2, world.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+
+    Raises
+    ------
+    ModelError
+        The file or the library is absent, the file is no URDF, or a joint is floating, planar or mimics another.
     """
     return read_urdf(path, base=base, drive=drive, gravity=gravity).mechanism
 
 
 def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gravity: Any = (0, 0, -9.81)) -> Urdf:
-    """A URDF file with its limits, transmissions and shapes; arguments and errors as of `from_urdf`."""
+    """Return the contents of a URDF file, with its limits, transmissions and shapes.
+
+    Parameters
+    ----------
+    path : str or Path
+        URDF file.
+    base : str, default 'free'
+        'free', 'prescribed' or 'fixed', for the root link.
+    drive : str, default 'torque'
+        'torque' or 'motion', for every joint.
+    gravity : (3,) array_like, default (0, 0, -9.81)
+        m/s2, world.
+
+    Returns
+    -------
+    Urdf
+        The contents.
+
+    Raises
+    ------
+    ModelError
+        As `from_urdf`.
+    """
     path = Path(path)
     if not path.is_file():
         raise ModelError(f"urdf '{path}': no such file")
@@ -240,19 +307,21 @@ _NUMBERS: Mapping[str, tuple[tuple[str, int], ...]] = {
     "dynamics": (("damping", 1), ("friction", 1)),
     "box": (("size", 3),), "cylinder": (("radius", 1), ("length", 1)), "sphere": (("radius", 1),),
 }  # fmt: skip
-"""Elements of a link or a joint: their attributes that are so many numbers."""
+"""Attributes with numbers, and how many, of each element of a link or a joint."""
 
 
 MAX_BYTES = 16 << 20
 MAX_LINKS = 2000
 MAX_SHAPES = 10_000
-"""Meshes, boxes, cylinders and spheres of a file."""
+"""Largest number of meshes, boxes, cylinders and spheres of a file."""
 
 
 def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
-    """The element <robot>, with what every URDF must have, and the text: the library that reads the rest reports of a
-    fault neither what nor where. ModelError naming the file and the place in it. What the text has is counted before
-    a tree is made of it."""
+    """Return the element <robot>, after checks of what every URDF must have, and the text.
+
+    The library that reads the rest reports neither the fault nor its place. The ModelError here names the file and the
+    place in it. The elements of the text are counted before a tree is made of it.
+    """
     try:
         text = read_input(path, place="urdf", max_bytes=MAX_BYTES, expected="a URDF")
         counts = check_xml(text, f"urdf '{path}'", XmlLimits(MAX_BYTES)).elements
@@ -307,8 +376,10 @@ def _check_numbers(element: ElementTree.Element, place: str) -> None:
 
 
 def _limit(joint: Any, path: Path) -> Limit:
-    """Limits of a joint; a range of no width, and an effort or velocity of 0, stand for no limit. ModelError for limits
-    that cannot be, and for a revolute or prismatic joint that has none: it must be given them, or be continuous."""
+    """Return the limits of a joint; a range without width, and an effort or velocity of 0, mean no limit.
+
+    ModelError where limits are impossible, and where a revolute or prismatic joint has none.
+    """
     given, where = joint.limit, f"urdf '{path}': joint '{joint.name}'"
     if given is None:
         if joint.type in ("revolute", "prismatic"):
@@ -334,7 +405,7 @@ def _limit(joint: Any, path: Path) -> Limit:
 
 
 def _interfaces(root: Any, joints: set[str], path: Path) -> tuple[tuple[str, str], ...]:
-    """What commands each joint, of <transmission> (ROS 1) and <ros2_control>."""
+    """Return the command interface of each joint, from <transmission> (ROS 1) and <ros2_control>."""
     found: list[tuple[str, str]] = []
     named = [(joint, word.text or "") for way in root.findall("transmission") for joint in way.findall("joint")
              for word in joint.findall("hardwareInterface")]  # fmt: skip
@@ -368,8 +439,10 @@ def _shapes(link: Any) -> list[Shape]:
 
 
 def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]]:
-    """By link, its visual geometry, or that of collisions; a mesh whose file cannot be read is left out, and a
-    RtmmsWarning reports it."""
+    """Return the visual geometry of each link, or its collision geometry.
+
+    A mesh whose file cannot be read is left out, with an RtmmsWarning.
+    """
     shown = {link.name: list(link.visuals or link.collisions) for link in links}
     meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
     most = MAX_DRAWN_POINTS // max(meshes, 1)
@@ -403,7 +476,7 @@ def _drawing(one: Any, path: Path, link: str, most: int) -> Drawing | None:
 
 
 def _read_mesh(element: Any, path: Path, place: Placement, colour: tuple[int, ...], most: int) -> Drawing | str | None:
-    """By the library that yourdfpy reads meshes with; a file beside the URDF, also by package://. A text: why not."""
+    """Return the drawing of a mesh file beside the URDF, also by package://; a text with the reason of a failure."""
     file = mesh_file(str(element.filename), path)
     if file is None:
         return "there is no such file"
@@ -418,7 +491,20 @@ def _read_mesh(element: Any, path: Path, place: Placement, colour: tuple[int, ..
 
 
 def mesh_file(name: str, path: Path) -> Path | None:
-    """Relative to the URDF's folder; of package://NAME/REST the REST below that folder or one above it."""
+    """Return the file that a URDF names.
+
+    Parameters
+    ----------
+    name : str
+        Path relative to the URDF's folder, or package://NAME/REST for REST below that folder or one above it.
+    path : Path
+        URDF file.
+
+    Returns
+    -------
+    Path or None
+        None where there is no such file.
+    """
     rest = name.partition("://")[2] if "://" in name else name
     folders = [path.parent]
     if name.startswith("package://"):

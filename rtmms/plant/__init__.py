@@ -1,4 +1,8 @@
-"""Plants: what a plant is, how one is built and described, checks of its arguments, the error of its steps."""
+"""Provide the protocol of simulated robots, their construction by name, and their description.
+
+The loop, the wire, the bridges and users' scripts use these names. The modules of this package check arguments, measure
+step errors, and have the base classes of compiled plants.
+"""
 
 from __future__ import annotations
 
@@ -83,10 +87,11 @@ RENAMED = {
     "Entry": "CompiledStep", "Kept": "SavedState", "Twin": "StepErrorEstimator", "Twinned": "HasStepErrorEstimator",
     "Forking": "HasFork", "Coordinated": "HasCoordinates",
 }  # fmt: skip
-"""Old name, and the name that replaced it in 0.3; the old ones go with the next version."""
+"""Old name to the name that replaced it in 0.3; the next version removes the old names."""
 
 
 def __getattr__(name: str) -> Any:
+    """Return the object that replaced an old name, with a warning."""
     if name in RENAMED:
         warnings.warn(f"rtmms.plant.{name} is rtmms.plant.{RENAMED[name]} now; the old name goes with the next version",
                       RenamedWarning, stacklevel=2)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Coordinates of a plant's state that lie in it as they are: how far from a state, and put there."""
+"""Provide coordinates of a plant's state: the difference of two states, and a chart around a state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from rtmms.plant.protocol import Coordinates
 
 
 def rotations(quaternion: Array) -> Array:
-    """(k, 3, 3) of unit quaternions (k, 4): body to world."""
+    """Return the rotation matrices of unit quaternions.
+
+    Parameters
+    ----------
+    quaternion : (k, 4) array
+        Unit quaternions (w, x, y, z), body to world.
+
+    Returns
+    -------
+    (k, 3, 3) array
+        Rotations, body to world.
+    """
     w, x, y, z = quaternion.T
     rows = (
         1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
@@ -24,7 +35,20 @@ def rotations(quaternion: Array) -> Array:
 
 
 def displaced(pose: Array, c: Array) -> Array:
-    """(7,) position m and quaternion, of a pose (7,) moved by c (6,) m, rad."""
+    """Return a pose moved by a displacement in its own axes.
+
+    Parameters
+    ----------
+    pose : (7,) array
+        Position, m, world, and quaternion, body to world.
+    c : (6,) array
+        Translation, m, and rotation vector, rad, both in the body's axes.
+
+    Returns
+    -------
+    (7,) array
+        Moved pose. Its quaternion has the sign that makes the difference from `pose` small.
+    """
     out, r = pose.copy(), quaternion_matrix(pose[3:])
     out[:3] += r @ c[:3]
     angle = float(np.linalg.norm(c[3:]))
@@ -36,7 +60,20 @@ def displaced(pose: Array, c: Array) -> Array:
 
 
 def displacement(pose: Array, other: Array) -> Array:
-    """(6,) m, rad: the c that moves `pose` to `other`, both (7,)."""
+    """Return the displacement that moves one pose to another.
+
+    Parameters
+    ----------
+    pose : (7,) array
+        Position, m, world, and quaternion, body to world.
+    other : (7,) array
+        Pose to reach.
+
+    Returns
+    -------
+    (6,) array
+        Translation, m, and rotation vector, rad, in the axes of `pose`; the inverse of `displaced`.
+    """
     r = quaternion_matrix(pose[3:])
     turn = r.T @ quaternion_matrix(other[3:])
     axial = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
@@ -46,7 +83,22 @@ def displacement(pose: Array, other: Array) -> Array:
 
 
 def between(coordinates: Coordinates, origin: Array, state: Array) -> Array:
-    """(k,) coordinates of a state in the chart around `origin`, both as a Fork has them."""
+    """Return the coordinates of a state in the chart around another state.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Places of the coordinates in a state.
+    origin : (w,) array
+        State at the chart's origin, as a Fork stores it.
+    state : (w,) array
+        State whose coordinates are computed.
+
+    Returns
+    -------
+    (k,) array
+        Differences, in the units of `coordinates.units`.
+    """
     found: Array = state[coordinates.words] - origin[coordinates.words]
     if coordinates.pose >= 0:
         pose = slice(coordinates.pose, coordinates.pose + 7)
@@ -55,9 +107,16 @@ def between(coordinates: Coordinates, origin: Array, state: Array) -> Array:
 
 
 class StateChart:
-    """A `rtmms.analysis.chart.Chart` of the plant that steps on `state`, around where it stands.
+    """A `rtmms.analysis.chart.Chart` of a plant that steps on an array, around its present state.
 
-    settle  puts what follows from the coordinates in order; something other than 0 where that cannot be
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Places of the coordinates in the state.
+    state : (w,) array
+        State of the plant; the chart reads and writes it in place, and copies it as the origin.
+    settle : Callable[[], int]
+        Computes the dependent elements of the state, and returns a number other than 0 where that fails.
     """
 
     def __init__(self, coordinates: Coordinates, state: Array, settle: Callable[[], int]) -> None:
@@ -65,11 +124,28 @@ class StateChart:
         self._coordinates, self._state, self._origin, self._settle = coordinates, state, state.copy(), settle
 
     def read(self) -> Array:
-        """(k,) coordinates of the plant's present state."""
+        """Return the coordinates of the plant's present state.
+
+        Returns
+        -------
+        (k,) array
+            Differences from the chart's origin.
+        """
         return between(self._coordinates, self._origin, self._state)
 
     def write(self, coordinates: Array) -> None:
-        """Put the plant there; whatever else it keeps stays. ModelError where there is no such state."""
+        """Write the state that has these coordinates; other elements of the state remain.
+
+        Parameters
+        ----------
+        coordinates : (k,) array
+            Differences from the chart's origin.
+
+        Raises
+        ------
+        ModelError
+            No state of the plant has these coordinates.
+        """
         chart, s, o = self._coordinates, self._state, self._origin
         own = slice(6 if chart.pose >= 0 else 0, None)
         s[chart.words[own]] = o[chart.words[own]] + coordinates[own]

@@ -1,7 +1,7 @@
-"""Plants whose step is a compiled function of one record: the base of the manta, trees, continuous bodies and others.
+"""Provide the base of plants whose step is a compiled function of one record: the manta, trees, continuous bodies.
 
-A subclass has a memory layout, kernels, and channels. Its step from Python and from compiled code, its snapshot, its
-state as forks have it, and its forks follow from them.
+A subclass has a memory layout, kernels, and channels. The base derives its step from Python and from compiled code, its
+snapshot, its state as forks have it, and its forks.
 """
 
 from __future__ import annotations
@@ -36,19 +36,21 @@ class KernelPlant(StatefulPlant):
     Attributes
     ----------
     actuators, outputs : tuple of Channel
-        See rtmms.plant.protocol.Plant.
+        Channels of the plant, see `rtmms.plant.protocol.Plant`.
     system : Record
-        The plant's record; its state is the plant's.
+        Record of the plant; its state is the plant's.
+    parameters : object, optional
+        Parameters of the robot, or None.
     """
 
     actuators: Any
     outputs: tuple[Channel, ...]
     _given: Array
-    """(n_actuators,) the command as the kernel finds it."""
+    """(n_actuators,) command, in the array that the kernel reads."""
     _entry: CompiledStep | None = None
     _shape: tuple[int, ...]
     _run: Callable[[], int]
-    """The step of `system`, with the command in place; returns its status."""
+    """Step of `system`, with the command in place; returns its status."""
     _kernel_counts_steps: ClassVar[bool] = False
     parameters: Any = None
 
@@ -63,7 +65,13 @@ class KernelPlant(StatefulPlant):
         raise NotImplementedError
 
     def observe(self) -> dict[str, Array]:
-        """See rtmms.plant.protocol.Plant."""
+        """Return the outputs at the present state.
+
+        Returns
+        -------
+        dict of str to array
+            Outputs by name, in the units and frames of `outputs`.
+        """
         raise NotImplementedError
 
     def _fail(self, status: int) -> NoReturn:
@@ -79,12 +87,12 @@ class KernelPlant(StatefulPlant):
         return (system.address,)
 
     def _command_of(self, system: Any) -> Array:
-        """Return the array in which the kernel finds its command."""
+        """Return the array from which the kernel reads its command."""
         command: Array = system.given
         return command
 
     def _start_of(self, system: Any) -> Array:
-        """Return the cell (1,) in which the kernel finds the time at which its step begins, s."""
+        """Return the cell (1,) from which the kernel reads the time at which its step begins, s."""
         return np.zeros(1)
 
     def _sound_of(self, system: Any) -> Array:
@@ -93,20 +101,20 @@ class KernelPlant(StatefulPlant):
         return memory
 
     def _places_of(self, system: Any) -> Mapping[str, tuple[int, int]]:
-        """Return outputs that are part of the state as they are: first word there, and number of words."""
+        """Return outputs that are elements of the state: first word, and number of words."""
         return {}
 
     def _account_of(self, system: Any) -> CompiledOutputs | None:
-        """Return more outputs of a record by compiled code."""
+        """Return compiled code of more outputs of a record."""
         return None
 
     def _can_fork(self) -> bool:
-        """Return whether a run can go on without Python."""
+        """Return whether a run can continue without Python."""
         return self._step_kernel() is not None
 
     @property
     def start_height(self) -> float:
-        """z of the robot at t = 0, m: minus `start_depth_m` of its parameters, 0 for a robot without."""
+        """Height of the robot at t = 0, m, world: minus `start_depth_m` of its parameters, 0 for a robot without it."""
         return 0.0 - float(getattr(self.parameters, "start_depth_m", 0.0))
 
     twin = Renamed("step_error_estimator")
@@ -114,12 +122,12 @@ class KernelPlant(StatefulPlant):
     # --- derived --------------------------------------------------------------------------------------------------
 
     def _bind_step(self) -> None:
-        """Bind the step to the record `system`; call it whenever the record is another."""
+        """Bind the step to the record `system`; call it whenever the record was replaced."""
         self._run, self._shape = self._step_of(self.system), self._given.shape
         self._entry = None
 
     def _step_of(self, system: Any) -> Callable[[], int]:
-        """Return the step of a record, with its command in place, as Python calls it."""
+        """Return the step of a record as a Python function, with its command in place."""
         kernel = self._step_kernel()
         return partial(self._plain_step, system) if kernel is None else partial(kernel, *self._words_of(system))
 
@@ -134,7 +142,7 @@ class KernelPlant(StatefulPlant):
         Raises
         ------
         ArgumentError
-            The size, the type or a value is wrong; nothing happens then.
+            The size, the type or a value is wrong; the state does not change.
         DivergedError
             The step failed; the state is the last sound one.
         """
@@ -150,7 +158,13 @@ class KernelPlant(StatefulPlant):
             self._steps += 1
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.HasCompiledStep."""
+        """Return the next step for callers in compiled code (rtmms.plant.protocol.HasCompiledStep).
+
+        Returns
+        -------
+        CompiledStep or None
+            None where kernels are plain Python.
+        """
         if self._entry is None:
             kernel = self._step_kernel()
             if kernel is None:
@@ -160,14 +174,36 @@ class KernelPlant(StatefulPlant):
         return self._entry
 
     def finish_compiled_step(self, status: int) -> None:
-        """See rtmms.plant.protocol.HasCompiledStep."""
+        """Do the Python part after a compiled step (rtmms.plant.protocol.HasCompiledStep).
+
+        Parameters
+        ----------
+        status : int
+            Status that the compiled step returned; 0 on success.
+
+        Raises
+        ------
+        DivergedError
+            The step failed; the state is the last sound one.
+        """
         if status:
             self._fail(status)
         if not self._kernel_counts_steps:
             self._steps += 1
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """Return memory for a run beside the plant's (rtmms.plant.protocol.HasFork); None where Python must step it."""
+        """Return a run beside the plant's, in its own memory (rtmms.plant.protocol.HasFork).
+
+        Parameters
+        ----------
+        memory : (w,) array, optional
+            Memory of the fork's state.
+
+        Returns
+        -------
+        Fork or None
+            None where Python must take the steps.
+        """
         kernel = self._step_kernel()
         if kernel is None or not self._can_fork():
             return None
@@ -179,28 +215,33 @@ class KernelPlant(StatefulPlant):
         )  # fmt: skip
 
     def _entry_of(self, kernel: Any, system: Any) -> CompiledStep:
-        """Return how compiled code calls a kernel with a record."""
+        """Return the step of a record as compiled code calls it."""
         given = self._words_of(system)
         words = tuple(0 if word is None else word for word in given)
         return CompiledStep(native(kernel, *given), words, self._command_of(system).ctypes.data)
 
 
 class RecordErrorEstimator:
-    """Steps beside a kernel plant's own, in a fork of its record (rtmms.plant.protocol.StepErrorEstimator).
+    """Step-error estimator of a kernel plant, in a fork of its record (rtmms.plant.protocol.StepErrorEstimator).
 
     A state has one more word than the plant's: the steps since the reset. A subclass sets the attributes before it
     calls `__init__` of this class, and overrides `_kept`.
 
+    Parameters
+    ----------
+    plant : KernelPlant
+        Plant whose steps are measured.
+
     Attributes
     ----------
     order : int
-        Of the method.
+        Order of the method.
     bounded : bool
-        Whether the method is stable up to some |lambda| dt only.
+        Whether the method is stable only up to some |lambda| dt.
     base_moves : bool
         Whether the base has a path that can be wrong.
     length : float
-        m; a turn by 1 rad counts as a way of that.
+        Length by which turns are weighted: 1 rad counts as that way, m.
     """
 
     order: int
@@ -215,7 +256,7 @@ class RecordErrorEstimator:
         self._take_up()
 
     def _kept(self, memory: Array) -> SavedState:
-        """Return the parts of a state that are measured, as views."""
+        """Return views of the parts of a state that are measured."""
         raise NotImplementedError
 
     def _take_up(self) -> None:
@@ -232,31 +273,70 @@ class RecordErrorEstimator:
 
     @property
     def finer(self) -> tuple[str, float]:
-        """The parameter that shortens the step, and its value in s."""
+        """Parameter that shortens the step, and its value, s."""
         return "dt", self.dt
 
     def room(self) -> SavedState:
-        """Return memory for one more state."""
+        """Return memory for one more state.
+
+        Returns
+        -------
+        SavedState
+            Zeros, and views of the measured parts.
+        """
         return self._kept(np.zeros(self.plant.system.memory.size + 1))
 
     def keep(self, at: SavedState) -> None:
-        """Copy the plant's present state."""
+        """Copy the plant's present state.
+
+        Parameters
+        ----------
+        at : SavedState
+            Memory to write, from `room`.
+        """
         at.all[:-1] = self.plant.system.memory
         at.all[-1] = self.plant._steps
 
     def divide(self, parts: int) -> None:
-        """See rtmms.plant.protocol.StepErrorEstimator."""
+        """Set the number of parts of a divided step, from the next `start` on.
+
+        Parameters
+        ----------
+        parts : int
+            Power of two; 2 before the first call.
+        """
         self._divided = parts
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """Put the estimator into a state; `halves`: its next steps are parts of dt."""
+        """Put the estimator into a state.
+
+        Parameters
+        ----------
+        at : SavedState
+            State to start from.
+        halves : bool
+            Whether the next steps are parts of dt (see `divide`).
+        """
         if self._of is not self.plant.system:  # its parameters were changed
             self._take_up()
         self.state.all[:] = at.all
         self._count = float(at.all[-1])
 
     def step(self, command: Array, halves: bool) -> bool:
-        """Take a step of dt, or of a part of it; return False where it fails."""
+        """Take a step of dt, or of a part of it.
+
+        Parameters
+        ----------
+        command : (n_actuators,) array
+            Command held over the step.
+        halves : bool
+            Whether the step is a part of dt.
+
+        Returns
+        -------
+        bool
+            False where the step fails.
+        """
         parts = self._divided if halves else 1
         self.plant._command_of(self._system)[:] = command
         self._start[0], self._dt[0] = self._count * self.dt, self.dt / parts

@@ -1,4 +1,9 @@
-"""The monitor of a run: steps taken again in two halves, and what many of them come to."""
+"""Provide the monitor of a run, which measures the error of its steps and of its path.
+
+A step of dt from a state, and two of dt / 2 from the same state under the same command, end at a distance d. The local
+error of the step is d / (1 - 2^-p) for a method of order p. Its size relative to the change within a step shows whether
+the step resolves the motion at all. Single steps do not show where the errors lead; `rtmms.plant.replay` measures that.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +18,24 @@ from rtmms.base.spatial import Array
 from rtmms.plant.protocol import HasPrescribedJoints, SavedState, StepErrorEstimator
 from rtmms.plant.replay import PARTS, Replayed, replay
 
-# The error that one doubled step shows, and the sum of many of them.
-#
-# A step of dt from a state, and two of dt / 2 from the same state under the same command, end apart by d; the local
-# error
-# of the step is d / (1 - 2^-p) for a method of order p. Its size against that of what changes within a step shows
-# whether
-# the step resolves the motion at all. Where errors lead the robot to is not to be seen in single steps: see replay.py.
-
-
 UNSTABLE = 0.25
-"""A step's error beyond which it is none of a method within its range."""
+"""Error of a step, a fraction, beyond which the method has left its range."""
 STILL_M_S2 = 1e-6
-"""m/s2: what changes less than this counts as at rest."""
+"""Smallest change that counts as motion, m/s2."""
 
 
 class StepError(NamedTuple):
-    """Fractions of what changes within a step, of the velocity and of the joints.
+    """Error of a step as fractions of the change within it.
 
-    Turns count by `StepErrorEstimator.length`.
+    0.01 is 1 %; 1 means that the half steps failed. The values include the factor 1 / (1 - 2^-p), so that they are
+    errors of the step itself.
 
-    0.01 is 1 %; 1 where the half steps failed. Multiplied by 1 / (1 - 2^-p): the error of the step itself.
+    Parameters
+    ----------
+    velocity : float
+        Error of the twist; turns count by `StepErrorEstimator.length`.
+    joints : float
+        Error of the joints.
     """
 
     velocity: float
@@ -41,32 +43,70 @@ class StepError(NamedTuple):
 
     @property
     def largest(self) -> float:
+        """The larger of both fractions."""
         return max(self)
 
 
 class Vectors:
-    """Differences of kept states, in memory of their own: twist (6,), turns times `length`; joints."""
+    """Differences of stored states.
+
+    Parameters
+    ----------
+    estimator : StepErrorEstimator
+        Estimator whose states are compared.
+
+    Attributes
+    ----------
+    twist : (6,) array
+        Difference of the twist; its turns are multiplied by `StepErrorEstimator.length`.
+    joints : array
+        Difference of the joints, rad or m.
+    """
 
     def __init__(self, estimator: StepErrorEstimator) -> None:
         self.twist, self.joints = np.zeros(6), np.zeros(estimator.state.joints.shape)
         self._length = estimator.length
 
     def between(self, a: SavedState, b: SavedState) -> None:
-        """b - a."""
+        """Store the difference b - a.
+
+        Parameters
+        ----------
+        a, b : SavedState
+            States to compare.
+        """
         np.subtract(b.twist, a.twist, out=self.twist)
         self.twist[3:] *= self._length
         np.subtract(b.joints, a.joints, out=self.joints)
 
     def squares(self) -> tuple[float, float]:
-        """Of the twist and of the joints."""
+        """Return the sums of squares of the stored differences.
+
+        Returns
+        -------
+        (float, float)
+            Of the twist, and of the joints.
+        """
         twist, joints = self.twist, self.joints.ravel()
         return float(twist @ twist), float(joints @ joints)
 
 
 class Errors:
-    """What the doubled steps of a run come to.
+    """Statistics of the doubled steps of a run.
 
-    count   of them;  sharpen  1 / (1 - 2^-p), p the method's order;  unstable_steps  with an error beyond UNSTABLE
+    Parameters
+    ----------
+    estimator : StepErrorEstimator
+        Estimator of the plant.
+
+    Attributes
+    ----------
+    count : int
+        Number of doubled steps.
+    sharpen : float
+        1 / (1 - 2^-p), with p the method's order.
+    unstable_steps : int
+        Number of steps with an error beyond UNSTABLE.
     """
 
     def __init__(self, estimator: StepErrorEstimator) -> None:
@@ -76,15 +116,35 @@ class Errors:
         self.clear()
 
     def clear(self) -> None:
-        """Back to nothing."""
+        """Remove all measurements."""
         self.count = 0
         self._twist, self._joints, self._unseen = [0.0, 0.0], [0.0, 0.0], 0.0
         self._weights, self._unstable, self.unstable_steps = 0.0, 0.0, 0
 
     def add(self, begin: SavedState, end: SavedState, halves: SavedState, sound: bool, weight: float) -> StepError:
-        """One doubled step: where both began, where the plant went, where the half steps went if they were
-        sound. It stands for `weight` steps. What the stages did not see of a given motion counts as an error of the
-        joints, though they stand right at the end: bodies and work have missed it, and half steps may have too."""
+        """Add one doubled step.
+
+        Prescribed joints are right at the end of a step. Their motion counts as an error all the same where no stage of
+        the step evaluated it. Bodies and work have missed that motion, and half steps may have missed it too.
+
+        Parameters
+        ----------
+        begin : SavedState
+            State before the step.
+        end : SavedState
+            State of the plant after the step.
+        halves : SavedState
+            State after the two half steps.
+        sound : bool
+            Whether the half steps succeeded.
+        weight : float
+            Number of steps that this one represents.
+
+        Returns
+        -------
+        StepError
+            Error of this step, without the factor `sharpen`.
+        """
         apart, change, dt = self._apart, self._change, self.estimator.dt
         change.between(begin, end)
         twist, joints = change.squares()
@@ -114,23 +174,36 @@ class Errors:
 
     @property
     def step(self) -> StepError:
-        """Root mean squares over those of the changes, sharpened."""
+        """Root mean squares of the errors over those of the changes, times `sharpen`."""
         ratios = [math.sqrt(a / b) if b > 0.0 else 0.0 for a, b in (self._twist, self._joints)]
         return StepError(*(min(self.sharpen * ratio, 1.0) for ratio in ratios))
 
     @property
     def unstable(self) -> float:
-        """Share of the steps whose error is beyond UNSTABLE. An impact is in few steps, an instability in many."""
+        """Share of the steps whose error is beyond UNSTABLE: an impact affects few steps, an instability many."""
         return self._unstable / self._weights if self._weights > 0.0 else 0.0
 
     @property
     def unseen(self) -> float:
-        """Of a given motion, root mean square, as a fraction of how far the joints went: what no stage saw."""
+        """Prescribed motion that no stage evaluated, root mean square, as a fraction of the joints' motion."""
         return math.sqrt(self._unseen / self._joints[1]) if self._joints[1] > 0.0 else 0.0
 
 
 def step_error(estimator: StepErrorEstimator, command: Array) -> StepError:
-    """Of one step from the plant's present state with a command held; the plant stays as it is."""
+    """Return the error of one step from the plant's present state; the plant does not change.
+
+    Parameters
+    ----------
+    estimator : StepErrorEstimator
+        Estimator of the plant.
+    command : (n_actuators,) array
+        Command held over the step.
+
+    Returns
+    -------
+    StepError
+        1 where a step failed.
+    """
     errors, begin, end = Errors(estimator), estimator.room(), estimator.room()
     estimator.keep(begin)
     estimator.start(begin, halves=False)
@@ -142,58 +215,49 @@ def step_error(estimator: StepErrorEstimator, command: Array) -> StepError:
     return StepError(*(errors.sharpen * part if sound else 1.0 for part in found))
 
 
-# The monitor of a run: on some of its steps, in pieces between steps, it takes the step again in two halves; at the
-# end of the run it takes the run again, from its commands.
-#
-# Before the first step and after others it is asked to `look`, and returns when the next look is due. A look costs
-# about one step of the plant. Looks of one measurement, at the ends of successive steps:
-#
-# 0  the state is kept: the step to come begins there
-# 1  the step's end and command are kept; its first half is taken
-# 2  the step's second half; what lies between the ends is counted
-#
-# Steps alone show, while the run goes, whether it has left the range of its method. What they lead to is measured when
-# it
-# has ended (`conclude`): whoever steps the plant writes the commands into `tape`.
-#
-# The verdict: fine; doubtful, where the path is off by more than 1 % of itself, the work by more than 5 %, or joints
-# that
-# are given their motion go a tenth of it unseen; diverged, where many steps are off by a quarter of what changes within
-# them, and by a method that is stable up to a bound only: it has left its range. Before the run has ended, or beyond
-# what
-# there was time to take again, steps that are off by more than a tenth are doubted.
-
-
 DENSE = 12
 """Measurements one after the other at the start; then the gap grows by GROW steps each time, up to GAP."""
 GROW, GAP = 4, 145
 ENOUGH = 45
-"""Measurements before steps alone are doubted while the run goes."""
+"""Number of measurements before the errors of steps alone raise doubts while the run continues."""
 SOME = 20
-"""Before it is stopped."""
+"""Number of measurements before a run may be stopped."""
 GOLDEN = 0.6180339887498949
 PATH, WORK, STEP = 0.01, 0.05, 0.1
-"""What is doubted."""
+"""Errors of path, work and step, fractions, beyond which a run is doubtful."""
 BOUNDS = {"path": PATH, "work": WORK}
 MANY, AFEW = 0.05, 4
-"""Share and number of unstable steps from which on a run is stopped, by a method that is stable up to a bound only. In
-the grid of guards instabilities made 26 % or more of the steps unstable, an impact one step, 0.8 % of them."""
+"""Share and number of unstable steps from which a run is stopped, by a method that is stable only up to a bound.
+
+In the grid of guards, instabilities made 26 % or more of the steps unstable; an impact made one step, 0.8 %, unstable.
+"""
 PATIENCE_S = 2.0
-"""Wall time for taking a run again, unless more is given."""
+"""Default wall time for the repeated run, s."""
 TAPE_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the monitor thinks of a run.
+    """The monitor's judgement of a run.
 
-    verdict     'fine', 'doubtful', 'diverged', or 'unknown' while there is too little to judge by
-    step, path, work   fractions, see rtmms.plant.monitor and replay; path and work nan where they were not measured
-    measured    doubled steps
-    finer       the parameter that would shorten the step, and the longest that would do, s; None where all is fine
-    seconds     simulated, of the beginning that path and work are of; None: all of the run
-    place       what `path` is of
-    sure        path and work are upper bounds, see rtmms.plant.replay.Replayed
+    Parameters
+    ----------
+    verdict : str
+        'fine', 'doubtful', 'diverged', or 'unknown' while there are too few measurements.
+    step : float
+        Error of the steps, a fraction of the change within a step.
+    path, work : float
+        Errors of path and work, fractions (`rtmms.plant.replay`); nan where they were not measured.
+    measured : int
+        Number of doubled steps.
+    finer : (str, float) or None, optional
+        Parameter that would shorten the step, and the longest sufficient value, s; None where all is fine.
+    seconds : float or None, optional
+        Simulated time, s, of the beginning that path and work refer to; None for the whole run.
+    place : str, default 'path'
+        Quantity that `path` refers to: 'path' or 'joints'.
+    sure : bool, default True
+        Whether path and work are upper bounds, see `rtmms.plant.replay.Replayed`.
     """
 
     verdict: str
@@ -208,7 +272,7 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """For a person, where there is doubt; else ''."""
+        """The doubt as a sentence for the user; '' where there is none."""
         if self.verdict == "unknown":
             return "accuracy: unknown: there were too few steps, or no time between them, to measure it"
         if self.finer is None:
@@ -218,7 +282,7 @@ class Verdict:
 
     @property
     def worst(self) -> str:
-        """One number: what is wrong most, measured by what is doubted."""
+        """The quantity that exceeds its bound most, as a phrase with its number."""
         if self.verdict == "diverged":
             return f"the steps are off by {_percent(self.step)}, as the method's own instability does it"
         over = "" if self.seconds is None else f" over the first {self.seconds:.3g} s"
@@ -242,8 +306,20 @@ def _percent(fraction: float) -> str:
 
 
 def enough(found: Replayed) -> float:
-    """The share of its steps in which a run would be off by half of what is doubted: between those that were tried, and
-    beyond the shortest by first order."""
+    """Return the share of a step that would halve the doubtful error.
+
+    The function interpolates between the steps that were tried, and extrapolates beyond the shortest by first order.
+
+    Parameters
+    ----------
+    found : Replayed
+        Errors of the run and of the run in shorter steps.
+
+    Returns
+    -------
+    float
+        Length of the sufficient step over that of the run's step.
+    """
     tried = [(n, max(path / PATH, work / WORK)) for n, path, work in ((1, found.path, found.work), *found.shorter)]
     for (n, off), (m, less) in pairwise(tried):
         if less <= 0.5:
@@ -253,11 +329,38 @@ def enough(found: Replayed) -> float:
 
 
 class Monitor:
-    """Of a plant that stands where its run begins.
+    """Measurement of a run's errors, from the plant's present state on.
 
-    tape        (rows, n) commands of the first steps: row k is of step k, written by whoever steps the plant
-    longest_ns  a look has taken about that: it falls slowly, so that one long look does not end the looking
-    hopeless    the run has diverged, though its numbers are finite
+    On some steps the monitor repeats the step in two halves, in pieces between the plant's steps. At the end it repeats
+    the whole run from its commands. A call of `look` costs about one step of the plant. One measurement takes three
+    calls, at the ends of successive steps:
+
+    - 0: the state is copied; the step to come begins there
+    - 1: the step's end and command are copied; the first half step is taken
+    - 2: the second half step is taken; the distance between the two ends is added to `errors`
+
+    While the run continues, steps alone show whether the run has left the range of its method. `conclude` measures
+    where the errors lead; the caller that steps the plant writes the commands into `tape`.
+
+    The verdict is 'doubtful' where the path is off by more than 1 % of itself or the work by more than 5 %. It is
+    'doubtful' as well where prescribed joints move by a tenth of their motion unseen. It is 'diverged' for a method
+    that is stable only up to a bound, where many steps are off by a quarter of the change within them. Steps that are
+    off by more than a tenth are doubtful before the end of the run. They are also doubtful beyond the part that there
+    was time to repeat.
+
+    Parameters
+    ----------
+    estimator : StepErrorEstimator
+        Step-error estimator of the plant.
+    tape : (rows, n) array, optional
+        Commands of the first steps; the caller writes row k at step k.
+
+    Attributes
+    ----------
+    longest_ns : int
+        Recent longest duration of a look, ns; it falls slowly, so that one long look does not end the measurement.
+    hopeless : bool
+        Whether the run has diverged although its numbers are finite.
     """
 
     def __init__(self, estimator: StepErrorEstimator, tape: Array | None = None) -> None:
@@ -269,30 +372,49 @@ class Monitor:
         self.clear()
 
     def clear(self) -> None:
-        """The plant was reset."""
+        """Start again after a reset of the plant."""
         self.errors.clear()
         self._piece, self._sound, self._gap, self._due, self._by_hand = 0, True, 1, 0, 0
         self.hopeless, self._begun = False, False
         self._begin_here(0)
 
     def _begin_here(self, row: int) -> None:
-        """What is taken again begins at the present state, with this row of the tape."""
+        """Begin the part that `conclude` repeats at the present state, with this row of the tape."""
         self._replayed: Replayed | None = None
         self._first, self._row = self.estimator.now, row
         self.estimator.keep(self._start)
 
     def forget(self, step: int | None = None) -> None:
-        """The state or a parameter was changed from outside before this step (None: the next, of steps by hand): the
-        measurement under way is none, and what is taken again begins here."""
+        """Discard the measurement in progress, because the state or a parameter was changed from outside.
+
+        The part that `conclude` repeats begins at the present state.
+
+        Parameters
+        ----------
+        step : int, optional
+            Step before which the change took place; None for the next of the steps that `after` counts.
+        """
         self._piece, self._begun = 0, True
         self._begin_here(self._by_hand if step is None else step)
 
     def took(self, ns: int) -> None:
-        """A look took so long."""
+        """Record the duration of a look.
+
+        Parameters
+        ----------
+        ns : int
+            Wall time, ns.
+        """
         self.longest_ns = max(ns, self.longest_ns - self.longest_ns // 16)
 
     def after(self, command: Array) -> None:
-        """A step was taken with `command`: for whoever steps the plant by hand, in place of `look` and `tape`."""
+        """Measure after a step of a plant that the caller steps by hand, in place of `look` and `tape`.
+
+        Parameters
+        ----------
+        command : (n_actuators,) array
+            Command of the step that was taken.
+        """
         row, self._begun = self._by_hand, True
         if row >= len(self.tape):
             grown = np.zeros((max(1024, 2 * row), np.size(command)))
@@ -304,7 +426,18 @@ class Monitor:
             self._due = row + self.look(command)
 
     def look(self, command: Array) -> int:
-        """The next piece, after a step with `command`. Returns after how many steps it wants to be asked again."""
+        """Do the next piece of the measurement, after a step of the plant.
+
+        Parameters
+        ----------
+        command : (n_actuators,) array
+            Command of the step that was taken.
+
+        Returns
+        -------
+        int
+            Number of steps until the next look is due.
+        """
         with np.errstate(all="ignore"):
             return self._look(command)
 
@@ -331,7 +464,7 @@ class Monitor:
         return self._gap
 
     def _pause(self) -> int:
-        """Steps until the next measurement: uneven, so that it keeps no time with the gait."""
+        """Return the steps until the next measurement, uneven so that they do not synchronise with the gait."""
         count = self.errors.count
         if count < DENSE:
             return 1
@@ -339,8 +472,20 @@ class Monitor:
         return max(1, round(widest * (0.5 + (count * GOLDEN) % 1.0)))
 
     def conclude(self, seconds: float = PATIENCE_S, most: int = PARTS[0]) -> Verdict:
-        """The run has ended: take it again from its commands, as far as so many seconds of wall time reach, in at most
-        so many parts of a step, and judge. The plant stays as it is."""
+        """Repeat the ended run from its commands and return the verdict; the plant does not change.
+
+        Parameters
+        ----------
+        seconds : float, default PATIENCE_S
+            Wall time that the repetition may take, s.
+        most : int, default PARTS[0]
+            Largest number of parts of a step.
+
+        Returns
+        -------
+        Verdict
+            Verdict with path and work as far as the time sufficed.
+        """
         self.estimator.keep(self._end)
         steps = self.estimator.now - self._first
         commands = self.tape[self._row :][:steps]
@@ -353,12 +498,12 @@ class Monitor:
 
     @property
     def settled(self) -> bool:
-        """Enough was measured to speak up while the run goes on."""
+        """Whether there are enough measurements to warn while the run continues."""
         return self.errors.count >= ENOUGH
 
     @property
     def verdict(self) -> Verdict:
-        """Of the run so far."""
+        """Verdict on the run so far."""
         errors, found, estimator = self.errors, self._replayed, self.estimator
         step, name, partly = errors.step.largest, "fine", None
         path = work = math.nan

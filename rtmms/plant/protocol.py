@@ -1,4 +1,8 @@
-"""The face of a simulated robot: what the loop, the wire and a user's script see of it."""
+"""Provide the interface of a simulated robot, as the loop, the wire and users' scripts use it.
+
+`Plant` has the members that each robot needs. `PlantDescription` has properties that do not change. The other protocols
+are optional behaviour, which callers find by isinstance. `load` builds a plant by the robot's name.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,26 @@ if TYPE_CHECKING:
 class Channel:
     """One actuator or output of a plant.
 
-    name     dotted, unique within the plant, for example 'left.front'
-    unit     SI, for example 'rad', 'm/s'; '' for none
-    shape    () for a scalar; arrays travel flattened in row-major order
-    frame    'world', 'body', or '' where no frame is meant
-    lower, upper   limits of an actuator (inclusive), None where there is none
-    neutral  the value an actuator goes home to
+    Parameters
+    ----------
+    name : str
+        Dotted, unique within the plant, for example 'left.front'.
+    unit : str, default ''
+        SI, for example 'rad', 'm/s'; '' for none.
+    shape : tuple[int, ...], default ()
+        () for a scalar; arrays travel flattened in row-major order.
+    frame : str, default ''
+        'world', 'body', or '' where no frame is meant.
+    lower, upper : float, optional
+        Limits of an actuator (inclusive), None where there is none.
+    neutral : float, default 0.0
+        Value to which an actuator goes home.
+
+    Examples
+    --------
+    >>> from rtmms.plant import Channel
+    >>> Channel("left.front", unit="rad", lower=-0.5, upper=0.5).upper
+    0.5
     """
 
     name: str
@@ -41,9 +59,16 @@ class Channel:
 
 
 class CoupledLimit(NamedTuple):
-    """A limit of the difference of two commands, first - second by their places: a plant saturates it smoothly.
+    """A limit of the difference of two commands, first - second, which a plant saturates smoothly.
 
-    most   it stays within -most and most;  obeyed  up to here it is obeyed as it is
+    Parameters
+    ----------
+    first, second : int
+        Indices of both actuators.
+    most : float
+        The difference stays within -most and most.
+    obeyed : float
+        Up to this difference the commands are applied unchanged.
     """
 
     first: int
@@ -54,33 +79,99 @@ class CoupledLimit(NamedTuple):
 
 @runtime_checkable
 class Plant(Protocol):
-    """A fixed-step simulator. Anything with these members gets the loop, the wire and the bridges."""
+    """A fixed-step simulator; anything with these members gets the loop, the wire and the bridges.
+
+    Attributes
+    ----------
+    dt : float
+        Step, s.
+    actuators : tuple of Channel
+        Inputs, in the order of a command.
+    outputs : tuple of Channel
+        Outputs that `observe` returns.
+    """
 
     dt: float
     actuators: tuple[Channel, ...]
     outputs: tuple[Channel, ...]
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0; the same seed gives the same bits."""
+        """Go back to t = 0.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            The same seed gives the same bits.
+        """
 
     def step(self, command: Array) -> None:
-        """Advance by dt with `command` (n_actuators,) held, in the order of `actuators`; DivergedError if it fails."""
+        """Advance by dt.
+
+        Parameters
+        ----------
+        command : (n_actuators,) array
+            Held over the step, in the order of `actuators`.
+
+        Raises
+        ------
+        DivergedError
+            The step failed.
+        """
 
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state, by name: a function of the state alone. Later steps leave them."""
+        """Return the outputs at the present state, a function of the state alone.
+
+        Returns
+        -------
+        dict of str to array
+            Outputs by name; later steps do not change these arrays.
+        """
 
     def snapshot(self) -> bytes:
-        """The whole state; `restore` of it continues with the same bits."""
+        """Return the whole state; a run that `restore` starts from it continues with the same bits.
+
+        Returns
+        -------
+        bytes
+            The state.
+        """
 
     def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's."""
+        """Go back to a snapshot of the same model.
+
+        Parameters
+        ----------
+        blob : bytes
+            Bytes that `snapshot` returned.
+
+        Raises
+        ------
+        ModelError
+            The snapshot is another model's.
+        """
 
 
 def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], known: Iterable[str]) -> None:
-    """What a plant's `set` refuses: a change of sizes, channels or states.
+    """Raise an error where a plant's `set` would change sizes, channels or states.
 
-    UnknownNameError for a parameter that there is none of, ModelError for one that stays as it was built, or where
-    nothing is given; each states what may change, and nothing else."""
+    Parameters
+    ----------
+    robot : str
+        Name of the robot, for the message.
+    given : Mapping[str, Any]
+        Parameters to change, by name.
+    settable : Iterable[str]
+        Names of parameters that may change while the plant runs.
+    known : Iterable[str]
+        Names of all parameters.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such parameter.
+    ModelError
+        A parameter is fixed when the plant is built, or `given` is empty; the message lists what may change.
+    """
     settable, known = tuple(settable), tuple(known)
     if not given:
         raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(settable)}")
@@ -94,22 +185,47 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
 
 
 WORLD = "world"
-"""What several robots on one clock are called, where a robot's name is expected (rtmms.World)."""
+"""Name of several robots on one clock, where a robot's name is expected (rtmms.World)."""
 
 
 def robots() -> dict[str, Any]:
-    """The entry points of group rtmms.plants by name: ours and third parties' alike."""
+    """Return the robots that are installed, third parties' included.
+
+    Returns
+    -------
+    dict of str to EntryPoint
+        Entry points of group rtmms.plants by name.
+    """
     return {point.name: point for point in entry_points(group="rtmms.plants")}
 
 
 DATA_ENDINGS = ("urdf", "xml")
-"""Of files of robots that run nothing."""
+"""Endings of robots' files that contain no code."""
 
 
 def builder(robot: str) -> Any:
-    """The entry point that builds a robot: by its name, or, for a file, by the end of its name (group
-    rtmms.plant_files, for example '.fmu'), which 'FILE.py:NAME' has before a colon. UnknownNameError, or ModelError
-    where there is no such file, ArgumentError for what is no text."""
+    """Return the entry point that builds a robot.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot, or a file. The ending of a file, before the colon of FILE.py:NAME, selects the entry point of
+        group rtmms.plant_files.
+
+    Returns
+    -------
+    EntryPoint
+        Its `load` returns the function that makes the plant.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such robot.
+    ModelError
+        There is no such file.
+    ArgumentError
+        `robot` is not text.
+    """
     if not isinstance(robot, str):
         raise ArgumentError(f"robot: expected a name or a file as text, got {robot!r:.60}")
     known = robots()
@@ -134,24 +250,55 @@ def builder(robot: str) -> Any:
 def load(robot: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
     """Build the plant of a robot by name.
 
-    robot       a name from `rtmms list robots`, or a FILE.urdf, FILE.xml (MJCF), FILE.fmu or FILE.py:NAME
-    dt          step in s; None for the robot's own
-    preset      a named set of parameters of that robot, or a FILE.toml of parameters, which may name a preset to start
-                from (key `preset`); keywords given beside it win
-    parameters  any parameter of the robot, see its page in docs/
-    Raises UnknownNameError or ModelError, each naming the place, what was got and what is expected.
+    Parameters
+    ----------
+    robot : str
+        Name from `rtmms list robots`, or FILE.urdf, FILE.xml (MJCF), FILE.fmu or FILE.py:NAME.
+    dt : float, optional
+        Step, s; None for the robot's own.
+    preset : str, optional
+        Named set of parameters of that robot, or a FILE.toml of parameters. The file may name a preset to start from
+        (key `preset`). Keywords have precedence over it.
+    **parameters : Any
+        Any parameter of the robot, see its page in docs/.
+
+    Returns
+    -------
+    Plant
+        The plant at t = 0.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        The robot, the preset or a parameter is wrong; the message has the place, the value and what is expected.
     """
     with asked_by_program():
         return build_plant(robot, dt=dt, preset=preset, **parameters)
 
 
 def build_plant(robot: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
-    """Build a plant as `load` does, for rtmms itself: data may have named the robot.
+    """Build a plant as `load` does, for rtmms itself: the robot's name may come from data.
+
+    Parameters
+    ----------
+    robot : str
+        As in `load`.
+    dt : float, optional
+        Step, s; None for the robot's own.
+    preset : str, optional
+        As in `load`.
+    **parameters : Any
+        Any parameter of the robot.
+
+    Returns
+    -------
+    Plant
+        The plant at t = 0.
 
     Raises
     ------
     ModelError
-        As `load`, and where the robot is a file that would run as code and the user did not name (rtmms.base.trust).
+        As `load`, and where the robot is a file with code that the user did not name (rtmms.base.trust).
     """
     if preset is not None and not isinstance(preset, str):
         raise ModelError(f"preset: expected a name or a FILE.toml, got {preset!r:.60}")
@@ -159,8 +306,19 @@ def build_plant(robot: str, *, dt: float | None = None, preset: str | None = Non
 
 
 def maker(robot: str) -> Callable[..., Plant]:
-    """Return the function that makes plants of a robot, for callers that build many: the search for it takes longer
-    than some plants.
+    """Return the function that makes plants of a robot, for callers that build many.
+
+    The search for that function takes longer than the construction of some plants.
+
+    Parameters
+    ----------
+    robot : str
+        As in `load`.
+
+    Returns
+    -------
+    callable
+        Function of dt, preset and parameters that returns a plant.
 
     Raises
     ------
@@ -173,8 +331,30 @@ def maker(robot: str) -> Callable[..., Plant]:
 
 
 def build_by(make: Callable[..., Plant], *, dt: float | None, preset: str | None, **parameters: Any) -> Plant:
-    """Build a plant by the function that `maker` returned, as `build_plant` does."""
-    # a third party's plant need not know of steps and presets that nobody asks it for
+    """Build a plant by the function that `maker` returned, as `build_plant` does.
+
+    Parameters
+    ----------
+    make : Callable[..., Plant]
+        Function that makes the plant.
+    dt : float or None
+        Step, s; None for the robot's own.
+    preset : str or None
+        Name or FILE.toml, as in `load`.
+    **parameters : Any
+        Any parameter of the robot.
+
+    Returns
+    -------
+    Plant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError
+        A parameter is wrong; the message names the file if the parameter came from it.
+    """
+    # a third party's plant may have no steps and presets: only those that were given are passed
     asked = {name: value for name, value in (("dt", dt), ("preset", preset)) if value is not None}
     if preset is None or not preset.endswith(".toml"):
         plant: Plant = make(**asked, **parameters)
@@ -193,15 +373,26 @@ def build_by(make: Callable[..., Plant], *, dt: float | None, preset: str | None
     return plant
 
 
-# What a plant may have beside that: a description of what does not change, and behaviour asked for by isinstance.
+# Optional parts of a plant: a description of what does not change, and behaviour that callers find by isinstance.
 
 
 class Surroundings(NamedTuple):
-    """What a plant moves in, as instruments on it meet it.
+    """The surroundings of a plant, for the instruments on it.
 
-    gravity   (3,) m/s2, world: what a body that is let go accelerates by
-    density   kg/m3 of the water around; 0 where there is none
-    surface   m, height of the water's surface, world
+    Parameters
+    ----------
+    gravity : (float, float, float)
+        Acceleration of a body in free fall, m/s2, world.
+    density : float, default 0.0
+        Density of the water around, kg/m3; 0 where there is none.
+    surface : float, default 0.0
+        Height of the water's surface, m, world.
+
+    Examples
+    --------
+    >>> from rtmms.plant import Surroundings
+    >>> Surroundings((0.0, 0.0, -9.81), density=1025.0).surface
+    0.0
     """
 
     gravity: tuple[float, float, float]
@@ -210,31 +401,85 @@ class Surroundings(NamedTuple):
 
 
 STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
-"""m/s2 and kg/m3 of what does not declare its own; from this density on a fluid is no gas."""
+"""Defaults of gravity, m/s2, and of water's density, kg/m3; the density, kg/m3, from which a fluid is a liquid."""
 
 
 def water_density(medium: str, stated: float | None) -> float:
-    """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `stated` (None:
-    unknown). A plant without a medium is in water where that fluid is as dense as a liquid."""
+    """Return the density of the water around a plant.
+
+    A plant without a medium is in water where its fluid is as dense as a liquid.
+
+    Parameters
+    ----------
+    medium : str
+        'water', 'air', or '' for none.
+    stated : float or None
+        Density of the fluid that its bodies displace, kg/m3; None where it is unknown.
+
+    Returns
+    -------
+    float
+        kg/m3; 0 where there is no water.
+
+    Examples
+    --------
+    >>> from rtmms.plant import water_density
+    >>> water_density("water", None), water_density("air", 1.2)
+    (1000.0, 0.0)
+    """
     if medium == "water":
         return WATER if stated is None else stated
     return stated if not medium and stated is not None and stated >= LIQUID else 0.0
 
 
 class CommandedGait(Protocol):
-    """A plant that moves by commands and knows a gait of them, which `rtmms trim` closes.
+    """A plant that moves by commands and has a gait of them, which `rtmms trim` closes.
 
-    gait   its parameters by name, with their defaults
+    Attributes
+    ----------
+    dt : float
+        Step, s.
+    gait : mapping of str to float
+        Parameters of the gait by name, with their defaults.
     """
 
     dt: float
     gait: Mapping[str, float]
 
     def gait_period(self, **gait: float) -> float:
-        """s; ModelError for parameters that give none."""
+        """Return the period of the gait.
+
+        Parameters
+        ----------
+        **gait : float
+            Parameters that differ from their defaults.
+
+        Returns
+        -------
+        float
+            s.
+
+        Raises
+        ------
+        ModelError
+            The parameters give no period.
+        """
 
     def gait_commands(self, steps: int, **gait: float) -> Array:
-        """(steps, n_actuators) of a period, each for a step of period / steps."""
+        """Return the commands of one period.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps of a period.
+        **gait : float
+            Parameters that differ from their defaults.
+
+        Returns
+        -------
+        (steps, n_actuators) array
+            Each row holds for a step of period / steps.
+        """
 
 
 class TunableGait(Protocol):
@@ -249,16 +494,42 @@ class TunableGait(Protocol):
     """
 
     @property
-    def gait(self) -> Mapping[str, float]: ...
+    def gait(self) -> Mapping[str, float]:
+        """Default of each parameter."""
 
     @property
-    def gait_ranges(self) -> Mapping[str, tuple[float, float]]: ...
+    def gait_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Lowest and highest value of each parameter that may change."""
 
     def gait_period(self, **gait: float) -> float:
-        """Return the period, s."""
+        """Return the period.
+
+        Parameters
+        ----------
+        **gait : float
+            Parameters that differ from their defaults.
+
+        Returns
+        -------
+        float
+            s.
+        """
 
     def gait_commands(self, steps: int, **gait: float) -> Array:
-        """Return the commands (steps, n_actuators) of one period."""
+        """Return the commands of one period.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps of a period.
+        **gait : float
+            Parameters that differ from their defaults.
+
+        Returns
+        -------
+        (steps, n_actuators) array
+            Each row holds for a step of period / steps.
+        """
 
 
 @runtime_checkable
@@ -266,14 +537,21 @@ class HasCommandedGaits(Protocol):
     """A plant that has gaits of commands: `rtmms.trim` seeks steady motions among them."""
 
     def commanded_gaits(self) -> Mapping[str, TunableGait]:
-        """Return the gaits by name, the usual one first; empty where the plant has none."""
+        """Return the gaits of the plant.
+
+        Returns
+        -------
+        Mapping[str, TunableGait]
+            Gaits by name, the default one first; empty where the plant has none.
+        """
 
 
 def _nothing() -> None:
-    """Value of what a plant does not have."""
+    """Return None, the value of an absent property."""
 
 
 def _standard_surroundings() -> Surroundings:
+    """Return still water under standard gravity."""
     return Surroundings((0.0, 0.0, -STANDARD_GRAVITY), WATER)
 
 
@@ -282,38 +560,76 @@ class PlantDescription:
     """Static properties of a plant, beside the members of `Plant`; `describe_plant` returns that of any plant.
 
     A value holds as long as the plant. A property that may change while the plant runs is a function without arguments
-    that returns the present one. None, or empty: the plant does not have it.
+    that returns the present value. None, or empty: the plant does not have the property.
 
-    medium         'water', whose robots have a depth, positive down; 'air', whose robots have an altitude, positive up
-    half_span_m    m; a robot in water that is less deep than that is near the surface; None: nobody looks
-    airframe       name of the layout of its rotors or thrusters, such as 'quad_plus', by which bridges of autopilots
-                   find their channels (bridges/autopilot/airframes.py)
-    parameters     () -> a dataclass or a mapping
-    set, settable  changes parameters between steps (all or none; ModelError, UnknownNameError), and their names; None
-                   for the names where the plant does not list them
-    coupled        limits of differences of two commands; what is beyond `obeyed` counts as clamped
-    coupling       how its parts share a step
-    trace_outputs, summarise   numbers for the report from samples of these outputs: (time (k,) s, {name: (k, *shape)})
-                   -> {name: number, None where undefined}
-    recent_outputs   outputs of the last seconds of a run that its figure needs
-    figure         draws its own figure of a run: (path, samples of the run, of its last seconds, timings)
-    shape          () -> what viewers draw of it, in the frame of `position` and `quaternion` (docs/view.md):
-                   {"joints": [{"parent", "position", "quaternion", "slides"}, ...] of `joint_position`, each about
-                   (along) its z axis, parent 0 the body, k the k-th joint; "parts": [{"name", "body", "kind",
-                   "position", "quaternion", "size"}, ...] with the kinds ellipsoid, box and cylinder and full sizes in
-                   m; "skins": [{"name", "points", "triangles", "lines"}, ...], points the name of an output (n, 3), m,
-                   body frame; "cords": [{"name", "points": [[k, x, y, z], ...]}, ...], lines through points in m of the
-                   body (k = 0) and of the k-th joint's frame}; each may be missing
-    surroundings   () -> what it moves in
-    ends           () -> s, simulated, until which its surroundings are known (a flow from a file)
-    home           () -> where `reset` places it: arguments of its `place`, by name; empty: where it starts by itself
-    gait           a gait of commands that it knows
-    step_error_estimator  () -> steps beside its own, by which its steps are checked
-    accurate       error of the path, a fraction -> the longest step, s (`StepErrorEstimator.finer`), of its own gait
-    truth, sensors   of a plant seen through sensors: the plant itself, whose outputs are 'truth.NAME' here, and sensors
-    estimates      whether it has an estimate of its motion, as outputs 'estimate.NAME', made by its `estimator`
-    step_time_varies   why the time of a step has no bound, as 'contacts'; a run then states the measured time before it
-                   starts. '': each step takes the same time
+    Parameters
+    ----------
+    medium : str, default ''
+        'water': robots have a depth, positive down. 'air': robots have an altitude, positive up.
+    half_span_m : float, optional
+        A robot in water less deep than that is near the surface, m; None: nothing uses it.
+    airframe : str, default ''
+        Name of the layout of its rotors or thrusters, such as 'quad_plus'. Bridges of autopilots find their channels by
+        it (bridges/autopilot/airframes.py).
+    parameters : callable, default _nothing
+        () -> dataclass or mapping of parameters.
+    set : callable, optional
+        Changes parameters between steps, all or none; raises ModelError or UnknownNameError.
+    settable : tuple[str, ...], optional
+        Names that `set` accepts; None where the plant does not list them.
+    coupled : tuple[CoupledLimit, ...], default ()
+        Limits of differences of two commands; a difference beyond `obeyed` counts as clamped.
+    coupling : str, optional
+        How its parts share a step.
+    trace_outputs : tuple[str, ...], default ()
+        Outputs that `summarise` needs.
+    summarise : callable, optional
+        (time (k,) s, {name: (k, *shape)}) -> {name: number, None where undefined}, for the report.
+    recent_outputs : tuple[str, ...], default ()
+        Outputs of the last seconds of a run that its figure needs.
+    figure : callable, optional
+        (path, samples of the run, samples of its last seconds, timings) -> draws the plant's own figure.
+    shape : callable, default _nothing
+        () -> mapping that viewers draw, in the frame of `position` and `quaternion` (docs/view.md). See Notes.
+    surroundings : callable, default _standard_surroundings
+        () -> gravity and water around the plant.
+    ends : callable, default _nothing
+        () -> simulated time, s, until which its surroundings are known (a flow from a file).
+    home : callable, default _nothing
+        () -> place after `reset`, as arguments of its `place` by name; empty: its own start.
+    gait : CommandedGait, optional
+        Gait of commands of the plant.
+    step_error_estimator : callable, optional
+        () -> estimator by which the monitor checks its steps.
+    accurate : Mapping[float, float], optional
+        Error of the path, a fraction, to the longest step, s (`StepErrorEstimator.finer`), for its own gait.
+    truth : Plant, optional
+        Of a plant with sensors: the plant itself, whose outputs are 'truth.NAME' here.
+    sensors : Mapping[str, Any], optional
+        Sensors of the plant, by name.
+    estimates : bool, default False
+        Whether its `estimator` estimates its motion, as outputs 'estimate.NAME'.
+    step_time_varies : str, default ''
+        Reason why the time of a step has no bound, such as 'contacts'; a run then reports the measured time before it
+        starts. '': each step takes the same time.
+
+    Notes
+    -----
+    `shape` returns a mapping with these keys, each of which may be missing:
+
+    - "joints": [{"parent", "position", "quaternion", "slides"}, ...] of `joint_position`; each turns about, or slides
+      along, its z axis; parent 0 is the body, k the k-th joint
+    - "parts": [{"name", "body", "kind", "position", "quaternion", "size"}, ...]; the kinds are ellipsoid, box and
+      cylinder, with full sizes in m
+    - "skins": [{"name", "points", "triangles", "lines"}, ...]; `points` is the name of an output (n, 3), m, body frame
+    - "cords": [{"name", "points": [[k, x, y, z], ...]}, ...]; lines through points in m, in the frame of the body
+      (k = 0) or of the k-th joint
+
+    Examples
+    --------
+    >>> from rtmms.plant import PlantDescription
+    >>> PlantDescription(medium="water").surroundings().density
+    1000.0
     """
 
     medium: str = ""
@@ -347,13 +663,23 @@ _VALUES = (
 )  # fmt: skip
 _PRESENT = ("parameters", "shape", "ends", "home")
 _TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))
-"""Optional members of a plant that a description has under the same name: values, those that may change, and pairs."""
+"""Optional members of a plant with the same name in its description: values, those that may change, and pairs."""
 
 
 def describe_plant(plant: Any) -> PlantDescription:
-    """Return the plant's `description`, or one of the optional members that it has.
+    """Return the plant's `description`, or one made of the optional members that it has.
 
-    A description costs some microseconds: take it where something is built, not in a step.
+    A description costs some microseconds: call this function where something is built, not in a step.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant.
+
+    Returns
+    -------
+    PlantDescription
+        Static properties of the plant.
     """
     own = getattr(plant, "description", None)
     if isinstance(own, PlantDescription):
@@ -372,15 +698,16 @@ def describe_plant(plant: Any) -> PlantDescription:
 
 
 RENAMED_MEMBERS = {"twin": "step_error_estimator"}
-"""Old name of an optional member, and the name that replaced it in 0.3; the old ones go with the next version."""
+"""Old name of an optional member, and the name that replaced it in 0.3; the next version removes the old names."""
 
 
 def _has_own(plant: Any, old: str) -> bool:
-    """Return whether a plant has a member of its own by an old name, not our alias."""
+    """Return whether a plant has its own member by an old name, not our alias."""
     return not isinstance(getattr(type(plant), old, None), Renamed) and callable(getattr(plant, old, None))
 
 
 def _renamed_member(plant: Any, old: str, new: str) -> Any:
+    """Return a member by its old name, with a warning."""
     warn_renamed(type(plant).__name__, old, new, stacklevel=3)
     return getattr(plant, old)
 
@@ -402,13 +729,19 @@ def _assumed_surroundings(plant: Any) -> Surroundings:
 class Wrapper:
     """Base of a plant around plants: it has the optional members that its description has.
 
-    A subclass sets `description` when it is built, `dataclasses.replace(describe_plant(inner), ...)` with what it adds,
-    renames or takes away.
+    A subclass sets `description` when it is built, to `dataclasses.replace(describe_plant(inner), ...)` with what it
+    adds, renames or removes.
+
+    Attributes
+    ----------
+    description : PlantDescription
+        Static properties of the outer plant.
     """
 
     description: PlantDescription
 
     def __getattr__(self, name: str) -> Any:
+        """Return an optional member from the description."""
         found = getattr(self.description, name) if name in _MEMBERS else None
         if found is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -419,7 +752,18 @@ _MEMBERS = (*_VALUES, *_PRESENT, *_TOGETHER[0], "surroundings")
 
 
 def bare(plant: Plant) -> Plant:
-    """The plant itself, within its sensors, faults and levels."""
+    """Return the plant itself, without its sensors, faults and levels.
+
+    Parameters
+    ----------
+    plant : Plant
+        Plant, wrapped or not.
+
+    Returns
+    -------
+    Plant
+        The innermost plant.
+    """
     found: Any = describe_plant(plant).truth or plant
     found = getattr(found, "sound", found)
     return getattr(found, "full", found)  # type: ignore[no-any-return]
@@ -430,18 +774,35 @@ class Degradable(Protocol):
     """A plant with cheaper variants of itself, for `--degrade` (rtmms.world.levels)."""
 
     def variants(self) -> Sequence[Any]:
-        """Plants with the same channels and step, each cheaper than the one before, made and warm. Each has
-        `take_over`, and where it likes `variant`, a few words on what it is."""
+        """Return plants with the same channels and step, each cheaper than the one before, built and warm.
+
+        Returns
+        -------
+        sequence of Plant
+            Each has `take_over`, and optionally `variant`, a few words that describe it.
+        """
 
     def take_over(self, other: Any) -> None:
-        """Into the state of another of these plants (the full one or a variant), without a jump: pose, velocity,
-        momentum and energy of the body are kept, and the forces on it. The same bits from the same state."""
+        """Continue from the state of another of these plants, the full one or a variant, without a jump.
+
+        The body's pose, velocity and momentum and the forces on it persist. The same state gives the same bits.
+
+        Parameters
+        ----------
+        other : Any
+            Plant whose state is taken.
+        """
 
 
 class Levelled(Protocol):
-    """A plant of which a variant steps (rtmms.world.levels.Levels): `set(level=k)` changes it.
+    """A plant that steps one of its variants (rtmms.world.levels.Levels); `set(level=k)` changes the level.
 
-    costs   s, a step of each, from the full model on
+    Attributes
+    ----------
+    level : int
+        Index of the active level; 0 is the full model.
+    costs : tuple of float
+        Time of a step of each level, s, from the full model on.
     """
 
     level: int
@@ -450,26 +811,65 @@ class Levelled(Protocol):
 
 @runtime_checkable
 class Composed(Protocol):
-    """Several plants on one clock: channels of each are named NAME.channel.
+    """Several plants on one clock, whose channels are named NAME.channel.
 
-    robots   the plants by name, seen through their sensors if they have some;  kinds  what each one is, its robot
+    Attributes
+    ----------
+    robots : mapping of str to Plant
+        Plants by name, with their sensors if they have some.
+    kinds : mapping of str to str
+        Robot of each plant.
     """
 
     robots: Mapping[str, Plant]
     kinds: Mapping[str, str]
 
     def described(self) -> list[dict[str, Any]]:
-        """The robots as a log keeps them."""
+        """Return the robots as a log stores them.
+
+        Returns
+        -------
+        list of dict
+            One entry for each robot.
+        """
 
     def owners(self, key: str) -> list[tuple[str, str]]:
-        """Return robots that a key of `set` changes, and their own name of it; ModelError, UnknownNameError."""
+        """Return the robots that a key of `set` changes.
+
+        Parameters
+        ----------
+        key : str
+            Name of a parameter, as the world has it.
+
+        Returns
+        -------
+        list of (str, str)
+            Name of each robot, and its own name of the parameter.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            No robot has such a parameter.
+        """
 
 
 class SavedState(NamedTuple):
-    """A state that was kept: all of it, and views of what is measured.
+    """A stored state: all of it, and views of the measured parts.
 
-    position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (k,) J,
-    whose sum is the work of the actuators, None where the state does not carry it
+    Parameters
+    ----------
+    all : (w,) array
+        The whole state.
+    position : (3,) array
+        m, world.
+    quaternion : (4,) array
+        Body to world.
+    twist : (6,) array
+        m/s and rad/s, body.
+    joints : array
+        rad or m, of any shape.
+    work : (k,) array or None
+        J; its sum is the work of the actuators. None where the state does not contain it.
     """
 
     all: Array
@@ -481,12 +881,22 @@ class SavedState(NamedTuple):
 
 
 class StepErrorEstimator(Protocol):
-    """Steps beside a plant's own, in memory of their own: the plant and its bits stay as they are.
+    """Steps beside a plant's own, in separate memory; the plant and its bits do not change.
 
-    dt, order   s, of the plant's step and its method;  finer  the parameter that shortens the step, and its value in s
-    bounded     whether the method is stable up to some |lambda| dt only
-    base_moves  whether there is a way that can be wrong;  length  m: a turn by 1 rad counts as a way of that
-    state       where the estimator stands
+    Attributes
+    ----------
+    dt : float
+        Step of the plant, s.
+    order : int
+        Order of its method.
+    bounded : bool
+        Whether the method is stable only up to some |lambda| dt.
+    base_moves : bool
+        Whether the base has a path that can be wrong.
+    length : float
+        A turn by 1 rad counts as a way of that length, m.
+    state : SavedState
+        Present state of the estimator.
     """
 
     dt: float
@@ -501,53 +911,131 @@ class StepErrorEstimator(Protocol):
         """Steps of the plant since its reset."""
 
     @property
-    def finer(self) -> tuple[str, float]: ...
+    def finer(self) -> tuple[str, float]:
+        """Parameter that shortens the step, and its value, s."""
 
     def room(self) -> SavedState:
-        """Memory for one more state."""
+        """Return memory for one more state.
+
+        Returns
+        -------
+        SavedState
+            Its contents are undefined.
+        """
 
     def keep(self, at: SavedState) -> None:
-        """The plant's present state."""
+        """Copy the plant's present state.
+
+        Parameters
+        ----------
+        at : SavedState
+            Memory to write, from `room`.
+        """
 
     def divide(self, parts: int) -> None:
-        """The steps that are called halves are of dt / parts from the next `start` on, a power of two; 2 at first."""
+        """Set the number of parts of a divided step, from the next `start` on.
+
+        Parameters
+        ----------
+        parts : int
+            Power of two; 2 before the first call. The steps of dt / parts are called halves.
+        """
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """The estimator stands there from now on; halves: its next steps are of dt / 2 (see `divide`)."""
+        """Put the estimator into a state.
+
+        Parameters
+        ----------
+        at : SavedState
+            State to start from.
+        halves : bool
+            Whether the next steps are parts of dt (see `divide`).
+        """
 
     def step(self, command: Array, halves: bool) -> bool:
-        """One step; False where it fails."""
+        """Take one step.
+
+        Parameters
+        ----------
+        command : (n_actuators,) array
+            Command held over the step.
+        halves : bool
+            Whether the step is a part of dt.
+
+        Returns
+        -------
+        bool
+            False where the step fails.
+        """
 
 
 @runtime_checkable
 class HasPrescribedJoints(StepErrorEstimator, Protocol):
-    """An estimator with prescribed joints: half steps, too, may miss what a step's stages miss of their motion."""
+    """An estimator with prescribed joints, whose half steps may miss the same motion as the stages of a step."""
 
     def unseen(self, begin: SavedState, end: SavedState) -> float:
-        """rad2, the sum of squares over the joints: how far they went from `begin` to `end`, a step later, without any
-        stage of the step seeing it. The command is that of the last step of this estimator."""
+        """Return the motion of the joints that no stage of a step evaluated.
+
+        The command is that of the last step of this estimator.
+
+        Parameters
+        ----------
+        begin : SavedState
+            State before the step.
+        end : SavedState
+            State after the step.
+
+        Returns
+        -------
+        float
+            Sum of squares over the joints, rad2.
+        """
 
 
 @runtime_checkable
 class HasPower(StepErrorEstimator, Protocol):
-    """An estimator whose states carry no work, but have the power that goes in."""
+    """An estimator whose states contain no work, but from which the power of the actuators follows."""
 
     def power(self, at: SavedState) -> float:
-        """W, in a state; the estimator stands there afterwards."""
+        """Return the power in a state; afterwards the estimator is in that state.
+
+        Parameters
+        ----------
+        at : SavedState
+            State to evaluate.
+
+        Returns
+        -------
+        float
+            W.
+        """
 
 
 @runtime_checkable
 class HasStepErrorEstimator(Protocol):
-    """A plant whose steps can be checked by steps beside it, by `rtmms.plant.monitor`."""
+    """A plant whose steps `rtmms.plant.monitor` can check by steps beside it."""
 
-    def step_error_estimator(self) -> StepErrorEstimator: ...
+    def step_error_estimator(self) -> StepErrorEstimator:
+        """Return a new estimator of the plant's steps.
+
+        Returns
+        -------
+        StepErrorEstimator
+            Estimator with its own memory.
+        """
 
 
 class CompiledStep(NamedTuple):
-    """A step as compiled code may take it, without Python: addresses, as whole numbers.
+    """A step that compiled code may take without Python, as addresses.
 
-    function   of a C function that takes the arguments, words of 64 bits, and gives a status, 0 when all is well
-    command    where it looks for the command, n_actuators float64
+    Parameters
+    ----------
+    function : int
+        Address of a C function of words of 64 bits that returns a status, 0 on success.
+    arguments : tuple[int, ...]
+        Words that the function receives.
+    command : int
+        Address from which it reads the command, n_actuators float64.
     """
 
     function: int
@@ -557,25 +1045,41 @@ class CompiledStep(NamedTuple):
 
 @runtime_checkable
 class HasCompiledStep(Protocol):
-    """A plant whose step is compiled code that may be called without it."""
+    """A plant whose step is compiled code that runs without Python."""
 
     def compiled_step(self) -> CompiledStep | None:
-        """The next step may be taken so, as soon as its command is in place: what comes before it is done. None: by
-        `step` alone."""
+        """Prepare the next step and return it; compiled code may take it as soon as its command is in place.
+
+        Returns
+        -------
+        CompiledStep or None
+            None where only `step` can take it.
+        """
 
     def finish_compiled_step(self, status: int) -> None:
-        """It was: what comes after it. Raises what `step` raises."""
+        """Do the Python part after the compiled step.
+
+        Parameters
+        ----------
+        status : int
+            Status that the compiled step returned; 0 on success.
+
+        Raises
+        ------
+        DivergedError
+            The step failed, as in `step`.
+        """
 
 
 class Fork(NamedTuple):
-    """A run beside the plant's, in memory of its own, by the plant's model and kernels at the time of the fork.
+    """A run beside the plant's, in its own memory, by the plant's model and kernels at the time of the fork.
 
     Attributes
     ----------
     entry : CompiledStep
         One step of the fork.
     state : (w,) array
-        All that a snapshot contains except the count of steps.
+        Everything that a snapshot contains except the count of steps.
     sound : (w,) array
         The last sound state, to which a failed step returns.
     start : (1,) array
@@ -583,11 +1087,11 @@ class Fork(NamedTuple):
     places : mapping
         Outputs that the state contains: first index and size of each.
     clear : callable
-        Fills the scratch memory anew, after a failed step.
+        Initialises the scratch memory again, after a failed step.
     follow : callable
-        Takes the plant's present model and parameters. It returns False where only a new fork can have them.
+        Copies the plant's present model and parameters. It returns False where only a new fork can have them.
     owner : object
-        Keeps the memory alive.
+        Object that holds the memory.
     account : CompiledOutputs, optional
         Compiled code of further outputs. Without it, the plant's `observe` returns them.
     """
@@ -608,24 +1112,51 @@ class HasFork(Protocol):
     """A plant that can have many runs side by side (rtmms.analysis.rollouts)."""
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """At the present state. None: it can be stepped by `step` alone.
+        """Return a run beside the plant's, from its present state.
 
-        memory: array for the fork's state, of the size of `present()[0]`; None: a new one.
+        Parameters
+        ----------
+        memory : (w,) array, optional
+            Memory for the fork's state, of the size of `present()[0]`; None for new memory.
+
+        Returns
+        -------
+        Fork or None
+            None where only `step` can take the plant's steps.
         """
 
     def present(self) -> tuple[Array, int]:
-        """A copy of the state as a Fork has it, and the steps since the reset."""
+        """Return the present state.
+
+        Returns
+        -------
+        (array, int)
+            Copy of the state as a Fork stores it, and the steps since the reset.
+        """
 
     def put(self, state: Array, steps: int) -> None:
-        """The plant stands there, as after `restore`."""
+        """Put the plant into a state, as `restore` does.
+
+        Parameters
+        ----------
+        state : (w,) array
+            State as `present` returns it.
+        steps : int
+            Steps since the reset.
+        """
 
 
 class RolledOut(NamedTuple):
-    """What `RollsOut.roll_out` returns.
+    """The result of `RollsOut.roll_out`.
 
-    outputs   {name: (runs, samples, *shape)}
-    ends      (runs, width) states at the end, as `present` returns them
-    sound     (runs,) bool; a run that is not must be repeated by `step`, which raises what failed
+    Parameters
+    ----------
+    outputs : dict[str, array]
+        {name: (runs, samples, *shape)}.
+    ends : (runs, width) array
+        States at the end, as `present` returns them.
+    sound : (runs,) array of bool
+        False where the run failed; `step` of such a run raises the error.
     """
 
     outputs: dict[str, Array]
@@ -635,25 +1166,66 @@ class RolledOut(NamedTuple):
 
 @runtime_checkable
 class RollsOut(Protocol):
-    """A plant without forks that advances many runs at once by a simulator of its own (rtmms.analysis.rollouts)."""
+    """A plant without forks whose own simulator advances many runs at once (rtmms.analysis.rollouts)."""
 
     def can_roll_out(self) -> bool:
-        """Return whether the simulator that is installed can; otherwise runs are stepped in turn."""
+        """Return whether the installed simulator can do this; otherwise runs are stepped in turn.
+
+        Returns
+        -------
+        bool
+            Whether `roll_out` may be called.
+        """
 
     def roll_out(
         self, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str], threads: int
     ) -> RolledOut:
-        """Advance runs from `starts` (runs, width) under `commands` (runs or 1, steps or 1, n_actuators)."""
+        """Advance several runs at once.
+
+        Parameters
+        ----------
+        starts : (runs, width) array
+            State of each run at its start, as `present` returns it.
+        commands : (runs or 1, steps or 1, n_actuators) array
+            Commands; an axis of length 1 is repeated.
+        steps : int
+            Number of steps.
+        every : int
+            Steps from one sample to the next.
+        names : Sequence[str]
+            Outputs to return.
+        threads : int
+            Number of threads.
+
+        Returns
+        -------
+        RolledOut
+            Outputs and final states.
+        """
 
     def present(self) -> tuple[Array, int]:
-        """A copy of the present state, and the steps since the reset."""
+        """Return the present state.
+
+        Returns
+        -------
+        (array, int)
+            Copy of the state, and the steps since the reset.
+        """
 
     def put(self, state: Array, steps: int) -> None:
-        """Go to a state, as after `restore`."""
+        """Put the plant into a state, as `restore` does.
+
+        Parameters
+        ----------
+        state : (width,) array
+            State as `present` returns it.
+        steps : int
+            Steps since the reset.
+        """
 
 
 class Coordinates(NamedTuple):
-    """Coordinates of a fork's state. Except for a free body's pose, each is an element of that array.
+    """Coordinates of a fork's state; except for a free body's pose, each is an element of that array.
 
     Attributes
     ----------
@@ -664,12 +1236,12 @@ class Coordinates(NamedTuple):
     words : (k,) array of int64
         Index of each coordinate in the state. The entries of a pose have no meaning.
     pose : int
-        Index of position (3, m, world) and quaternion (4, body to world); -1 without a pose. The first six
-        coordinates are then its errors in the body's axes: p = p_ref + R_ref e, R = R_ref exp(theta^).
+        Index of position (3, m, world) and quaternion (4, body to world); -1 without a pose. The first six coordinates
+        are then its errors in the body's axes: p = p_ref + R_ref e, R = R_ref exp(theta^).
     has_dependents : (k,) array of bool
         Whether other elements of the state depend on a coordinate (`HasCoordinates.settling`).
     history_indices : (f,) array of int64
-        Elements that keep values of earlier steps. Derivatives set them to 0.
+        Elements that contain values of earlier steps. Derivatives set them to 0.
     """
 
     names: tuple[str, ...]
@@ -685,18 +1257,44 @@ class Coordinates(NamedTuple):
 class HasCoordinates(HasFork, Protocol):
     """A plant whose steps are differentiated on forks, by compiled code (rtmms.analysis.derivatives)."""
 
-    def coordinates(self) -> Coordinates: ...
+    def coordinates(self) -> Coordinates:
+        """Return the coordinates of the plant's state.
+
+        Returns
+        -------
+        Coordinates
+            Names, units and places of the coordinates.
+        """
 
     def settling(self, fork: Fork) -> CompiledStep:
-        """Return compiled code that computes the dependent elements of a fork's state; its status is 0 on success."""
+        """Return compiled code that computes the dependent elements of a fork's state.
+
+        Parameters
+        ----------
+        fork : Fork
+            Fork whose state it writes.
+
+        Returns
+        -------
+        CompiledStep
+            Its status is 0 on success.
+        """
 
 
 class CompiledOutputs(NamedTuple):
-    """Outputs as compiled code may ask for them: a function as in Entry, and where they are then.
+    """Outputs for compiled code: a function as in `CompiledStep`, and the addresses of its results.
 
-    numbers   of each output it has: address of its float64, in row-major order, and how many
-    derived   outputs that follow from others: the names of these, and a function of their rows (samples, width) each
-              that returns the output's rows (samples, width); names that no output has are numbers of the account
+    Parameters
+    ----------
+    function : int
+        Address of the function that computes the outputs.
+    arguments : tuple[int, ...]
+        Words that the function receives.
+    numbers : Mapping[str, tuple[int, int]]
+        Address and count of the float64 of each output, in row-major order.
+    derived : Mapping[str, tuple[tuple[str, ...], Callable[..., array]]], default {}
+        Outputs that follow from others: names of these, and a function of their rows (samples, width) that returns the
+        output's rows. Names that no output has are entries of `numbers`.
     """
 
     function: int
@@ -707,8 +1305,16 @@ class CompiledOutputs(NamedTuple):
 
 @runtime_checkable
 class HasCompiledOutputs(HasCompiledStep, Protocol):
-    """A plant whose outputs, too, compiled code can get without it. Of such a plant many steps may be taken in a row:
-    `finish_compiled_step` is called once for all of them."""
+    """A plant whose outputs compiled code computes as well, so that it can take many steps in a row.
+
+    `finish_compiled_step` is then called once for all of them.
+    """
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """None: by `observe` alone."""
+        """Return the outputs as compiled code computes them.
+
+        Returns
+        -------
+        CompiledOutputs or None
+            None where only `observe` can compute them.
+        """

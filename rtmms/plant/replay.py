@@ -1,18 +1,18 @@
-"""A run taken again with the commands that were applied, as it was and in shorter steps: where do its errors lead?
+"""Provide the repetition of a run, as it was and in shorter steps, which measures its errors of path and work.
 
-Between a run of error e and the same run in steps of 1 / m lies e (1 - m^-p), p the order at which it converges. Where
-p is at least 1, also where it is less than the method's own (stiff parts, a multistep method's first steps), the error
-is at most 1 / (1 - 1 / m) of what lies between them. There are two parts to a step, or four or eight where time allows:
-long steps, which may be beyond the range where errors shrink evenly, cost little.
+A run with the error e and the same run in steps of 1 / m differ by e (1 - m^-p). Here p is the order at which it
+converges. Where p is at least 1, the error is at most 1 / (1 - 1 / m) of that distance. This holds as well where p is
+less than the method's own order (stiff parts, a multistep method's first steps). A step is divided into two parts, or
+into four or eight where time allows. Long steps, which may be beyond the range where errors shrink evenly, cost little.
 
-Whether the run converges is seen in a third run, in steps of 2 / m, where time allows. By first order it lies e / m
-from the one in 1 / m. A larger distance (impacts, steps beyond the method's range) is an error of the shortest steps
-too, and is added to the first one; twice where it is much larger: the error is then about that, with no bound.
+A third run, in steps of 2 / m, shows whether the run converges, where time allows. By first order its distance from the
+run in 1 / m is e / m. A larger distance (impacts, steps beyond the method's range) is an error of the shortest steps
+too. It is added to the first one, twice where it is much larger: the error is then about that, without a bound.
 
-Where a run is wrong, half and a quarter of its steps are tried as well: which step would do is seen, not guessed from
-the method's order.
+Where a run is wrong, a half and a quarter of its steps are tried as well. The sufficient step is then measured, not
+extrapolated by the method's order.
 
-Commands are part of the motion, not of the method: those that came late, or jumped, are applied again as they were.
+Commands are part of the motion, not of the method: late commands and jumps are applied again as they were.
 """
 
 from __future__ import annotations
@@ -27,32 +27,38 @@ from rtmms.base.spatial import Array
 from rtmms.plant.protocol import HasPower, SavedState, StepErrorEstimator
 
 PARTS = (8, 4, 2)
-"""Into how many a step is divided, the first for which there is time."""
+"""Numbers of parts of a step, in order of preference as time allows."""
 SHARE = 0.3
-"""Of the time, for the run as it was: it shows what a step costs."""
+"""Share of the time for the run as it was, which shows the cost of a step."""
 SHORTEST = 0.1
-"""Of `StepErrorEstimator.length`: a way that is shorter counts as that long."""
+"""Shortest way, as a fraction of `StepErrorEstimator.length`: a shorter way counts as that long."""
 SWAYING = 0.02
-"""Work is measured against its sum, or this part of what went to and fro, where the two nearly cancel."""
+"""Smallest reference of the work, as a fraction of the work to and fro, for work that nearly cancels."""
 POWERS = 1000
-"""Of states that carry no work the power is asked for about so many times."""
+"""Approximate number of evaluations of the power, where states contain no work."""
 LOOK_EVERY = 16
-"""Steps between looks at the clock."""
+"""Steps between readings of the clock."""
 CONVERGED = 0.25
 """A run converges where this part of the first distance is at least the second: 1 / (m - 1) by first order."""
 SAME = 1e-6
-"""Of the way: how far a run that is taken again as it was may end from where it ended."""
+"""Largest distance between the ends of a run and of its repetition, as a fraction of the way."""
 
 
 class Replayed(NamedTuple):
-    """What a run differs by from itself in shorter steps, fractions.
+    """Differences between a run and itself in shorter steps, as fractions.
 
-    path     of the length travelled: the farthest that the two were apart (a fixed base: the joints, of their way)
-    work     of the work done, at the end; of the mean power, where states carry no work
-    seconds  simulated, of the run's beginning that this is of
-    shorter  (n, path, work) of the run in steps of 1 / n, n rising; () where it was not asked for, or no time was left
-    sure     path and work are upper bounds: the run converges, or its method is of second order or more and no time was
-             left to see it
+    Parameters
+    ----------
+    path : float
+        Of the length travelled: the largest distance of the two (with a fixed base: of the joints, of their way).
+    work : float
+        Of the work done, at the end; of the mean power, where states contain no work.
+    seconds : float
+        Simulated time of the run's beginning that this covers, s.
+    shorter : tuple[tuple[int, float, float], ...], default ()
+        (n, path, work) of the run in steps of 1 / n, n ascending; () where it was not requested or time was short.
+    sure : bool, default True
+        Whether path and work are upper bounds: the run converges, or time was short for a method of order 2 or more.
     """
 
     path: float
@@ -63,14 +69,42 @@ class Replayed(NamedTuple):
 
 
 class Way:
-    """A run's places (steps + 1, k), m (rad or m of joints on a fixed base), its work, J (or power, W, at some steps),
-    and how many steps of it were taken. `failed`: the next one could not be."""
+    """Places and work of a run that is repeated in whole or divided steps.
+
+    Attributes
+    ----------
+    places : (steps + 1, k) array
+        m; with a fixed base, rad or m of the joints.
+    works : (steps + 1,) array
+        Work, J; or power, W, at some steps.
+    taken : int
+        Number of steps that were taken.
+    failed : bool
+        Whether the next step failed.
+    summed : bool
+        Whether `works` has powers.
+    """
 
     def __init__(
         self, estimator: StepErrorEstimator, begin: SavedState, commands: Array, parts: int, until: float, every: int
     ) -> None:
-        """parts  of each step, 1 for the run as it was;  until  instant at which no step is begun any more
-        every  steps from one power to the next: the same for all ways that are compared, however far each came"""
+        """Repeat the run.
+
+        Parameters
+        ----------
+        estimator : StepErrorEstimator
+            Estimator that takes the steps.
+        begin : SavedState
+            First state.
+        commands : (steps, n) array
+            Command of each step.
+        parts : int
+            Parts of each step, 1 for the run as it was.
+        until : float
+            Instant of the monotonic clock, s, after which no step begins.
+        every : int
+            Steps from one power to the next, the same for all ways that are compared.
+        """
         powered = estimator if isinstance(estimator, HasPower) and begin.work is None else None
         steps, fine, state = len(commands), parts > 1, estimator.state
         places = state.position if estimator.base_moves else state.joints
@@ -97,23 +131,73 @@ class Way:
         estimator.divide(2)
 
     def length(self, steps: int) -> float:
-        """Of the way, for so many steps."""
+        """Return the length of the way.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps that count.
+
+        Returns
+        -------
+        float
+            m; rad or m for joints.
+        """
         return float(np.sum(np.linalg.norm(np.diff(self.places[: steps + 1], axis=0), axis=1)))
 
     def work(self, steps: int) -> tuple[float, float]:
-        """(sum, sum of what went to and fro) of work, or of power, over so many steps."""
+        """Return the work, or the sum of powers, over the first steps.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps that count.
+
+        Returns
+        -------
+        (float, float)
+            The sum, and the sum of absolute values.
+        """
         works = self.works[: steps + 1]
         done = works[1:] if self.summed else np.diff(works)
         return float(done.sum()), float(np.abs(done).sum())
 
 
 def path_error(apart: float, length: float, estimator: StepErrorEstimator) -> float:
-    """Of a way's length, how far two runs were apart; m, m (rad of joints on a fixed base)."""
+    """Return the distance of two runs as a fraction of a way's length.
+
+    Parameters
+    ----------
+    apart : float
+        Distance, m (with a fixed base: rad or m of the joints).
+    length : float
+        Length of the way, in the same unit.
+    estimator : StepErrorEstimator
+        Estimator whose `length` bounds the way from below.
+
+    Returns
+    -------
+    float
+        Fraction.
+    """
     return apart / max(length, SHORTEST * estimator.length)
 
 
 def work_error(work: float, exact: float, moved: float) -> float:
-    """Of the work done, the larger of the two; moved: the sum of what went to and fro, J."""
+    """Return the difference of two works as a fraction of the larger.
+
+    Parameters
+    ----------
+    work, exact : float
+        Works of both runs, J.
+    moved : float
+        Sum of the absolute works, J.
+
+    Returns
+    -------
+    float
+        Fraction.
+    """
     done = max(abs(work), abs(exact), SWAYING * moved)
     return abs(work - exact) / done if done > 0.0 else 0.0
 
@@ -122,14 +206,29 @@ def replay(
     estimator: StepErrorEstimator, begin: SavedState, end: SavedState | None, commands: Array, seconds: float,
     most: int = PARTS[0], bounds: tuple[float, float] = (math.inf, math.inf),
 ) -> Replayed | None:  # fmt: skip
-    """Take a run again, as it was and in parts of its steps.
+    """Repeat a run, as it was and in parts of its steps.
 
-    begin        its first state;  commands (k, n) of its steps, or of the first of them
-    end          its last state, None where the commands do not reach so far
-    seconds      of wall time that this may take: what is reached is judged, and no more
-    most         parts of a step
-    bounds       of path and work: beyond them it is also taken in fewer parts, to see which step would do
-    None where nothing was reached, or the run is another when it is taken again.
+    Parameters
+    ----------
+    estimator : StepErrorEstimator
+        Estimator that takes the steps.
+    begin : SavedState
+        First state.
+    end : SavedState or None
+        Last state; None where the commands do not reach so far.
+    commands : (k, n) array
+        Commands of the run's steps, or of the first of them.
+    seconds : float
+        Wall time that this may take, s; the result covers the part that it reaches.
+    most : int, default PARTS[0]
+        Largest number of parts of a step.
+    bounds : tuple[float, float], default (math.inf, math.inf)
+        Errors of path and work. Beyond them the run is repeated in fewer parts too, to find the sufficient step.
+
+    Returns
+    -------
+    Replayed or None
+        None where no step was reached, or where the repetition differs from the run.
     """
     began = monotonic()
     with np.errstate(all="ignore"):
@@ -150,7 +249,7 @@ def replay(
         sure, ways = estimator.order > 1, dict[int, Way]()
 
         def in_parts(n: int) -> Way | None:
-            """The run in steps of 1 / n; None where it fails or no time is left."""
+            """Return the run in steps of 1 / n; None where it fails or no time is left."""
             if n not in ways and n * cost <= began + seconds - monotonic():
                 ways[n] = Way(estimator, begin, commands[:taken], n, math.inf, every)
             return None if n not in ways or ways[n].failed else ways[n]
@@ -178,7 +277,7 @@ def replay(
 
 
 def _apart(estimator: StepErrorEstimator, way: Way, fine: Way) -> tuple[float, float]:
-    """How far path and work of a way are from those of one in shorter steps, fractions; 1 where that is no number."""
+    """Return errors of path and work of a way against one in shorter steps, fractions; 1 where undefined."""
     taken = fine.taken
     apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
     (work, _), (exact, moved) = way.work(taken), fine.work(taken)
@@ -187,7 +286,7 @@ def _apart(estimator: StepErrorEstimator, way: Way, fine: Way) -> tuple[float, f
 
 
 def _ends(estimator: StepErrorEstimator, own: Way, begin: SavedState, end: SavedState) -> bool:
-    """Whether a run that was taken again as it was ends where it ended; not where its commands were others."""
+    """Return whether the repetition of a run ends where the run ended; a different command makes it False."""
     place = end.position if estimator.base_moves else end.joints.ravel()
     off = float(np.linalg.norm(own.places[own.taken] - place))
     return not off > SAME * max(own.length(own.taken), SHORTEST * estimator.length)

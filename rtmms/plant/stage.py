@@ -1,8 +1,8 @@
-"""Plants made of plants: the base of sensors, faults, fidelity levels and worlds.
+"""Provide the base of plants made of plants: sensors, faults, fidelity levels and worlds.
 
-A stage has plants, which step in its compiled call by their addresses, and a record of its own. From these two follow
-its snapshot, its state as forks have it, its compiled step, and its forks. A stage declares the outputs that it adds or
-renames; it forwards nothing by hand.
+A stage has plants, which step in its compiled call by their addresses, and its own record. From these two follow its
+snapshot, its state as forks have it, its compiled step, and its forks. A stage declares the outputs that it adds or
+renames, and forwards the others without code for each.
 """
 
 from __future__ import annotations
@@ -32,26 +32,46 @@ from rtmms.plant.protocol import (
 )
 
 STEP, COMMAND, FIRST, COUNT, ACCOUNT, START, STATE, SOUND, WORDS, WIDTH = range(10)
-"""Columns of an inner plant: address of its step and of its command; the first of its actuators and how many the stage
-copies there; address of the function that writes its outputs. Of a fork: address of its start time, its state, the
-sound state after a failure, and the words of a state; 0 for a plant itself."""
+"""Columns of an inner plant's row.
+
+STEP, COMMAND: addresses of its step and of its command. FIRST, COUNT: its first actuator and the number of commands
+that the stage copies there. ACCOUNT: address of the function that writes its outputs. For a fork, START, STATE, SOUND:
+addresses of its start time, its state, and the sound state after a failure; WORDS: words of a state. These are 0 for a
+plant itself.
+"""
 
 INNER = Layout(
     "Inner",
     given("rows", "inner", WIDTH, dtype=INTEGER), given("arguments", 2, "inner", ARGUMENTS, dtype=INTEGER),
     number("dt", unit="s"), scratch("failed", 1, dtype=INTEGER), state("taken", "inner", dtype=INTEGER),
 )  # fmt: skip
-"""Part of a stage's record. rows: see the columns; arguments: of each plant's step, then of its outputs; failed:
-index of the plant whose step failed; taken: steps of each fork since the plant's reset."""
+"""Part of a stage's record.
+
+`rows` has the columns above. `arguments` has those of each plant's step, then those of its outputs. `failed` is the
+index of the plant whose step failed. `taken` is the steps of each fork since the plant's reset.
+"""
 _inner_at = INNER.type().at()
 
 LINE = 8
-"""Words of a cache line: the state of each inner fork begins on one."""
+"""Words of a cache line; the state of each inner fork begins on one."""
 
 
 @kernel
 def step_inner(inner: Any, k: int) -> int:
-    """Take the step of the k-th plant, whose command is in place; return its status."""
+    """Take the step of the k-th plant, whose command is in place.
+
+    Parameters
+    ----------
+    inner : Record
+        Part `INNER` of the stage's record.
+    k : int
+        Index of the plant.
+
+    Returns
+    -------
+    int
+        Status; 0 on success.
+    """
     rows = inner.rows
     if rows[k, START]:
         carray(numbers_at(rows[k, START]), (1,))[0] = float(inner.taken[k]) * inner.dt
@@ -71,14 +91,31 @@ def step_inner(inner: Any, k: int) -> int:
 
 @kernel
 def write_inner_outputs(inner: Any) -> None:
-    """Write the outputs of each plant."""
+    """Write the outputs of each plant.
+
+    Parameters
+    ----------
+    inner : Record
+        Part `INNER` of the stage's record.
+    """
     for k in range(len(inner.rows)):
         call(inner.rows[k, ACCOUNT], inner.arguments[1, k].ctypes.data)
 
 
 @kernel
 def enter_account(address: int) -> int:
-    """`write_inner_outputs` of the record at an address."""
+    """Call `write_inner_outputs` for the record at an address.
+
+    Parameters
+    ----------
+    address : int
+        Address of the part `INNER`.
+
+    Returns
+    -------
+    int
+        0.
+    """
     write_inner_outputs(_inner_at(address))
     return 0
 
@@ -107,30 +144,30 @@ class Stage(StatefulPlant, Wrapper):
     # --- hooks ----------------------------------------------------------------------------------------------------
 
     def _inner_name(self, k: int, output: str) -> str:
-        """Return the name here of an output of the k-th plant."""
+        """Return the stage's name of an output of the k-th plant."""
         return output
 
     def _own_places(self) -> Mapping[str, tuple[int, int]]:
-        """Return outputs that are part of the stage's own state: first word there, and number of words."""
+        """Return outputs that are elements of the stage's own state: first word, and number of words."""
         return {}
 
     def _command_address(self, system: Any, entries: Sequence[CompiledStep]) -> int:
-        """Return the address at which the stage's compiled step looks for its command."""
+        """Return the address from which the stage's compiled step reads its command."""
         return int(system.given.ctypes.data)
 
     def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
         """Write addresses that the stage's own kernels need into a record; False where its step cannot be compiled.
 
-        forks: the inner plants of a forked record; None for the stage's own.
+        `forks` are the inner plants of a forked record, or None for the stage's own record.
         """
         return True
 
     def _parts_at(self, own: Mapping[str, npt.NDArray[Any]]) -> Sequence[Any]:
-        """Return objects with `snapshot` and `restore` that belong to an own state; ModelError for a wrong one."""
+        """Return objects with `snapshot` and `restore` that belong to the stage's own state."""
         return self.inner
 
     def _after_restore(self) -> None:
-        """Bring whatever depends on the state up to date."""
+        """Compute everything that depends on the state again."""
 
     def _after_step(self) -> None:
         """Do the Python part after a step that compiled code took."""
@@ -153,12 +190,19 @@ class Stage(StatefulPlant, Wrapper):
         _bind_accounts(self.system.inner, self._accounts)
 
     def _inner_accounts(self) -> list[CompiledOutputs | None]:
+        """Return the compiled outputs of each inner plant, None for a plant without them."""
         return [
             one.compiled_outputs() if COMPILED and isinstance(one, HasCompiledOutputs) else None for one in self.inner
         ]
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.HasCompiledStep."""
+        """Return the next step for callers in compiled code (rtmms.plant.protocol.HasCompiledStep).
+
+        Returns
+        -------
+        CompiledStep or None
+            None where an inner plant has no compiled step.
+        """
         if not self._compiled:
             return None
         entries = []
@@ -174,11 +218,23 @@ class Stage(StatefulPlant, Wrapper):
         return self._entry
 
     def _entry_of(self, system: Any, entries: Sequence[CompiledStep]) -> CompiledStep:
+        """Return the stage's step of a record as compiled code calls it."""
         address = system.address
         return CompiledStep(native(self._step_kernel, address), (address,), self._command_address(system, entries))
 
     def finish_compiled_step(self, status: int) -> None:
-        """See rtmms.plant.protocol.HasCompiledStep."""
+        """Do the Python part after a compiled step (rtmms.plant.protocol.HasCompiledStep).
+
+        Parameters
+        ----------
+        status : int
+            Status that the compiled step returned; 0 on success.
+
+        Raises
+        ------
+        DivergedError
+            The step of an inner plant failed.
+        """
         failed = int(self.system.inner.failed[0]) if status else len(self._entered)
         for k, one in enumerate(self._entered):
             if k <= failed:
@@ -187,10 +243,17 @@ class Stage(StatefulPlant, Wrapper):
         self._after_step()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """See rtmms.plant.protocol.HasCompiledOutputs."""
+        """Return the outputs as compiled code computes them (rtmms.plant.protocol.HasCompiledOutputs).
+
+        Returns
+        -------
+        CompiledOutputs or None
+            None where an inner plant has no compiled outputs.
+        """
         return self._account_of(self.system, self._accounts) if self._compiled else None
 
     def _account_of(self, system: Any, accounts: Sequence[CompiledOutputs | None]) -> CompiledOutputs | None:
+        """Return the compiled outputs of a record, None where an inner plant has none."""
         if not accounts or any(one is None for one in accounts):
             return None
         numbers = {
@@ -210,6 +273,7 @@ class Stage(StatefulPlant, Wrapper):
 
     @property
     def _steps(self) -> int:
+        """Steps since the reset."""
         return int(self._count[0])
 
     @_steps.setter
@@ -217,13 +281,30 @@ class Stage(StatefulPlant, Wrapper):
         self._count[0] = steps
 
     def snapshot(self) -> bytes:
-        """Return the state of the stage and of its plants, bit for bit."""
+        """Return the state of the stage and of its plants, bit for bit.
+
+        Returns
+        -------
+        bytes
+            Sealed parts: the stage's own, then one for each plant.
+        """
         arrays = self._packed_arrays()
         own = pack_state(self._key, self.dt, self._steps, *arrays.values())
         return seal_parts(own, *(one.snapshot() for one in self._parts_at(arrays)))
 
     def restore(self, blob: bytes) -> None:
-        """Go back to a snapshot of the same model, all plants or none; ModelError if it is another's or damaged."""
+        """Go back to a snapshot of the same model; all plants change, or none.
+
+        Parameters
+        ----------
+        blob : bytes
+            Bytes that `snapshot` returned.
+
+        Raises
+        ------
+        ModelError
+            The snapshot is another model's or damaged.
+        """
         arrays = self._state_arrays()
         own, *parts = unseal_parts(blob, self._name, None)
         steps, found = unpack_state(own, self._name, self._key, self.dt, arrays, finite=self._finite)
@@ -249,11 +330,17 @@ class Stage(StatefulPlant, Wrapper):
         return {"state": self.system.memory[: -len(self.inner)]}
 
     def _packed_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Return `_state_arrays` as a snapshot has them: the same bytes for the same state."""
+        """Return `_state_arrays` for a snapshot: the same bytes for the same state."""
         return self._state_arrays()
 
     def present(self) -> tuple[Array, int]:
-        """Return a copy of the state as a fork has it, and the steps since the reset."""
+        """Return the present state.
+
+        Returns
+        -------
+        (array, int)
+            Copy of the state as a fork stores it, and the steps since the reset.
+        """
         found = [one.present() for one in self.inner]  # type: ignore[attr-defined]
         places, size = _places_in_block(self.system.memory.size, [state.size for state, _ in found])
         block = aligned(size)
@@ -264,7 +351,15 @@ class Stage(StatefulPlant, Wrapper):
         return block, self._steps
 
     def put(self, state: Array, steps: int) -> None:
-        """Put the stage and its plants into a state, as `restore` does."""
+        """Put the stage and its plants into a state, as `restore` does.
+
+        Parameters
+        ----------
+        state : (w,) array
+            State as `present` returns it.
+        steps : int
+            Steps since the reset.
+        """
         sizes = [one.present()[0].size for one in self.inner]  # type: ignore[attr-defined]
         places, _ = _places_in_block(self.system.memory.size, sizes)
         self._clear()
@@ -274,7 +369,18 @@ class Stage(StatefulPlant, Wrapper):
         self._after_restore()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """Return memory for a run beside the stage's, with forks of its plants; None where one of them has none."""
+        """Return a run beside the stage's, with forks of its plants.
+
+        Parameters
+        ----------
+        memory : (w,) array, optional
+            Memory of the fork's state, of the size of `present()[0]`; None for new memory.
+
+        Returns
+        -------
+        Fork or None
+            None where an inner plant has no fork.
+        """
         if not self._entered or not all(isinstance(one, HasFork) for one in self.inner):
             return None
         sizes = [one.present()[0].size for one in self.inner]  # type: ignore[attr-defined]
@@ -326,9 +432,21 @@ class Stage(StatefulPlant, Wrapper):
 
 
 def address_of_output(name: str, fork: Fork | None, account: CompiledOutputs | None) -> tuple[int, int, bool]:
-    """Return where compiled code finds an output: address, count, and whether its function must write it first.
+    """Return the address at which compiled code finds an output.
 
-    The address is 0 where the output is found in neither.
+    Parameters
+    ----------
+    name : str
+        Output.
+    fork : Fork or None
+        Fork whose state may contain it.
+    account : CompiledOutputs or None
+        Compiled outputs that may contain it.
+
+    Returns
+    -------
+    (int, int, bool)
+        Address, count, and whether the account's function must write it first; address 0 where neither has it.
     """
     if fork is not None and name in fork.places:
         at, count = fork.places[name]
@@ -339,7 +457,7 @@ def address_of_output(name: str, fork: Fork | None, account: CompiledOutputs | N
 
 
 def _places_in_block(own: int, sizes: Sequence[int]) -> tuple[list[slice], int]:
-    """Return where the inner states are in one block behind the stage's own, and the length of the block."""
+    """Return the slices of the inner states in one block behind the stage's own, and the length of the block."""
     at, places = _next_line(own), []
     for size in sizes:
         places.append(slice(at, at + size))
@@ -348,16 +466,19 @@ def _places_in_block(own: int, sizes: Sequence[int]) -> tuple[list[slice], int]:
 
 
 def _next_line(words: int) -> int:
+    """Return a number of words rounded up to whole cache lines."""
     return -(-words // LINE) * LINE
 
 
 def _bind_steps(inner: Any, entries: Sequence[CompiledStep]) -> None:
+    """Write the inner plants' steps into a record."""
     for k, entry in enumerate(entries):
         inner.rows[k, [STEP, COMMAND]] = entry.function, entry.command
         inner.arguments[0, k, : len(entry.arguments)] = entry.arguments
 
 
 def _bind_accounts(inner: Any, accounts: Sequence[CompiledOutputs | None]) -> None:
+    """Write the inner plants' compiled outputs into a record."""
     for k, account in enumerate(accounts):
         if account is not None:
             inner.rows[k, ACCOUNT] = account.function

@@ -1,9 +1,12 @@
-"""Which step keeps 1 % and 0.1 % of the path: what earlier runs of the same plant under the same controllers measured,
-stored beside its kernels. `known_step` is the one statement of it; for equal conditions it only gets tighter.
+"""Provide the step that keeps 1 % and 0.1 % of the path, as earlier runs of the same plant and controllers measured it.
 
-A run's errors of path and work at one step give the steps for other errors by the method's order; the work may be off
-by five times the path's error, as where a run is doubted. A method with a bound is not trusted beyond a step that was
-measured: there it may be unstable. Where nothing was measured, the plant itself may know (`PlantDescription.accurate`).
+The measurements are stored beside the plant's kernels. `known_step` reads them for all commands; for equal conditions
+the known step only gets shorter.
+
+A run's errors of path and work at one step give the steps for other errors by the method's order. The work may be off
+by five times the path's error, the same ratio as where a run is doubtful. For a method with a bound, no step longer
+than a measured one is recommended, because it may be unstable there. Where nothing was measured, the plant itself may
+declare its steps (`PlantDescription.accurate`).
 """
 
 from __future__ import annotations
@@ -24,29 +27,31 @@ from rtmms.plant.monitor import BOUNDS, Verdict
 from rtmms.plant.protocol import Plant, StepErrorEstimator, describe_plant
 
 ERRORS = (0.01, 0.001)
-"""Of the path, for which a step is named; five times that of the work."""
+"""Errors of the path, fractions, for which a step is named; the work may be off by five times as much."""
 MOST = 16
 MAX_BYTES = MIB
-"""Of the file in which errors are kept."""
+"""Largest size of the file with the measurements, bytes."""
 FURTHEST = 4.0
-"""How many times the step measured is as far as an estimate reaches."""
+"""Longest estimated step, as a multiple of the measured step."""
 _STEPS = ("dt", "step_s", "substeps")
 
 Measured = Mapping[str, Mapping[str, float]]
-"""step, s, as text -> path_error, work_error, count"""
+"""Step, s, as text -> path_error, work_error, count."""
 _KEYS = ("path_error", "work_error", "count")
 
 
 class KnownStep(NamedTuple):
-    """What is known of the step of a plant under its conditions, before a run.
+    """The known step of a plant under its conditions, before a run.
 
     Attributes
     ----------
-    name, value : str, float
-        The parameter that sets the step, and its present value, s.
+    name : str
+        Parameter that sets the step.
+    value : float
+        Present value of that parameter, s.
     steps : mapping of float to float
-        Error of the path, a fraction, to the longest step that is known to keep it, s; empty where none is known. Five
-        times that error of the work is kept too.
+        Error of the path, a fraction, to the longest step, s, that is known to keep it; empty where none is known. The
+        step keeps five times that error of the work too.
     source : str
         'earlier runs' or 'the default gait'.
     conditions : mapping
@@ -64,7 +69,7 @@ class KnownStep(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What is known, '' for nothing."""
+        """The known steps as a sentence; '' where none is known."""
         if not self.steps:
             return ""
         parts = [
@@ -76,16 +81,16 @@ class KnownStep(NamedTuple):
 
 
 def known_step(plant: Plant, driven_by: Sequence[str] = (), folder: Path | None = None) -> KnownStep | None:
-    """Return what is known of the step of a plant: the one statement of run, serve, sweep, environments, identify.
+    """Return the known step of a plant, for run, serve, sweep, environments and identify.
 
     Parameters
     ----------
     plant : Plant
         The plant.
-    driven_by : sequence of str
+    driven_by : sequence of str, default ()
         Its controllers, as NAME:key=value,...: amplitude and frequency of their gait are conditions.
     folder : Path, optional
-        Where earlier runs stored what they measured; default that of the kernels.
+        Folder of the measurements; default that of the kernels.
 
     Returns
     -------
@@ -107,8 +112,23 @@ class Calibration:
 
     The known steps in the file only get shorter: each run's estimate replaces a known step where it is below it.
 
-    folder      where what was measured is kept
-    driven_by   the words of its controllers: a livelier gait needs a shorter step
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    estimator : StepErrorEstimator
+        Its step-error estimator.
+    folder : Path
+        Folder of the measurements.
+    driven_by : Sequence[str], default ()
+        Its controllers, as NAME:key=value,...; a livelier gait needs a shorter step.
+
+    Attributes
+    ----------
+    conditions : dict
+        Conditions under which the measurements hold.
+    file : Path
+        File of the measurements.
     """
 
     def __init__(
@@ -120,11 +140,17 @@ class Calibration:
         self._own = {error: step for error, step in describe_plant(plant).accurate.items() if error in ERRORS}
 
     def read(self) -> Measured:
-        """What was measured; nothing where there is no file, or one that is not ours."""
+        """Return the stored measurements.
+
+        Returns
+        -------
+        Measured
+            Empty where there is no file, or a file in another format.
+        """
         return self._read()[0]
 
     def _read(self) -> tuple[Measured, dict[float, float]]:
-        """(measured, known steps by error)."""
+        """Return the measurements, and the known steps by error."""
         try:
             found = json.loads(read_input_text(self.file, max_bytes=MAX_BYTES))
             measured = {
@@ -137,7 +163,13 @@ class Calibration:
         return measured, {error: step for error, step in known.items() if error in ERRORS and step > 0.0}
 
     def keep(self, verdict: Verdict) -> None:
-        """Add a run's verdict; where it cannot be written, it is forgotten."""
+        """Add a run's verdict to the file; a file that cannot be written is skipped.
+
+        Parameters
+        ----------
+        verdict : Verdict
+            Verdict with errors of path and work; others are ignored.
+        """
         if verdict.verdict not in ("fine", "doubtful") or not math.isfinite(verdict.path + verdict.work):
             return
         measured, known = self._read()
@@ -158,19 +190,25 @@ class Calibration:
             return
 
     def steps(self) -> dict[float, float]:
-        """Error of the path, a fraction -> the longest step, s, that is known to keep it; empty where unknown."""
+        """Return the known steps.
+
+        Returns
+        -------
+        dict of float to float
+            Error of the path, a fraction, to the longest step, s, that is known to keep it; empty where unknown.
+        """
         return self._known(self._read()[1])
 
     def _known(self, stored: Mapping[float, float]) -> dict[float, float]:
-        """The lesser of the robot's own and the stored step for each error."""
+        """Return the shorter of the robot's own and the stored step for each error."""
         both = {error: [one[error] for one in (self._own, stored) if error in one] for error in ERRORS}
         return {error: min(steps) for error, steps in both.items() if steps}
 
     def _tightened(self, known: Mapping[float, float], measured: Mapping[str, float]) -> dict[float, float]:
-        """Known steps after one more run, none of them longer.
+        """Return the known steps after one more run, none of them longer.
 
-        A run whose errors are so small that the estimate reaches farther than is trusted bounds no step from above: it
-        counts only where nothing is known.
+        A run with very small errors, whose estimate reaches farther than FURTHEST, bounds no step from above. It counts
+        only where nothing is known.
         """
         step, most = self.estimator.finer[1], 1.0 if self.estimator.bounded else FURTHEST
         out = dict(known)
@@ -183,7 +221,7 @@ class Calibration:
         return out
 
     def _beyond(self, value: float, measured: Measured) -> bool:
-        """By what was measured nearest to it, a step of that length is too long: not only longer than any that was."""
+        """Return whether a step is too long by the nearest measurement, not only longer than each measured step."""
         found = {float(key): one for key, one in measured.items()}
         if not found:
             return True  # the robot's own bound
@@ -191,13 +229,19 @@ class Calibration:
         return value > 1.0001 * step * self._ratio(found[step], ERRORS[0])
 
     def _ratio(self, measured: Mapping[str, float], error: float) -> float:
-        """Of the step for the error to the step measured, by the method's order."""
+        """Return the step for an error over the measured step, by the method's order."""
         ratios = [error / ERRORS[0] * bound / measured[f"{name}_error"] for name, bound in BOUNDS.items()
                   if measured[f"{name}_error"] > 0.0]  # fmt: skip
         return float(min(ratios, default=math.inf) ** (1.0 / self.estimator.order))
 
     def known(self) -> KnownStep:
-        """What is known before a run."""
+        """Return the known step before a run.
+
+        Returns
+        -------
+        KnownStep
+            Known steps, their source, and a warning.
+        """
         measured, known = self._read()
         steps, (name, value) = self._known(known), self.estimator.finer
         warning = ""
@@ -210,13 +254,19 @@ class Calibration:
         return KnownStep(name, value, steps, source, self.conditions, warning)
 
     def sentences(self) -> tuple[str, str]:
-        """(what is known, a warning where the present step is beyond it), '' for none."""
+        """Return the known steps and the warning as sentences.
+
+        Returns
+        -------
+        (str, str)
+            Known steps; warning where the present step is too long; '' for none.
+        """
         found = self.known()
         return found.sentence, found.warning
 
 
 def _conditions(plant: Plant, estimator: StepErrorEstimator, driven_by: Sequence[str]) -> dict[str, Any]:
-    """What the same plant, driven alike, has in common with itself at another step."""
+    """Return what identifies the same plant under the same controllers at another step."""
     about = describe_plant(plant)
     given = about.parameters()
     named: dict[str, Any] = {}
@@ -230,7 +280,7 @@ def _conditions(plant: Plant, estimator: StepErrorEstimator, driven_by: Sequence
 
 
 def _plain(word: str) -> str:
-    """A controller's word with its parameters in order, and its numbers in one form."""
+    """Return a controller's text with its parameters sorted and its numbers in one form."""
     name, colon, rest = word.partition(":")
     pairs = []
     for pair in rest.split(",") if colon else ():
@@ -242,7 +292,7 @@ def _plain(word: str) -> str:
 
 
 def _key(plant: Plant, conditions: Mapping[str, Any]) -> str:
-    """Name of the conditions, short."""
+    """Return a short name of the conditions."""
     digest = hashlib.sha256(repr(sorted(conditions.items())).encode())
     model = getattr(plant, "model", None)
     # of a tree that has no parameters

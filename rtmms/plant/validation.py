@@ -1,4 +1,4 @@
-"""What is handed to a plant's members, checked once: the command of a step, the seed of a reset."""
+"""Check the arguments of a plant's members once: the command of a step, the seed of a reset, arrays and poses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,26 @@ _SEEDS = 1 << 63
 
 
 def read_command(place: str, actuators: Sequence[Channel], given: Any) -> Array:
-    """A command as (n_actuators,) float64, finite; of a plant at `place`, in the order of `actuators`.
+    """Return a command as finite float64.
 
-    ArgumentError, naming the place, what was got and what is expected.
+    Parameters
+    ----------
+    place : str
+        Name of the plant, for the message.
+    actuators : Sequence[Channel]
+        Actuators, in the order of the command.
+    given : array_like
+        Command to check.
+
+    Returns
+    -------
+    (n_actuators,) array
+        Copy of the command.
+
+    Raises
+    ------
+    ArgumentError
+        The type, the shape or a value is wrong; the message has the place, the value and what is expected.
     """
     n = len(actuators)
     try:
@@ -40,7 +57,22 @@ def read_command(place: str, actuators: Sequence[Channel], given: Any) -> Array:
 
 
 def refuse_not_finite(place: str, actuators: Sequence[Channel], command: Any) -> None:
-    """ArgumentError that names the actuators whose command is not finite."""
+    """Raise an error that names the actuators whose command is not finite.
+
+    Parameters
+    ----------
+    place : str
+        Name of the plant, for the message.
+    actuators : Sequence[Channel]
+        Actuators, in the order of the command.
+    command : (n_actuators,) array_like
+        Command with a value that is not finite.
+
+    Raises
+    ------
+    ArgumentError
+        Always.
+    """
     values = np.asarray(command, dtype=float)
     named = ", ".join(one.name for one, v in zip(actuators, values, strict=True) if not np.isfinite(v))
     raise ArgumentError(
@@ -49,7 +81,25 @@ def refuse_not_finite(place: str, actuators: Sequence[Channel], command: Any) ->
 
 
 def read_seed(place: str, seed: Any) -> int:
-    """A whole number from 0 to 2^63 - 1; ArgumentError for anything else."""
+    """Return a seed as a whole number.
+
+    Parameters
+    ----------
+    place : str
+        Name of the plant, for the message.
+    seed : object
+        Value to check.
+
+    Returns
+    -------
+    int
+        From 0 to 2^63 - 1.
+
+    Raises
+    ------
+    ArgumentError
+        The value is no such number.
+    """
     try:
         number = None if isinstance(seed, bool) else operator.index(seed)
     except TypeError:
@@ -60,7 +110,27 @@ def read_seed(place: str, seed: Any) -> int:
 
 
 def read_numbers(place: str, name: str, given: Any, shape: tuple[int, ...]) -> Array:
-    """Finite float64 of a shape; ArgumentError, naming the place, what was got and what is expected."""
+    """Return finite float64 of a given shape.
+
+    Parameters
+    ----------
+    place, name : str
+        Place and name of the argument, for the message.
+    given : array_like
+        Value to check.
+    shape : tuple[int, ...]
+        Required shape.
+
+    Returns
+    -------
+    array
+        Copy of the numbers.
+
+    Raises
+    ------
+    ArgumentError
+        The type, the shape or a value is wrong; the message has the place, the value and what is expected.
+    """
     expected = f"{place}: {name}: expected finite numbers of shape {shape}"
     try:
         asked = np.asarray(given)
@@ -78,7 +148,27 @@ def read_numbers(place: str, name: str, given: Any, shape: tuple[int, ...]) -> A
 
 
 def read_table(place: str, name: str, given: Any, expected: str) -> Array:
-    """Numbers of any shape as contiguous float64; ArgumentError for what is none, and for more than memory holds."""
+    """Return numbers of any shape as contiguous float64.
+
+    Parameters
+    ----------
+    place, name : str
+        Place and name of the argument, for the message.
+    given : array_like
+        Value to check.
+    expected : str
+        Description of the expected value, for the message.
+
+    Returns
+    -------
+    array
+        The numbers.
+
+    Raises
+    ------
+    ArgumentError
+        The value has no numbers, or more than fit into memory.
+    """
     try:
         asked = np.asarray(given)
         if (asked.dtype.kind not in "fiu" and asked.size > 0) or np.ma.is_masked(given):
@@ -91,9 +181,28 @@ def read_table(place: str, name: str, given: Any, expected: str) -> Array:
 
 
 def read_out(place: str, name: str, given: Any, shape: tuple[int, ...], *, apart_from: Array) -> Array:
-    """An array to write into: float64, writable, of a shape, each number of it for itself; ArgumentError otherwise.
+    """Return an array to write into, after a check of its type, shape and memory.
 
-    apart_from   what is still read when it is written
+    Parameters
+    ----------
+    place, name : str
+        Place and name of the argument, for the message.
+    given : object
+        Array to check: float64, writable, whose elements do not overlap.
+    shape : tuple[int, ...]
+        Required shape.
+    apart_from : array
+        Memory that is read while the result is written, and must not be shared.
+
+    Returns
+    -------
+    array
+        The same array.
+
+    Raises
+    ------
+    ArgumentError
+        The array does not fit.
     """
     if not isinstance(given, np.ndarray) or given.shape != shape:
         got = f"shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
@@ -112,7 +221,24 @@ def read_out(place: str, name: str, given: Any, shape: tuple[int, ...], *, apart
 
 
 def read_pose(place: str, given: Mapping[str, Any], pose: Array, twist: Array) -> None:
-    """Write what is given of position, quaternion, velocity and angular_velocity into pose (7,) and twist (6,)."""
+    """Write the given position, quaternion, velocity and angular velocity into a pose and a twist.
+
+    Parameters
+    ----------
+    place : str
+        Name of the plant, for the message.
+    given : Mapping[str, Any]
+        Any of position, quaternion, velocity and angular_velocity.
+    pose : (7,) array
+        Position, m, and quaternion to write; the quaternion is normalised.
+    twist : (6,) array
+        Velocity, m/s, and angular velocity, rad/s, to write.
+
+    Raises
+    ------
+    ArgumentError
+        A value has the wrong shape, is not finite, or the quaternion is 0; nothing is written.
+    """
     parts = {
         "position": pose[:3], "quaternion": pose[3:], "velocity": twist[:3], "angular_velocity": twist[3:],
     }  # fmt: skip
@@ -127,7 +253,18 @@ def read_pose(place: str, given: Mapping[str, Any], pose: Array, twist: Array) -
 
 
 def limits_of(actuators: Sequence[Channel]) -> Array:
-    """(n, 2) lower and upper limits, -inf and inf where there are none."""
+    """Return the limits of actuators.
+
+    Parameters
+    ----------
+    actuators : Sequence[Channel]
+        Actuators.
+
+    Returns
+    -------
+    (n, 2) array
+        Lower and upper limit of each; -inf and inf where there is none.
+    """
     rows = [
         (-np.inf if one.lower is None else one.lower, np.inf if one.upper is None else one.upper) for one in actuators
     ]
@@ -135,8 +272,25 @@ def limits_of(actuators: Sequence[Channel]) -> Array:
 
 
 def obeyed(commands: Any, actuators: Sequence[Channel], coupled: Sequence[CoupledLimit] = ()) -> Array:
-    """Commands (..., n_actuators) as a plant obeys them: each within its limits, and the difference of two that limit
-    each other saturated smoothly, their mean kept (rtmms.robots.manta.rods.limit_commands)."""
+    """Return commands as a plant applies them: clamped, and with saturated differences.
+
+    The difference of two commands that limit each other is saturated smoothly, and their mean persists
+    (rtmms.robots.manta.rods.limit_commands).
+
+    Parameters
+    ----------
+    commands : (..., n_actuators) array_like
+        Commands.
+    actuators : Sequence[Channel]
+        Actuators with their limits.
+    coupled : Sequence[CoupledLimit], default ()
+        Limits of differences.
+
+    Returns
+    -------
+    (..., n_actuators) array
+        Commands that take effect.
+    """
     limits = limits_of(actuators)
     found: Array = np.clip(commands, limits[:, 0], limits[:, 1])
     for one in coupled:
@@ -150,20 +304,36 @@ def obeyed(commands: Any, actuators: Sequence[Channel], coupled: Sequence[Couple
 
 
 def _expected(actuators: Sequence[Channel]) -> str:
+    """Return a description of a plant's command, for messages."""
     names = [one.name for one in actuators]
     listed = ", ".join(names if len(names) <= 6 else [*names[:3], "...", names[-1]])
     return f"{len(names)} finite numbers ({listed})" if names else "no numbers"
 
 
 def _shown(value: Any) -> str:
+    """Return a value as text of at most 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 MAX_SUBSTEPS = 10_000
+"""Largest number of substeps: nothing can interrupt a plant within a step."""
 
 
 def refuse_substeps(place: str, given: Any) -> None:
-    """ModelError where it is no whole number from 1 to MAX_SUBSTEPS: nothing can end a plant within a step."""
+    """Raise an error where a number of substeps is not a whole number from 1 to MAX_SUBSTEPS.
+
+    Parameters
+    ----------
+    place : str
+        Name of the plant, for the message.
+    given : object
+        Value to check.
+
+    Raises
+    ------
+    ModelError
+        The value is out of range or no whole number.
+    """
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 1 <= given <= MAX_SUBSTEPS:
         raise ModelError(f"{place}: substeps must be a whole number from 1 to {MAX_SUBSTEPS}, got {given!r:.40}")

@@ -1,2 +1,4 @@
-"""One robot a file or a folder: its parameters (the defaults are its paper's), their checks, its plant.
-What serves two robots stands in rtmms.mechanism or rtmms.analysis."""
+"""Provide the robots: each file or folder has a robot's parameters (defaults of its paper), checks, and its plant.
+
+Code that serves two robots is in rtmms.mechanism or rtmms.analysis.
+"""

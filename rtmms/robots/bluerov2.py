@@ -31,7 +31,10 @@ CONTROLLER = "depth_hold"
 
 @dataclass(frozen=True)
 class BlueRov2:
-    """Parameters. The defaults are those of von Benzon and others (2022), with ballast to a neutral trim."""
+    """Parameters of the ROV; the declaration of each field has its meaning, unit and range.
+
+    The defaults are those of von Benzon and others (2022), with ballast to a neutral trim.
+    """
 
     # fmt: off
     mass_kg: Annotated[float, Parameter("Mass.", "kg")] = 13.5
@@ -106,7 +109,7 @@ class BlueRov2:
 
 
 PRESETS: dict[str, dict[str, Any]] = {"neutral": {}, "published": {"net_buoyancy_kg": -0.1}}
-"""published: 13.4 kg of displaced fresh water, of the publication's volume of 0.0134 m3."""
+"""Preset published: 13.4 kg of displaced fresh water, of the publication's volume of 0.0134 m3."""
 AIRFRAME = "vectored_6dof"
 """Four thrusters across the corners, four vertical ones (rtmms.plant.protocol.PlantDescription)."""
 CORNERS = {"front_right": (1, -1), "front_left": (1, 1), "rear_right": (-1, -1), "rear_left": (-1, 1)}
@@ -119,10 +122,22 @@ _LENGTH_M = 1.0
 
 
 def thrust_curve(p: BlueRov2) -> list[tuple[float, float]]:
-    """Return the points (command, N) of a thruster's curve.
+    """Return the points of a thruster's curve.
 
+    Parameters
+    ----------
+    p : BlueRov2
+        Parameters of the ROV.
+
+    Returns
+    -------
+    list of (float, float)
+        Command and thrust, N.
+
+    Notes
+    -----
     The publication's polynomial has its largest value, 30.5 N, at a command of 0.93 and falls by 0.1 N to 1. The curve
-    does not fall, so that it has an inverse: beyond its largest value it stays there.
+    does not fall, so that it has an inverse: beyond the largest value it is constant.
     """
     share = np.linspace(0.0, 1.0, CURVE_POINTS + 1)
     thrust = np.maximum.accumulate(sum(c * share ** (2 * k + 1) for k, c in enumerate(p.thrust_n)))
@@ -134,8 +149,18 @@ def thrust_curve(p: BlueRov2) -> list[tuple[float, float]]:
 def thruster_poses(p: BlueRov2) -> dict[str, Placement]:
     """Return the poses of the thrusters, x along their positive thrust, in ArduSub's order of motors 1 to 8.
 
-    A positive thrust of a horizontal thruster pushes the robot towards the thruster's own side; at the front it also
+    A positive thrust of a horizontal thruster pushes the robot towards the thruster's own side. At the front it also
     pushes backwards, at the rear forwards. A positive thrust of a vertical thruster pushes the robot down.
+
+    Parameters
+    ----------
+    p : BlueRov2
+        Parameters of the ROV.
+
+    Returns
+    -------
+    dict[str, Placement]
+        Pose in the body's frame by the thruster's name.
     """
     c, s = math.cos(math.radians(p.horizontal_deg)), math.sin(math.radians(p.horizontal_deg))
     poses = {}
@@ -149,14 +174,25 @@ def thruster_poses(p: BlueRov2) -> dict[str, Placement]:
 
 
 def _axes(x: Array) -> Array:
-    """(3, 3) axes of a frame whose first axis is x, of size 1: horizontal or vertical."""
+    """Return the axes (3, 3) of a frame whose first axis is x, of size 1: horizontal or vertical."""
     y = np.array([-x[1], x[0], 0.0]) if abs(x[2]) < 0.5 else np.array([0.0, 1.0, 0.0])
     out: Array = np.column_stack([x, y, np.cross(x, y)])
     return out
 
 
 def describe(p: BlueRov2) -> Mechanism:
-    """One body at its centre of mass: x forward, y left, z up. Fossen's matrices by elements (docs/bluerov2.md)."""
+    """Return one body at its centre of mass: x forward, y left, z up, with Fossen's matrices by elements.
+
+    Parameters
+    ----------
+    p : BlueRov2
+        Parameters of the ROV.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism (docs/bluerov2.md).
+    """
     displaced = p.mass_kg + p.net_buoyancy_kg
     inertia = np.diag([p.ixx_kg_m2, p.iyy_kg_m2, p.izz_kg_m2])
     added = np.diag([p.added_surge_kg, p.added_sway_kg, p.added_heave_kg,
@@ -180,10 +216,29 @@ def describe(p: BlueRov2) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The ROV as a plant (entry point 'bluerov2'). Parameters: see BlueRov2; presets: neutral (the default), published.
+    """Build the BlueROV2 plant (entry point 'bluerov2').
 
     Actuators, each from -1 to 1: horizontal.front_right.command, horizontal.front_left.command,
     horizontal.rear_right.command, horizontal.rear_left.command, and the same of vertical.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'neutral' (the default) or 'published'.
+    **given : Any
+        Fields of `BlueRov2`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: BlueRov2 = build(BlueRov2, given, preset=preset, presets=PRESETS)
     curve = thrust_curve(p)

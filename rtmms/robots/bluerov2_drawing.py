@@ -1,4 +1,4 @@
-"""Drawing of the BlueROV2: side panels, tubes, foam, and eight thrusters at the model's places and angles."""
+"""Draw the BlueROV2: side panels, tubes, foam, and eight thrusters at the model's places and angles."""
 
 from __future__ import annotations
 
@@ -11,11 +11,22 @@ from rtmms.plant import drawing as d
 
 PANEL, FOAM, GLASS = (34, 38, 46), (36, 112, 196), (150, 186, 214)
 LENGTH, HEIGHT, RADIUS = 0.457, 0.254, 0.048
-"""m: of the frame (Blue Robotics' drawing of the Heavy Retrofit Kit), and of a thruster's duct."""
+"""Length and height of the frame (Blue Robotics' drawing of the Heavy Retrofit Kit), radius of a duct, m."""
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing, in the frame of the body."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     xh, yh, zh = float(p["horizontal_x_m"]), float(p["horizontal_y_m"]), -float(p["horizontal_below_m"])
     xv, yv, angle = float(p["vertical_x_m"]), float(p["vertical_y_m"]), radians(float(p["horizontal_deg"]))
     middle, panel_y = -0.02, 0.5 * (yh + yv)

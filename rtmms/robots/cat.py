@@ -22,7 +22,7 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Cat:
-    """Parameters."""
+    """Parameters of the cat; the declaration of each field has its meaning, unit and range."""
 
     # fmt: off
     mass_kg: Annotated[float, Parameter("Mass of each half.", "kg")] = 1.0
@@ -47,9 +47,20 @@ class Cat:
 
 
 def describe(p: Cat) -> Mechanism:
-    """Base in the hind half's centre, z along the spine towards the head, x the way its legs point.
+    """Return two bodies on a universal joint, the base in the hind half's centre.
 
-    The waist turns the front half about x first (waist.1), then about y (waist.2).
+    z is along the spine towards the head, x the direction of its legs. The waist turns the front half about x first
+    (waist.1), then about y (waist.2).
+
+    Parameters
+    ----------
+    p : Cat
+        Parameters of the cat.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
     """
     inertia = np.diag([p.transverse_kg_m2, p.transverse_kg_m2, p.axial_kg_m2])
     hind = Body("hind", p.mass_kg, inertia=inertia)
@@ -59,10 +70,29 @@ def describe(p: Cat) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The cat as a plant (entry point 'cat'). Parameters: see Cat; no presets.
+    """Build the cat plant (entry point 'cat').
 
-    Actuators: waist.1.angle, waist.2.angle (rad), or with drive=torque waist.1.torque, waist.2.torque (N m): the front
+    Actuators: waist.1.angle, waist.2.angle (rad), or with drive=torque waist.1.torque, waist.2.torque (N m). The front
     half turns about x, then about y.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Cat`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Cat = build(Cat, given, preset=preset)
     names = ("waist.1", "waist.2")

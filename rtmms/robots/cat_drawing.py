@@ -1,4 +1,4 @@
-"""Drawing of the cat: a torso through both halves, which turn as the model's do; head, legs and tail are drawn.
+"""Draw the cat: a torso through both halves, which turn as the model's do, with head, legs and tail.
 
 z goes from the hind to the front half, x to the side of the legs.
 """
@@ -18,7 +18,18 @@ RINGS = 41
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     arm = float(p["arm_m"])
     return d.Drawing(
         (d.Frame("front", position=(0.0, 0.0, arm), turns=(d.Turn(0, 0), d.Turn(1, 1))),),
@@ -31,7 +42,7 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
 
 
 def _half(name: str, frame: int, middle: float, arm: float) -> d.PointSkin:
-    """Half of the cat: a tube along z that narrows at its ends, with two legs towards x."""
+    """Return a half of the cat: a tube along z that narrows at its ends, with two legs towards x."""
     size, rings = 0.35 * arm, ((-1.0, 0.3), (-0.8, 0.9), (0.0, 1.0), (0.8, 0.9), (1.0, 0.3))
     points = [
         (part * size * cos(2.0 * pi * k / ROUND), part * size * sin(2.0 * pi * k / ROUND), middle + z * arm)

@@ -30,7 +30,10 @@ from rtmms.robots.parameters import START_DEPTH_M, StartDepth, Substeps, step_of
 
 @dataclass(frozen=True)
 class ContinuousEel:
-    """Parameters (docs/continuous_eel.md). SI and radians."""
+    """Parameters of the continuous eel (docs/continuous_eel.md), in SI units and radians.
+
+    The declaration of each field has its meaning, unit and range.
+    """
 
     # fmt: off
     drive: Annotated[str, Parameter(
@@ -102,7 +105,18 @@ PRESETS: dict[str, dict[str, Any]] = {"planar": {}, "spatial": SPATIAL}
 
 
 def body_of(p: ContinuousEel) -> CosseratBody:
-    """The body, of one elliptic section."""
+    """Return the body, of one elliptic section.
+
+    Parameters
+    ----------
+    p : ContinuousEel
+        Parameters of the eel.
+
+    Returns
+    -------
+    CosseratBody
+        Body with its added mass and drag.
+    """
     section = Section(
         p.half_width_m, p.half_height_m, p.density_kg_m3, (p.c1, p.c2, p.c3), p.c4, (p.c7, p.c5, p.c6)
     )  # fmt: skip
@@ -110,7 +124,18 @@ def body_of(p: ContinuousEel) -> CosseratBody:
 
 
 def drive_of(p: ContinuousEel) -> tuple[Field, tuple[Channel, ...]]:
-    """Its strain field and the actuators of it."""
+    """Return the strain field of the body, and its actuators.
+
+    Parameters
+    ----------
+    p : ContinuousEel
+        Parameters of the eel.
+
+    Returns
+    -------
+    (Field, tuple of Channel)
+        Field of curvatures, and the channels that command it.
+    """
     pitched = p.pitched == "on" or p.pitch_rad_m != 0.0 or p.pitch_growth_rad_m2 != 0.0 or p.pitch_offset_rad_m != 0.0
     if p.drive == "nodes":
         names = [f"yaw{i + 1}.curvature" for i in range(p.curvature_nodes)]
@@ -136,17 +161,57 @@ def drive_of(p: ContinuousEel) -> tuple[Field, tuple[Channel, ...]]:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> CosseratPlant:
-    """The continuous eel as a plant (entry point 'continuous_eel'). Parameters: see ContinuousEel; presets 'planar'
-    (the default) and 'spatial'.
+    """Build the continuous eel plant (entry point 'continuous_eel').
 
-    Actuators: `frequency`, `yaw.gain`, `yaw.offset` and, spatial, `pitch.gain`, `pitch.offset` of the wave; with
-    drive=nodes `yaw1.curvature` and so on, rad/m. At the face body x is forward, y left, z up.
+    Actuators: `frequency`, `yaw.gain`, `yaw.offset` and, spatial, `pitch.gain`, `pitch.offset` of the wave. With
+    drive=nodes they are `yaw1.curvature` and so on, rad/m. In the plant's body frame x is forward, y left, z up.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'planar' (the default) or 'spatial'.
+    **given : Any
+        Fields of `ContinuousEel`.
+
+    Returns
+    -------
+    CosseratPlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     return _plant(_meshed(_checked(preset, given), given), dt, ahead=True)
 
 
 def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> CosseratPlant:
-    """The same plant with e1 from head to tail as its x: it swims towards -x. As few nodes as one likes."""
+    """Build the same plant with e1 from head to tail as its x: it swims towards -x.
+
+    Any number of nodes is permitted.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'planar' (the default) or 'spatial'.
+    **given : Any
+        Fields of `ContinuousEel`.
+
+    Returns
+    -------
+    CosseratPlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
+    """
     return _plant(_checked(preset, {"start_depth_m": 0.0, **given}), dt, ahead=False)
 
 
@@ -156,7 +221,7 @@ def _checked(preset: str | None, given: dict[str, Any]) -> ContinuousEel:
 
 
 def _meshed(p: ContinuousEel, given: Mapping[str, Any]) -> ContinuousEel:
-    """With as many nodes as its curvatures need: with fewer its work is off by more than 1 %."""
+    """Return the parameters with as many nodes as the curvatures need: with fewer the work is off by more than 1 %."""
     waves = 6 * p.curvature_nodes if p.drive == "nodes" else math.ceil(24.0 * p.length_m / p.wavelength_m)
     least = max(24, waves)
     if p.nodes >= least:
@@ -185,7 +250,7 @@ def _remake(plant: CosseratPlant, given: Mapping[str, Any]) -> Remade:
 
 
 def _summary(plant: CosseratPlant, time: Array, trace: Any) -> dict[str, float | None]:
-    """Means over the whole periods that fit into the second half of the run."""
+    """Return means over the whole periods that fit into the second half of the run."""
     if len(time) < 2:
         return {}
     period, half = float(plant.parameters.period_s), float(time[-1] - time[0]) / 2.0

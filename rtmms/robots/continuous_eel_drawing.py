@@ -1,4 +1,4 @@
-"""Drawing of the continuous eel: a soft body without a joint, round at nose and tail within its centre line."""
+"""Draw the continuous eel: a soft body without a joint, round at nose and tail within its centre line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ SECTIONS = 44
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     a, b, length = float(p["half_width_m"]), float(p["half_height_m"]), float(p["length_m"])
     share = tuple(0.5 * (1.0 - cos(angle)) for angle in d.steps(0.0, pi, SECTIONS))  # close at the ends
     nose, tail = 2.4 * b / length, 0.5

@@ -32,7 +32,10 @@ FORWARD = np.diag([-1.0, -1.0, 1.0])
 
 @dataclass(frozen=True)
 class Eel:
-    """Parameters; the defaults are the paper's (section VII), table I repaired (docs/eel.md). SI and radians."""
+    """Parameters of the eel, in SI units and radians; the declaration of each field has its meaning, unit and range.
+
+    The defaults are the paper's (section VII), with table I repaired (docs/eel.md).
+    """
 
     # fmt: off
     drive: Annotated[str, Parameter(
@@ -106,6 +109,7 @@ class Eel:
 
     @property
     def length(self) -> float:
+        """Length of the eel without its end, m."""
         return self.head_length_m + self.joints * self.link_length_m
 
 
@@ -113,7 +117,18 @@ PRESETS: dict[str, dict[str, Any]] = {"paper": {"added_mass": "khalil2007"}, "lo
 
 
 def describe(p: Eel) -> Mechanism:
-    """The mechanism in the paper's frame: x0 from nose to tail, z0 up; it swims towards -x0."""
+    """Return the mechanism in the paper's frame: x0 from nose to tail, z0 up; it swims towards -x0.
+
+    Parameters
+    ----------
+    p : Eel
+        Parameters of the eel.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     a, b = p.half_width_m, p.half_height_m
     along_x = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # own z -> x0, own x -> y0, own y -> z0
     backwards = np.array([[0.0, 0, -1], [1, 0, 0], [0, -1, 0]])  # own z -> -x0
@@ -163,9 +178,22 @@ def describe(p: Eel) -> Mechanism:
 
 
 def gait(p: Eel) -> Law:
-    """The paper's motion law (63) to (66) as offset, cosine and sine of each joint.
+    """Return the paper's motion law as offset, cosine and sine of each joint.
 
-    q_{3i-2} = f(t) (Q(l i, t) - Q(l (i - 1), t) + O_ff1), Q = A exp(alpha s) sin 2 pi (s / lambda - t / T)
+    Parameters
+    ----------
+    p : Eel
+        Parameters of the eel.
+
+    Returns
+    -------
+    Law
+        Motion of the joints, and the servo about it.
+
+    Notes
+    -----
+    Equations (63) to (66): q_{3i-2} = f(t) (Q(l i, t) - Q(l (i - 1), t) + O_ff1), Q = A exp(alpha s) sin 2 pi (s /
+    lambda - t / T).
     """
     motion, k = np.zeros((3 * p.joints, 3)), 2.0 * math.pi / p.wavelength_m
     if p.gait != "none":
@@ -180,22 +208,74 @@ def gait(p: Eel) -> Law:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The eel as a plant (entry point 'eel'). Parameters: see Eel; presets: 'paper', 'loop'.
+    """Build the eel plant (entry point 'eel').
 
     Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter;
-    with drive=torque it is the servo's target); with drive=torque `yaw1.torque` (N m, added to the servo).
-    At the face body x is forward, y left, z up.
+    with drive=torque it is the servo's target). With drive=torque `yaw1.torque` (N m, added to the servo). In the
+    plant's body frame x is forward, y left, z up.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'paper' or 'loop'.
+    **given : Any
+        Fields of `Eel`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     return _plant(_checked(preset, given), dt, ahead=True)
 
 
 def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The same plant in the paper's frame, to be set beside its figures: it swims towards -x."""
+    """Build the same plant in the paper's frame, for comparison with its figures: it swims towards -x.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'paper' or 'loop'.
+    **given : Any
+        Fields of `Eel`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
+    """
     return _plant(_checked(preset, {"start_depth_m": 0.0, **given}), dt, ahead=False)
 
 
 def model_of(p: Eel, ahead: bool = True) -> Model:
-    """Compiled: x of its base forward, or the paper's."""
+    """Return the compiled model of the eel.
+
+    Parameters
+    ----------
+    p : Eel
+        Parameters of the eel.
+    ahead : bool, default True
+        Whether x of the base points forward; otherwise it is the paper's x0.
+
+    Returns
+    -------
+    Model
+        The model.
+    """
     mechanism = describe(p)
     return compile_model(facing(mechanism, FORWARD) if ahead else mechanism)
 
@@ -221,7 +301,7 @@ def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
 
 
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
-    """The parts of a plant with some parameters changed; drag and gravity need the model compiled anew (20 ms)."""
+    """Return the parts of a plant with some parameters changed; drag and gravity need a new compiled model (20 ms)."""
     p: Eel = build(Eel, {**asdict(plant.parameters), **given})
     ahead = plant.model.body_names[0] != "head"
     model = model_of(p, ahead) if in_model(Eel, given) else plant.model
@@ -239,7 +319,7 @@ def _actuators(p: Eel, model: Model) -> tuple[Actuator, ...]:
 
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
-    """Means over the whole gait periods that fit into the second half of the run."""
+    """Return means over the whole gait periods that fit into the second half of the run."""
     if len(time) < 2:
         return {}
     start, end = whole_periods(plant, time)

@@ -1,4 +1,4 @@
-"""Drawing of the eel: a skin over head and links, a band where each joint is, fins along back and belly."""
+"""Draw the eel: a skin over head and links, a band at each joint, and fins along back and belly."""
 
 from __future__ import annotations
 
@@ -10,13 +10,29 @@ from rtmms.base.attitude import HOME, Pose, after, turn
 from rtmms.plant import drawing as d
 
 PAPER: Pose = (HOME[0], (0.0, 0.0, 0.0, 1.0))
-"""The paper's frame, x from nose to tail, in the body's, x forward."""
+"""Pose of the paper's frame, x from nose to tail, in the body's frame, x forward."""
 ROUND = 12
 
 
 def joint_table(joint: int, head_length: float, link_length: float) -> tuple[tuple[float, float, float, float], ...]:
-    """Return (alpha, d, q0, r) of yaw, pitch and roll of the i-th spherical joint, joints 3 i - 2, 3 i - 1 and 3 i.
+    """Return the parameters of yaw, pitch and roll of a spherical joint, joints 3 i - 2, 3 i - 1 and 3 i.
 
+    Parameters
+    ----------
+    joint : int
+        i, from 1.
+    head_length : float
+        m.
+    link_length : float
+        m.
+
+    Returns
+    -------
+    tuple of (alpha, d, q0, r)
+        rad, m, rad, m, of the three joints.
+
+    Notes
+    -----
     They are the paper's table I, repaired (docs/eel.md); the model and the drawing use it.
     """
     half = pi / 2
@@ -28,7 +44,18 @@ def joint_table(joint: int, head_length: float, link_length: float) -> tuple[tup
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     a, b, nose = (float(p[key]) for key in ("half_width_m", "half_height_m", "nose_length_m"))
     count, head, tail = int(p["joints"]), float(p["head_length_m"]), float(p["tail_length_m"])
     frames = [d.Frame("", 0, *PAPER)]

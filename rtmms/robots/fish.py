@@ -31,12 +31,15 @@ from rtmms.robots.parameters import START_DEPTH_M, Integrator, StartDepth, Subst
 FORWARD = np.diag([-1.0, -1.0, 1.0])
 """Forward, left and up in the frame of the sections, whose x points from nose to tail."""
 SETTLED_S = 3.0
-"""From when on the drift is taken."""
+"""Time from which the drift is measured, s."""
 
 
 @dataclass(frozen=True)
 class Fish:
-    """Parameters. SI and radians. The published ones are not to be had: these are docs/fish.md's."""
+    """Parameters of the fish, in SI units and radians; the declaration of each field has its meaning, unit and range.
+
+    The published parameters are not available: the defaults are those of docs/fish.md.
+    """
 
     # fmt: off
     flow: Annotated[str, Parameter(
@@ -116,13 +119,37 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def stations(p: Fish) -> Array:
-    """(joints,) m: where the joints stand, (j - 1/2) of a piece of the tail from the head on: half-length end links."""
+    """Return the distances of the joints from the nose: (j - 1/2) of a piece of the tail from the head on.
+
+    The end links have half the length.
+
+    Parameters
+    ----------
+    p : Fish
+        Parameters of the fish.
+
+    Returns
+    -------
+    (joints,) array
+        m.
+    """
     out: Array = np.array(joint_stations(p.length_m, p.head, p.joints))
     return out
 
 
 def describe(p: Fish) -> Mechanism:
-    """The mechanism in the sections' frame: origin at the nose, x towards the tail, z up."""
+    """Return the mechanism in the sections' frame: origin at the nose, x towards the tail, z up.
+
+    Parameters
+    ----------
+    p : Fish
+        Parameters of the fish.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     ends = [0.0, *stations(p), p.length_m]
     h = p.length_m * (1.0 - p.head) / p.joints
     stiffness = p.flexural_stiffness_n_m2 / h
@@ -149,13 +176,13 @@ def describe(p: Fish) -> Mechanism:
 
 
 def _half_height(p: Fish) -> float:
-    """m, the largest of its sections."""
+    """Return the largest half-height of the sections, m."""
     along = np.linspace(0.0, p.length_m, 101)
     return max(half_axes(float(x), p.length_m, p.width, p.height)[1] for x in along)
 
 
 def _tethers(p: Fish) -> list[Tether]:
-    """At the nose, towards where it starts."""
+    """Return the tether at the nose, towards its place at the start."""
     if p.tether == "none":
         return []
     along = p.along_n_m if p.tether == "held" else 0.0
@@ -163,7 +190,23 @@ def _tethers(p: Fish) -> list[Tether]:
 
 
 def flow_of(p: Fish) -> Flow:
-    """The water around it. ModelError for a file that cannot be read."""
+    """Return the water around the fish.
+
+    Parameters
+    ----------
+    p : Fish
+        Parameters of the fish.
+
+    Returns
+    -------
+    Flow
+        The flow.
+
+    Raises
+    ------
+    ModelError
+        The file of the flow cannot be read, or a parameter does not fit the flow.
+    """
     stream = (p.stream_m_s, 0.0, 0.0)
     if p.flow == "street":
         if p.core <= 0.0:
@@ -184,7 +227,18 @@ def flow_of(p: Fish) -> Flow:
 
 
 def gait(p: Fish) -> Law:
-    """Angles A (X/l) sin 2 pi (X / lambda - t / T) of the joints, and the servo that stands for muscles."""
+    """Return angles A (X/l) sin 2 pi (X / lambda - t / T) of the joints, and the servo that represents muscles.
+
+    Parameters
+    ----------
+    p : Fish
+        Parameters of the fish.
+
+    Returns
+    -------
+    Law
+        Motion of the joints; none with gait=none.
+    """
     motion, x = np.zeros((p.joints, 3)), stations(p)
     swims = p.gait == "wave"
     if swims:
@@ -195,16 +249,45 @@ def gait(p: Fish) -> Law:
 
 
 def model_of(p: Fish) -> Model:
-    """Compiled, x of its base forward."""
+    """Return the compiled model, with x of its base forward.
+
+    Parameters
+    ----------
+    p : Fish
+        Parameters of the fish.
+
+    Returns
+    -------
+    Model
+        The model.
+    """
     return compile_model(facing(describe(p), FORWARD))
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The fish as a plant (entry point 'fish'). Parameters: see Fish; presets: dead (the default), passive, tethered,
-    free, swimming.
+    """Build the fish plant (entry point 'fish').
 
-    Actuators: bend1.torque, bend2.torque, ... (N m, muscles about the tail's joints; positive turns what
-    is behind the joint counter-clockwise seen from above). 'position' is the nose. Energy is reported term by term.
+    Actuators: bend1.torque, bend2.torque, ... (N m, muscles about the tail's joints). A positive torque turns the part
+    behind the joint counter-clockwise, seen from above. 'position' is the nose. Energy is reported term by term.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'dead' (the default), 'passive', 'tethered', 'free' or 'swimming'.
+    **given : Any
+        Fields of `Fish`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p = _built(given, preset)
     model = model_of(p)
@@ -235,7 +318,10 @@ def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
 
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
-    """drift_m_s: mean velocity along the stream from 3 s on (from the middle of a shorter run), upstream negative."""
+    """Return the mean velocity along the stream (drift_m_s, upstream negative) and mean powers.
+
+    They are means from 3 s on, or from the middle of a shorter run.
+    """
     if len(time) < 2:
         return {}
     start = SETTLED_S if time[-1] > SETTLED_S + 0.5 else 0.5 * float(time[0] + time[-1])

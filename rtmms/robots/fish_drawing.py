@@ -1,4 +1,4 @@
-"""Drawing of the trout: its sections, with a fin on the back, two at the sides, and a dark rim of the tail."""
+"""Draw the trout: its sections, with a fin on the back, two at the sides, and a dark rim of the tail."""
 
 from __future__ import annotations
 
@@ -10,21 +10,51 @@ from rtmms.plant import drawing as d
 
 ROUND = 12
 HEAD = 6
-"""Slices of the head."""
+"""Number of slices of the head."""
 
 
 def joint_stations(length: float, head: float, joints: int) -> list[float]:
-    """Return the distances from the nose, m, at which the joints of the model and the drawing are.
+    """Return the distances of the joints from the nose, for the model and the drawing.
 
     They are (j - 1/2) of a piece of the tail behind the head, so that the end links have half a piece.
+
+    Parameters
+    ----------
+    length : float
+        Length of the fish, m.
+    head : float
+        Share of the head.
+    joints : int
+        Number of joints.
+
+    Returns
+    -------
+    list[float]
+        m.
     """
     piece = length * (1.0 - head) / joints
     return [head * length + piece * (j + 0.5) for j in range(joints)]
 
 
 def half_axes(x: float, length: float, width: float, height: float) -> tuple[float, float]:
-    """Return the half-axes (a, b), m, of the section at x from the nose, for the model and the drawing.
+    """Return the half-axes of a section, for the model and the drawing.
 
+    Parameters
+    ----------
+    x : float
+        Distance from the nose, m.
+    length : float
+        Length of the fish, m.
+    width, height : float
+        Factors on the half-axes.
+
+    Returns
+    -------
+    (float, float)
+        a (lateral) and b (vertical), m.
+
+    Notes
+    -----
     With s = x / l: a / .06 l = 1.92 sqrt(s) (1 - s)^.8 + .08 s, b / l = .228 sqrt(s) (1 - s) + .1 s^6.
     """
     s = min(max(x / length, 0.0), 1.0)
@@ -34,7 +64,18 @@ def half_axes(x: float, length: float, width: float, height: float) -> tuple[flo
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     length, count, head = float(p["length_m"]), int(p["joints"]), float(p["head"])
     width, height = float(p["width"]), float(p["height"])
     stations = joint_stations(length, head, count)
@@ -45,7 +86,7 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
         frames.append(d.Frame(f"link{k + 1}", k + 1, (x - before, 0.0, 0.0), turns=(d.Turn(2, k),)))
 
     def ring(frame: int, x: float, start: float) -> list[d.Point]:
-        """Of the section at x from the nose, in a frame that stands at `start`."""
+        """Return points of the section at x from the nose, in a frame whose origin is at `start`, m."""
         a, b = half_axes(x, length, width, height)
         angles = [2.0 * pi * k / ROUND for k in range(ROUND + 1)]
         return [d.Point(frame, (x - start, a * cos(angle), b * sin(angle))) for angle in angles]

@@ -23,7 +23,10 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class FluidSwimmer:
-    """Parameters, of a metre of depth: the flow is plane, and no body feels the flow of another."""
+    """Parameters for a metre of depth; the declaration of each field has its meaning, unit and range.
+
+    The flow is plane, and no body feels the flow of another.
+    """
 
     # fmt: off
     half_length_m: Annotated[float, Parameter("a of each ellipse.", "m")] = 1.0
@@ -44,7 +47,20 @@ class FluidSwimmer:
 
 
 def describe(p: FluidSwimmer) -> Mechanism:
-    """Base in the middle ellipse, x along it; angle `left` of the one behind (-x), `right` of the one ahead."""
+    """Return three ellipses, the base in the middle one, x along it.
+
+    The angle `left` belongs to the ellipse behind (-x), `right` to the one ahead.
+
+    Parameters
+    ----------
+    p : FluidSwimmer
+        Parameters of the swimmer.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     a, b, rho = p.half_length_m, p.half_width_m, p.density_kg_m3
     mass = rho * math.pi * a * b
     inertia = 0.25 * mass * np.diag([b * b, a * a, a * a + b * b])
@@ -71,10 +87,29 @@ def describe(p: FluidSwimmer) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The swimmer as a plant (entry point 'fluid_swimmer'). Parameters: see FluidSwimmer; no presets.
+    """Build the fluid swimmer plant (entry point 'fluid_swimmer').
 
-    Actuators: left.angle, right.angle (rad), or with drive=torque left.torque, right.torque (N m); positive turns an
-    ellipse counter-clockwise seen from above.
+    Actuators: left.angle, right.angle (rad), or with drive=torque left.torque, right.torque (N m). Positive values turn
+    an ellipse counter-clockwise, seen from above.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `FluidSwimmer`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: FluidSwimmer = build(FluidSwimmer, given, preset=preset, robot="fluid_swimmer")
     names = ("left", "right")

@@ -1,4 +1,4 @@
-"""Drawing of the three ellipses, as bodies as deep as they are wide, with the links between them."""
+"""Draw the three ellipses as bodies as deep as they are wide, with the links between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ ROUND = 24
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     a, b = float(p["half_length_m"]), float(p["half_width_m"])
     gap = float(p["gap_m"])
     reach = a + gap

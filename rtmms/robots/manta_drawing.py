@@ -1,6 +1,6 @@
-"""Drawing of the manta: one surface from fin tip to fin tip, through the rods' tips and the chains' joints.
+"""Draw the manta: one surface from fin tip to fin tip, through the rods' tips and the chains' joints.
 
-The model does not know the shape of the body, the head and the tail.
+The model contains no shape of the body, the head and the tail.
 """
 
 from __future__ import annotations
@@ -12,14 +12,24 @@ from rtmms.plant import drawing as d
 
 TOP, BELLY, MARK, DARK = (56, 78, 106), (226, 232, 236), (168, 184, 198), (16, 18, 22)
 BODY = (0.70, 0.60, 0.16)
-"""m, full axes of the ellipsoid that stands for the body in figures; the second where the fin roots meet."""
+"""Full axes of the ellipsoid that represents the body in figures, m; the second is the distance of the fin roots."""
 OUTLINE = ((0.0, 0.30, -0.345), (0.33, 0.30, -0.325), (0.67, 0.25, -0.27))
-"""The body as it is drawn: beside its middle, in shares of the fin root's y, where it begins and ends, m from the
-middle of the fin roots."""
+"""Outline of the drawn body: share of the fin root's y, and its begin and end, m from the middle of the fin roots."""
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     links, n, support = int(p["links"]), int(p["chains"]), float(p["support_length_m"])
     front, back = float(p["front_rod_m"]), float(p["back_rod_m"])
     first, last = float(p["chain_length_front_m"]), float(p["chain_length_back_m"])
@@ -61,7 +71,7 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
 
 
 def _parts(middle: float, y: float, z: float) -> tuple[d.Part, ...]:
-    """Head and tail."""
+    """Return head and tail."""
     horns, eyes = [], []
     for side in (1.0, -1.0):
         horn = d.tube(

@@ -31,7 +31,11 @@ SIDES = (("right", 0.0, 1.0), ("left", math.pi, -1.0))
 
 @dataclass(frozen=True)
 class ModalMoth:
-    """Parameters. SI and radians. What the paper does not state (docs/modal_moth.md) is marked *."""
+    """Parameters of the vehicle, in SI units and radians.
+
+    The declaration of each field has its meaning, unit and range. Values that the paper does not state
+    (docs/modal_moth.md) are marked *.
+    """
 
     # fmt: off
     thorax: Annotated[str, Parameter("Whether the thorax moves.", choices=("free", "fixed"))] = "free"
@@ -82,7 +86,20 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def wing(p: ModalMoth, name: str) -> Body:
-    """A flat plate from the leading edge, x, back to -c z, that twists about x; each section keeps its chord."""
+    """Return a flat plate from the leading edge, x, back to -c z, that twists about x; each section keeps its chord.
+
+    Parameters
+    ----------
+    p : ModalMoth
+        Parameters of the vehicle.
+    name : str
+        Name of the body.
+
+    Returns
+    -------
+    Body
+        Modal body with blades.
+    """
     waves = [(2 * k + 1) * math.pi / (2.0 * p.span_m) for k in range(p.modes)]
     shapes = {f"twist{k + 1}": twisting(_sine(wave)) for k, wave in enumerate(waves)}
     slopes = [_cosine(wave) for wave in waves]
@@ -109,8 +126,20 @@ def _cosine(wave: float) -> Any:
 
 
 def describe(p: ModalMoth) -> Mechanism:
-    """In the frame (s to the right, n forward, a up) at the thorax's centre. A wing flaps about a, then feathers about
-    its leading edge; the left one's root is Rot(a, pi)."""
+    """Return the mechanism in the frame (s to the right, n forward, a up) at the thorax's centre.
+
+    A wing flaps about a, then feathers about its leading edge; the left wing's root is Rot(a, pi).
+
+    Parameters
+    ----------
+    p : ModalMoth
+        Parameters of the vehicle.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     r, h = p.thorax_radius_m, p.thorax_height_m
     volume = 4.0 / 3.0 * math.pi * r * r * h
     bodies = [Body("thorax", solids=[Ellipsoid(r, r, h, p.thorax_kg / volume)])]
@@ -127,7 +156,22 @@ def describe(p: ModalMoth) -> Mechanism:
 
 
 def stroke(p: ModalMoth, model: Model) -> Law:
-    """Flap A cos omega t, feather B sin omega t, so that the leading edge leads; mirrored on the left."""
+    """Return the law of flap A cos omega t and feather B sin omega t, mirrored on the left.
+
+    The signs are such that the leading edge leads.
+
+    Parameters
+    ----------
+    p : ModalMoth
+        Parameters of the vehicle.
+    model : Model
+        Compiled model, for the joints' indices.
+
+    Returns
+    -------
+    Law
+        Motion of the joints.
+    """
     motion = np.zeros((model.n, 3))
     for side, _, sign in SIDES:
         motion[model.joint(f"{side}.flap"), 1] = sign * p.flap_rad
@@ -136,16 +180,46 @@ def stroke(p: ModalMoth, model: Model) -> Law:
 
 
 def model_of(p: ModalMoth) -> Model:
-    """Compiled, x of its base forward."""
+    """Return the compiled model, with x of its base forward.
+
+    Parameters
+    ----------
+    p : ModalMoth
+        Parameters of the vehicle.
+
+    Returns
+    -------
+    Model
+        The model.
+    """
     return compile_model(facing(describe(p), FORWARD))
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The vehicle as a plant (entry point 'modal_moth'). Parameters: see ModalMoth; presets: 'fixed', 'stiff'.
+    """Build the modal moth plant (entry point 'modal_moth').
 
-    Actuators: right.offset, left.offset (rad, added to the flap), right.gain, left.gain (its amplitude: A (1 + gain)),
-    right.feather, left.feather (rad, added to the feathering), through a critically damped filter. Output tip_twist:
-    rad, of the right and the left wing's tip about its leading edge.
+    Actuators, through a critically damped filter: right.offset, left.offset (rad, added to the flap), right.gain,
+    left.gain (its amplitude is A (1 + gain)), right.feather, left.feather (rad, added to the feathering). The output
+    tip_twist is the angle, rad, of the right and the left wing's tip about its leading edge.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'fixed' or 'stiff'.
+    **given : Any
+        Fields of `ModalMoth`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: ModalMoth = build(ModalMoth, given, robot="modal_moth", preset=preset, presets=PRESETS)
     step = step_of("modal_moth", dt, 1e-3)
@@ -177,13 +251,13 @@ def _actuators(model: Model) -> tuple[Actuator, ...]:
 
 
 def _pitch(plant: TreePlant) -> float:
-    """rad about the right-hand axis, of the thorax: nose up."""
+    """Return the angle about the right-hand axis of the thorax, rad, positive nose up."""
     w, _, y, _ = plant.vector[3:7]
     return 2.0 * math.atan2(-y, w)
 
 
 def _tips(plant: TreePlant) -> Array:
-    """(2,) rad: sum of the modes at X = l, where mode k is (-1)^(k - 1)."""
+    """Return the sum of the modes at X = l of each wing, (2,), rad; mode k has the value (-1)^(k - 1) there."""
     model, p = plant.model, plant.parameters
     signs = np.array([(-1.0) ** k for k in range(p.modes)])
     first = [7 + model.joint(f"{side}.wing.twist1") for side, _, _ in SIDES]
@@ -191,7 +265,7 @@ def _tips(plant: TreePlant) -> Array:
 
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
-    """Means over the whole strokes that fit into the second half of the run; the largest twist of a tip."""
+    """Return means over the whole strokes in the second half of the run, and the largest twist of a tip."""
     if len(time) < 2:
         return {}
     start, end = whole_periods(plant, time)

@@ -1,4 +1,4 @@
-"""Drawing of the modal moth: wings that twist along their span by modes, and a furry body with antennae."""
+"""Draw the modal moth: wings that twist along their span by modes, and a furry body with antennae."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ PIECES = 10
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     modes, span, chord = int(p["modes"]), float(p["span_m"]), float(p["chord_m"])
     height, wide = float(p["thorax_height_m"]), 2.0 * float(p["thorax_radius_m"])
     hinge = (0.0, 0.0, float(p["hinge"]) * height)

@@ -34,7 +34,10 @@ FORWARD = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
 
 @dataclass(frozen=True)
 class Moth:
-    """Parameters; the defaults are the paper's table I (with l = S / M). SI and radians."""
+    """Parameters of the moth, in SI units and radians; the declaration of each field has its meaning, unit and range.
+
+    The defaults are the paper's table I (with l = S / M).
+    """
 
     # fmt: off
     drive: Annotated[str, Parameter(
@@ -126,11 +129,21 @@ HOVER = ("z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz", "joint
 
 
 def describe(p: Moth) -> Mechanism:
-    """The mechanism in the paper's frame: F_0 = (s to the right, n forward, a up) at the thorax's centre.
+    """Return the mechanism in the paper's frame: F_0 = (s to the right, n forward, a up) at the thorax's centre.
 
-    Joint 1 turns about a (stroke). Blade axes: x outwards along the leading edge, z from the trailing to the leading
-    edge (up at rest), y normal. In each section twist (x) comes before bending (z) at the same point; the first has no
-    twist. The left wing's root is Rot(a, pi).
+    Joint 1 turns about a (stroke). The blade axes are x outwards along the leading edge, z from the trailing to the
+    leading edge (up at rest), y normal. In each section twist (x) comes before bending (z) at the same point; the first
+    section has no twist. The left wing's root is Rot(a, pi).
+
+    Parameters
+    ----------
+    p : Moth
+        Parameters of the moth.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
     """
     thorax = Body("thorax", solids=[Ellipsoid(p.thorax_a_m, p.thorax_b_m, p.thorax_c_m, p.thorax_density_kg_m3)])
     bodies, joints = [thorax], []
@@ -175,7 +188,20 @@ def _blade(p: Moth, name: str, chord: float) -> Body:
 
 
 def stroke(p: Moth, model: Model) -> Law:
-    """r1 = A cos omega t on the right wing, and its negative on the left."""
+    """Return the law r1 = A cos omega t on the right wing, and its negative on the left.
+
+    Parameters
+    ----------
+    p : Moth
+        Parameters of the moth.
+    model : Model
+        Compiled model, for the joints' indices.
+
+    Returns
+    -------
+    Law
+        Motion of the joints, and the servo about the stroke.
+    """
     motion = np.zeros((model.n, 3))
     motion[model.joint("right.stroke"), 1] = p.amplitude_rad
     motion[model.joint("left.stroke"), 1] = -p.amplitude_rad
@@ -185,12 +211,31 @@ def stroke(p: Moth, model: Model) -> Law:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The moth as a plant (entry point 'moth'). Parameters: see Moth; presets: 'paper', 'fit', 'quasi-steady'.
+    """Build the moth plant (entry point 'moth').
 
-    Actuators: right.offset, left.offset (rad, added to the stroke; positive on both moves both wings the same way
-    about a) and right.gain, left.gain (the stroke's amplitude is A (1 + gain)), through a critically damped filter;
-    with drive=torque also right.torque, left.torque (N m, added to a servo about the stroke).
-    At the face body x is forward, y left, z up; output pitch > 0 is nose up.
+    Actuators, through a critically damped filter: right.offset, left.offset (rad, added to the stroke; positive on both
+    moves both wings the same way about a) and right.gain, left.gain (the stroke's amplitude is A (1 + gain)). With
+    drive=torque also right.torque, left.torque (N m, added to a servo about the stroke). In the plant's body frame x is
+    forward, y left, z up; output pitch > 0 is nose up.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'paper', 'fit' or 'quasi-steady'.
+    **given : Any
+        Fields of `Moth`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p, dt = _checked(preset, given), step_of("moth", dt, 1e-3)
     if p.start == "rest":
@@ -200,7 +245,27 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
 
 def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The same plant in the paper's frame, to be set beside its figures; start=rest by default."""
+    """Build the same plant in the paper's frame, for comparison with its figures; start=rest by default.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'paper', 'fit' or 'quasi-steady'.
+    **given : Any
+        Fields of `Moth`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
+    """
     p, dt = _checked(preset, {"start": "rest", **given}), step_of("moth", dt, 1e-3)
     if p.start == "rest":
         return _plant(p, dt, paper=True)
@@ -218,7 +283,20 @@ def _checked(preset: str | None, given: dict[str, Any]) -> Moth:
 
 
 def model_of(p: Moth, paper: bool = False) -> Model:
-    """Compiled: x of its base forward, or the paper's F_0."""
+    """Return the compiled model.
+
+    Parameters
+    ----------
+    p : Moth
+        Parameters of the moth.
+    paper : bool, default False
+        Whether the base has the paper's F_0; otherwise its x points forward.
+
+    Returns
+    -------
+    Model
+        The model.
+    """
     mechanism = describe(p)
     return compile_model(mechanism if paper else facing(mechanism, FORWARD))
 
@@ -237,7 +315,7 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
 
 
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
-    """The parts of a plant with some parameters changed; the wings need the model compiled anew (20 ms)."""
+    """Return the parts of a plant with some parameters changed; the wings need a new compiled model (20 ms)."""
     p: Moth = build(Moth, {**asdict(plant.parameters), **given})
     paper = plant.model.body_names[0] == "thorax"
     model = model_of(p, paper) if in_model(Moth, given) else plant.model
@@ -249,9 +327,24 @@ def _wind(p: Moth) -> Flow:
 
 
 def hover(p: Moth) -> tuple[Array, float]:
-    """State vector at t = 0 on the hovering orbit, paper's frame, and the factor on the amplitude that it needs.
+    """Return a state on the hovering orbit at t = 0, and the factor on the amplitude that it needs.
 
-    Known for the table's parameters; found by shooting (seconds) for any others.
+    The orbit is stored for the table's parameters; for any others shooting finds it in seconds.
+
+    Parameters
+    ----------
+    p : Moth
+        Parameters of the moth.
+
+    Returns
+    -------
+    (array, float)
+        State vector in the paper's frame, and the factor.
+
+    Raises
+    ------
+    ModelError
+        There is no hovering orbit with these parameters.
     """
     physics = replace(p, added_mass="flat", start="hover", drive="motion", **_NOT_PHYSICS)
     key = {"flat": "flat", "none": "none", "paper": "paper"}[p.added_mass]
@@ -273,7 +366,20 @@ def hover(p: Moth) -> tuple[Array, float]:
 
 
 def ahead(vector: Array, n: int) -> Array:
-    """A state vector of the paper's world and frame F_0 in ours, x forward in both."""
+    """Return a state vector of the paper's world and frame F_0 in ours, with x forward in both.
+
+    Parameters
+    ----------
+    vector : (13 + 2 n,) array
+        State vector in the paper's frame.
+    n : int
+        Number of coordinates.
+
+    Returns
+    -------
+    (13 + 2 n,) array
+        State vector.
+    """
     turned = vector.copy()
     for start in (0, 4, 7 + n, 10 + n):  # position, the quaternion's vector, velocity, angular velocity
         turned[start : start + 3] = FORWARD.T @ vector[start : start + 3]
@@ -281,9 +387,21 @@ def ahead(vector: Array, n: int) -> Array:
 
 
 def symmetric(vector: Array, sections: int) -> Array:
-    """The nearest state with mirror symmetry, paper's frame.
+    """Return the nearest state with mirror symmetry, in the paper's frame.
 
-    Yaw is neutral, so that shooting leaves it where noise puts it.
+    Yaw is neutral, so that shooting leaves it at a random value.
+
+    Parameters
+    ----------
+    vector : (13 + 2 n,) array
+        State vector in the paper's frame.
+    sections : int
+        Sections of a wing.
+
+    Returns
+    -------
+    (13 + 2 n,) array
+        State vector.
     """
     n, wing = 4 * sections, 2 * sections
     mirror = vector.copy()
@@ -325,13 +443,13 @@ def _actuators(p: Moth, model: Model) -> tuple[Actuator, ...]:
 
 
 def _pitch(plant: TreePlant) -> float:
-    """rad about s, the right-hand axis, of the thorax: nose up."""
+    """Return the angle about s, the right-hand axis of the thorax, rad, positive nose up."""
     w, _, y, _ = plant.vector[3:7]
     return 2.0 * math.atan2(-y, w)
 
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
-    """Means over the whole strokes that fit into the second half of the run."""
+    """Return means over the whole strokes that fit into the second half of the run."""
     if len(time) < 2:
         return {}
     # rises, not means of samples: a run keeps four samples of a stroke

@@ -1,4 +1,4 @@
-"""Drawing of the hawk moth: wings of blades that twist and bend one after the other, and a furry body with antennae."""
+"""Draw the hawk moth: wings of blades that twist and bend one after the other, and a furry body with antennae."""
 
 from __future__ import annotations
 
@@ -11,13 +11,24 @@ from rtmms.plant import drawing as d
 
 DARK = (24, 18, 16)
 SPAN = 29
-"""Rows of a wing's surface."""
+"""Number of rows of a wing's surface."""
 THIN = 0.015
-"""Of the chord: half the thickness of a wing as it is drawn."""
+"""Half the drawn thickness of a wing, as a fraction of the chord."""
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     n, chord, height = int(p["sections"]), float(p["chord_m"]), float(p["thorax_c_m"])
     length, hinge = float(p["span_m"]) / n, (0.0, 0.0, float(p["hinge"]) * height)
     chords = [chord * sqrt(1.0 - (k / n) ** 2) for k in range(n)]
@@ -56,7 +67,7 @@ def _blades(side: int, n: int, length: float, hinge: Vector) -> list[d.Frame]:
 
 
 def _wing(name: str, first: int, chords: list[float], length: float) -> d.PointSkin:
-    """Corners of blades: at the leading edge, at its far end, and the two at the trailing edge."""
+    """Return the corners of blades: at the leading edge, at its far end, and the two at the trailing edge."""
     blades = tuple(4 * k + corner for k in range(len(chords)) for corner in (0, 1, 2, 2, 1, 3))
     edges = tuple((4 * k, 4 * k + 1, 4 * k + 3, 4 * k + 2, 4 * k) for k in range(len(chords)))
     points = tuple(
@@ -68,7 +79,18 @@ def _wing(name: str, first: int, chords: list[float], length: float) -> d.PointS
 
 
 def wing_zones(wing: d.Colour, rim: d.Colour, spot: d.Colour) -> tuple[d.Zone, ...]:
-    """Return a wing's rim at the trailing edge and the tip, a spot across it, and the rest."""
+    """Return a wing's rim at the trailing edge and the tip, a spot across it, and the rest.
+
+    Parameters
+    ----------
+    wing, rim, spot : Colour
+        Red, green, blue, 0 to 255.
+
+    Returns
+    -------
+    tuple[d.Zone, ...]
+        Zones in order of precedence.
+    """
     return (
         d.Zone("rim", rim, (d.Box(across=(0.84, 2.0)), d.Box((0.90, 2.0))), gloss=0.1),
         d.Zone("spot", spot, (d.Box((0.56, 0.68)),), gloss=0.1),
@@ -77,8 +99,24 @@ def wing_zones(wing: d.Colour, rim: d.Colour, spot: d.Colour) -> tuple[d.Zone, .
 
 
 def moth_body(wide: float, high: float, fur: d.Colour, dark: d.Colour, hinge: float) -> tuple[d.Part, ...]:
-    """Along z: the thorax, an ellipsoid of the model's axes, with head, antennae and the end of the abdomen; x is the
-    belly's side."""
+    """Return the thorax along z, an ellipsoid of the model's axes, with head, antennae and the end of the abdomen.
+
+    x is the belly's side.
+
+    Parameters
+    ----------
+    wide, high : float
+        Full axes of the thorax, m.
+    fur, dark : Colour
+        Red, green, blue, 0 to 255.
+    hinge : float
+        Height of the wings' hinges above the thorax's centre, m.
+
+    Returns
+    -------
+    tuple[d.Part, ...]
+        Parts in the body's frame.
+    """
     half = 0.5 * high
     abdomen = [
         d.moved(d.ellipsoid(0.86 * wide * s, 0.86 * wide * s, 0.30 * high), (0.0, 0.0, -half * z))

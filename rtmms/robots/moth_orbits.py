@@ -1,6 +1,7 @@
-"""Hovering orbits of the moth at t = 0 for the table's parameters, as `rtmms.analysis.trim` finds them (RK4, 1e-4 s).
+"""Store hovering orbits of the moth at t = 0 for the table's parameters, as `rtmms.analysis.trim` finds them.
 
-Each: factor on the amplitude of 41.3 deg; state vector (rtmms.mechanism.step) in the paper's frame.
+The method was RK4 with steps of 1e-4 s. Each entry has the factor on the amplitude of 41.3 deg, and the state vector
+(rtmms.mechanism.step) in the paper's frame.
 """
 
 ORBITS: dict[str, tuple[float, list[float]]] = {

@@ -21,7 +21,7 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Purcell:
-    """Parameters."""
+    """Parameters of the swimmer; the declaration of each field has its meaning, unit and range."""
 
     # fmt: off
     length_m: Annotated[float, Parameter("Length of each rod.", "m")] = 1.0
@@ -38,7 +38,20 @@ class Purcell:
 
 
 def describe(p: Purcell) -> Mechanism:
-    """Base in the middle rod's middle, x along it; angle `left` of the rod behind (-x), `right` of the one ahead."""
+    """Return three rods, the base in the middle rod's middle, x along it.
+
+    The angle `left` belongs to the rod behind (-x), `right` to the one ahead.
+
+    Parameters
+    ----------
+    p : Purcell
+        Parameters of the swimmer.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     half = 0.5 * p.length_m
 
     def rod(name: str, middle: float) -> Body:
@@ -54,9 +67,28 @@ def describe(p: Purcell) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> ConnectionPlant:
-    """The swimmer as a plant (entry point 'purcell'). Parameters: see Purcell; no presets.
+    """Build Purcell's swimmer (entry point 'purcell').
 
-    Actuators: left.angle, right.angle (rad), positive turns a rod counter-clockwise seen from above.
+    Actuators: left.angle, right.angle (rad). Positive angles turn a rod counter-clockwise, seen from above.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Purcell`.
+
+    Returns
+    -------
+    ConnectionPlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Purcell = build(Purcell, given, preset=preset)
     joints = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in ("left", "right")]

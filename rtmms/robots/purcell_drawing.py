@@ -1,4 +1,4 @@
-"""Drawing of Purcell's swimmer: three slender rods with pins."""
+"""Draw Purcell's swimmer: three slender rods with pins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ METAL = (176, 182, 190)
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     l = float(p["length_m"])
     w = 0.05 * l
 

@@ -1,4 +1,4 @@
-"""A plant from one's own Python file: `rtmms run mine.py:robot`."""
+"""Load a plant from a user's own Python file: `rtmms run mine.py:robot`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,30 @@ MEMBERS = ("reset", "step", "observe", "outputs", "actuators", "dt", "snapshot",
 
 
 def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
-    """The plant that FILE.py:NAME names: a plant, or a class or function that gives one when called.
+    """Return the plant that FILE.py:NAME names: a plant, or the result of a class or function.
 
-    Keywords go to what is called: parameters, and dt and preset if given. The file runs as it is; its folder is a place
-    to import from afterwards, the last that is looked at. ModelError, UnknownNameError, naming file and name.
+    The file runs as it is; afterwards its folder is the last one from which Python imports.
+
+    Parameters
+    ----------
+    word : str
+        FILE.py:NAME.
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Preset, if the class or function has presets.
+    **parameters : Any
+        Keywords of the class or function.
+
+    Returns
+    -------
+    Plant
+        The plant.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The file or the name is wrong, or the object is no plant; the message names both.
     """
     path, _, name = word.rpartition(":")
     if not path.endswith(".py"):
@@ -51,10 +71,19 @@ def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **
 
 
 def remember_keywords(plant: Any, make: Any, given: dict[str, Any]) -> None:
-    """Write what a function was called with onto the plant that it made, for `rtmms list`, `identify` and logs.
+    """Store the keywords of a function's call on the plant that it returned, for `rtmms list`, `identify` and logs.
 
-    It is the plant's `parameters`, or `keywords` where the plant has parameters of its own. A plant that takes no new
-    attribute stays as it is.
+    They become the plant's `parameters`, or `keywords` where the plant has its own parameters. A plant that accepts no
+    new attribute does not change.
+
+    Parameters
+    ----------
+    plant : Plant
+        Plant that the function returned.
+    make : callable
+        The function.
+    given : dict[str, Any]
+        Keywords of its call.
     """
     kind = keywords_of(make)
     if kind is None:
@@ -70,13 +99,16 @@ def _is_plant(value: Any) -> bool:
 
 
 def _gives(value: Any, module: ModuleType) -> bool:
-    """Whether a name of the file may stand for a plant: made there, and a plant or callable."""
+    """Return whether a name of the file may be a plant: defined there, and a plant or callable."""
     return _is_plant(value) or (callable(value) and getattr(value, "__module__", "") == module.__name__)
 
 
 def _refuse_other_than_factory(found: Any, module: ModuleType, word: str) -> None:
-    """ModelError for what cannot give a plant, before it is called: a class without a plant's members, a function that
-    the file does not define, or one whose annotation is of something else."""
+    """Raise ModelError for an object that cannot return a plant, before it is called.
+
+    Such objects are a class without a plant's members, a function that the file does not define, or one whose
+    annotation has another type.
+    """
     if isinstance(found, type):
         missing = [member for member in MEMBERS if not hasattr(found, member)]
         own = [member for member in missing if member not in ("outputs", "actuators", "dt")]  # made by __init__, often

@@ -26,7 +26,10 @@ CONTROLLER = "hover"
 
 @dataclass(frozen=True)
 class Quadrotor:
-    """Parameters. Mass, arm and coefficients are about those of the robots of Michael and others (2010)."""
+    """Parameters of the quadrotor; the declaration of each field has its meaning, unit and range.
+
+    Mass, arm and coefficients are approximately those of the robots of Michael and others (2010).
+    """
 
     # fmt: off
     mass_kg: Annotated[float, Parameter("Mass.", "kg")] = 0.5
@@ -65,19 +68,30 @@ class Quadrotor:
 
     @property
     def hover_rad_s(self) -> float:
-        """Speed of each rotor at which the four carry the weight."""
+        """Speed of each rotor at which the four carry the weight, rad/s."""
         return math.sqrt(self.mass_kg * self.gravity_m_s2 / (4.0 * self.thrust_n_s2))
 
 
 ROTORS = {"front": (1.0, 0.0, -1), "left": (0.0, 1.0, 1), "back": (-1.0, 0.0, -1), "right": (0.0, -1.0, 1)}
-"""Where each stands in arms along x and y, and which way it turns: 1 counter-clockwise, seen from above."""
+"""Place of each rotor in arms along x and y, and its sense of rotation: 1 counter-clockwise, seen from above."""
 AIRFRAME = "quad_plus"
 """One rotor ahead, one behind, one at each side (rtmms.plant.protocol.PlantDescription)."""
 _LENGTH = 0.1
 
 
 def describe(p: Quadrotor) -> Mechanism:
-    """One body at its centre of mass: x forward, y left, z up."""
+    """Return one body at its centre of mass: x forward, y left, z up.
+
+    Parameters
+    ----------
+    p : Quadrotor
+        Parameters of the quadrotor.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     d = 0.5 * p.air_density_kg_m3 * p.drag_area_m2 / _LENGTH
     body = Body(
         "hull",
@@ -91,9 +105,28 @@ def describe(p: Quadrotor) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The quadrotor as a plant (entry point 'quadrotor'). Parameters: see Quadrotor; no presets.
+    """Build the quadrotor plant (entry point 'quadrotor').
 
     Actuators: front.speed, left.speed, back.speed, right.speed, rad/s.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Quadrotor`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Quadrotor = build(Quadrotor, given, preset=preset)
     rotors = [

@@ -1,4 +1,4 @@
-"""Drawing of the quadrotor: arms as long as the model's; the front rotors are red."""
+"""Draw the quadrotor with arms as long as the model's; the front rotors are red."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ DARK, METAL = (30, 32, 38), (170, 176, 184)
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing, over the bodies that the plant exposes."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     arm = float(p["arm_m"])
     r, up = 0.60 * arm, 0.16 * arm
     places = [(arm, 0.0), (0.0, arm), (-arm, 0.0), (0.0, -arm)]

@@ -21,7 +21,10 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class RollerRacer:
-    """Parameters; SI and radians. x forward, the frame on the seat's axle. Centres of mass are on the axles."""
+    """Parameters of the roller racer, in SI units and radians; x is forward, and the frame is on the seat's axle.
+
+    Centres of mass are on the axles. The declaration of each field has its meaning, unit and range.
+    """
 
     # fmt: off
     drive: Annotated[str, Parameter(
@@ -43,7 +46,18 @@ class RollerRacer:
 
 
 def describe(p: RollerRacer) -> Mechanism:
-    """One joint, bar, in front of the seat."""
+    """Return two bodies with one joint, bar, in front of the seat.
+
+    Parameters
+    ----------
+    p : RollerRacer
+        Parameters of the robot.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     bodies = [flat("seat", p.seat_kg, p.seat_kg_m2), flat("bar", p.bar_kg, p.bar_kg_m2, p.bar_m)]
     joints = [hinge("bar", "seat", "bar", p.seat_m, p.drive)]
     contacts: list[Contact] = [Plane("seat"), Axle("seat"), Axle("bar", at(p.bar_m))]
@@ -51,9 +65,28 @@ def describe(p: RollerRacer) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The roller racer as a plant (entry point 'roller_racer'). Parameters: see RollerRacer; no presets.
+    """Build the roller racer plant (entry point 'roller_racer').
 
     Actuators: bar.angle (rad); bar.torque (N m) with drive=torque.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `RollerRacer`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: RollerRacer = build(RollerRacer, given, preset=preset, robot="roller_racer")
     return TreePlant(

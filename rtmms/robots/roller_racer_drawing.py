@@ -1,4 +1,4 @@
-"""Drawing of the roller racer, the toy: a seat on two wheels behind, handlebars over two wheels before."""
+"""Draw the roller racer, the toy: a seat on two wheels behind, handlebars over two wheels in front."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from rtmms.plant.drawing import DARK, METAL, wheels
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     a, b = float(p["seat_m"]), float(p["bar_m"])
     r, rear = 0.19 * a, 0.34 * a
     hull = d.moved(d.rounded_plate(1.25 * a, 0.5 * a, 0.12 * a, 0.75), (0.42 * a, 0.0, 0.42 * a - r))

@@ -21,7 +21,7 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Satellite:
-    """Parameters."""
+    """Parameters of the satellite; the declaration of each field has its meaning, unit and range."""
 
     # fmt: off
     mass_kg: Annotated[float, Parameter("Mass of the hub.", "kg")] = 10.0
@@ -48,7 +48,18 @@ class Satellite:
 
 
 def describe(p: Satellite) -> Mechanism:
-    """Base in the hub's centre."""
+    """Return the hub, with the base in its centre, and two wheels.
+
+    Parameters
+    ----------
+    p : Satellite
+        Parameters of the satellite.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     hub = Body("hub", p.mass_kg, inertia=np.diag([p.ixx_kg_m2, p.iyy_kg_m2, p.izz_kg_m2]))
     x, y = np.diag([1.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])
     own = p.transverse_kg_m2 * np.eye(3)
@@ -66,9 +77,28 @@ def describe(p: Satellite) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The satellite as a plant (entry point 'satellite'). Parameters: see Satellite; no presets.
+    """Build the satellite plant (entry point 'satellite').
 
     Actuators: wheel_x.angle, wheel_y.angle (rad), or with drive=torque wheel_x.torque, wheel_y.torque (N m).
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Satellite`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Satellite = build(Satellite, given, preset=preset)
     names = ("wheel_x", "wheel_y")

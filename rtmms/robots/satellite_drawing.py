@@ -1,4 +1,4 @@
-"""Drawing of the satellite: two decks of foil with the reaction wheels between them, rings of their axial inertia."""
+"""Draw the satellite: two decks of foil with the reaction wheels between them, rings of their axial inertia."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ ROUND = 24
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     arm = float(p["arm_m"])
     r = sqrt(float(p["axial_kg_m2"]) / float(p["wheel_kg"]))  # m r^2
     size = 2.7 * max(r, arm)

@@ -1,6 +1,7 @@
-"""Gaits of the robots that their shape moves, by name: for their plants and for the controller `shape`.
+"""Provide gaits of the robots that their shape moves, by name, for their plants and for the controller `shape`.
 
-A word as `rtmms gaits --gait` takes it, a Path, or Sines; a robot's first is its own. No kernel is loaded for them.
+A gait is a text as `rtmms gaits --gait` accepts it, a Path, or Sines; a robot's first gait is its default. No kernel is
+loaded for them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,22 @@ from rtmms.locomotion.paths import CYCLE_S, Gait, Path, Sines, Wave
 
 
 def snakeboard(rotor: int, axles: int) -> Sines:
-    """psi = 0.7 sin(rotor w t), phi_f = -phi_b = 0.3 sin(axles w t) (Ostrowski 1995); as a path in 2 pi s."""
+    """Return psi = 0.7 sin(rotor w t), phi_f = -phi_b = 0.3 sin(axles w t) as a path in 2 pi s.
+
+    Parameters
+    ----------
+    rotor, axles : int
+        Multiples of the frequency.
+
+    Returns
+    -------
+    Sines
+        Gait of 0.5 cycles a second.
+
+    Notes
+    -----
+    Ostrowski 1995.
+    """
     waves = (
         Wave("rotor.angle", 0.7, harmonic=rotor), Wave("front.angle", 0.3, harmonic=axles, steer=1.0),
         Wave("back.angle", -0.3, harmonic=axles, steer=-1.0),
@@ -20,7 +36,24 @@ def snakeboard(rotor: int, axles: int) -> Sines:
 
 
 def parking(ahead: float, turn: float, wheel: float = 0.05, half_track: float = 0.15) -> Path:
-    """Angles of both wheels of a unicycle: so many metres ahead, a turn to the left in rad, and both back."""
+    """Return the wheel angles of a unicycle that parks: ahead, a turn to the left, and both back.
+
+    Parameters
+    ----------
+    ahead : float
+        Distance, m.
+    turn : float
+        Angle, rad.
+    wheel : float, default 0.05
+        Radius of a wheel, m.
+    half_track : float, default 0.15
+        Half the distance between the wheels, m.
+
+    Returns
+    -------
+    Path
+        Closed path of both angles, rad.
+    """
     a, b = ahead / wheel, turn * half_track / wheel
     return Path.polygon([[0.0, 0.0], [a, a], [a - b, a + b], [-b, b], [0.0, 0.0]])
 

@@ -20,7 +20,10 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Snake:
-    """Parameters; SI and radians. The base is the head, x forward, its frame on its axle."""
+    """Parameters of the snake, in SI units and radians; the base is the head, x forward, its frame on its axle.
+
+    The declaration of each field has its meaning, unit and range.
+    """
 
     # fmt: off
     drive: Annotated[str, Parameter(
@@ -53,12 +56,25 @@ class Snake:
 
     @property
     def inertia_kg_m2(self) -> float:
-        """Of a link, about z through its middle."""
+        """Inertia of a link about z through its middle, kg m2."""
         return self.mass_kg * (2.0 * self.half_length_m) ** 2 / 12.0
 
 
 def describe(p: Snake) -> Mechanism:
-    """link1 is the head; joint j1 stands between link1 and link2. Frames of the others are at their joints."""
+    """Return a row of links; link1 is the head, and joint j1 is between link1 and link2.
+
+    Frames of the other links are at their joints.
+
+    Parameters
+    ----------
+    p : Snake
+        Parameters of the snake.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     h = p.half_length_m
     names = [f"link{k + 1}" for k in range(p.links)]
     bodies = [flat(name, p.mass_kg, p.inertia_kg_m2, -h if k else 0.0) for k, name in enumerate(names)]
@@ -87,10 +103,29 @@ def _actuators(p: Snake) -> list[Any]:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The wheeled snake as a plant (entry point 'snake'). Parameters: see Snake; no presets.
+    """Build the wheeled snake plant (entry point 'snake').
 
-    Actuators: wheel.speed (rad/s) and j1.angle (rad); with drive=torque j1.torque ... (N m), with drive=servo
-    j1.angle ... of all joints.
+    Actuators: wheel.speed (rad/s) and j1.angle (rad); with drive=torque j1.torque ... (N m); with drive=servo j1.angle
+    ... of all joints.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Snake`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Snake = build(Snake, given, preset=preset)
     return TreePlant(

@@ -1,4 +1,4 @@
-"""Drawing of the snake: a skin over the links' joints, with a head, a tail, and the wheels of each link."""
+"""Draw the snake: a skin over the links' joints, with a head, a tail, and the wheels of each link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ PIECES = 5
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     h, n = float(p["half_length_m"]), int(p["links"])
     r = 0.24 * h
     frames = tuple(
@@ -42,7 +53,7 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
 
 
 def _skin(h: float, n: int) -> d.Sweep:
-    """Along the spine a link is 2 long. The first one goes from h before to h behind the body's origin."""
+    """Return the skin; along the spine a link has length 2, and the first is from h in front to h behind the origin."""
     stations = (0.0, 0.35, 1.0, *(2.0 * k for k in range(1, n)), 2.0 * n - 0.8, 2.0 * n)
     ahead = [d.Point(0, (x, 0.0, 0.0)) for x in (h, 0.65 * h, 0.0)]
     joints = [d.Point(k, (-2.0 * h if k else -h, 0.0, 0.0)) for k in range(n - 1)]

@@ -21,7 +21,10 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Snakeboard:
-    """Parameters; SI and radians. x forward, the frame in the board's middle."""
+    """Parameters of the snakeboard, in SI units and radians; x is forward, and the frame is in the board's middle.
+
+    The declaration of each field has its meaning, unit and range.
+    """
 
     # fmt: off
     drive: Annotated[str, Parameter(
@@ -43,7 +46,18 @@ class Snakeboard:
 
 
 def describe(p: Snakeboard) -> Mechanism:
-    """Joints: rotor, front, back."""
+    """Return the board with three joints: rotor, front, back.
+
+    Parameters
+    ----------
+    p : Snakeboard
+        Parameters of the snakeboard.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     l = p.half_length_m
     bodies = [
         flat("board", p.mass_kg, p.board_kg_m2), flat("rotor", 0.0, p.rotor_kg_m2), flat("front", 0.0, p.axle_kg_m2),
@@ -58,9 +72,28 @@ def describe(p: Snakeboard) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The snakeboard as a plant (entry point 'snakeboard'). Parameters: see Snakeboard; no presets.
+    """Build the snakeboard plant (entry point 'snakeboard').
 
     Actuators: rotor.angle, front.angle, back.angle (rad); rotor.torque ... (N m) with drive=torque.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Snakeboard`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Snakeboard = build(Snakeboard, given, preset=preset)
     most = {"rotor": p.rotor_rad, "front": p.axle_rad, "back": p.axle_rad}

@@ -1,4 +1,4 @@
-"""Drawing of the snakeboard: a board with a plate for a foot on each axle, and the rotor that stands for its rider."""
+"""Draw the snakeboard: a board with a plate for a foot on each axle, and the rotor that represents its rider."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ from rtmms.plant.drawing import METAL, wheels
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     l = float(p["half_length_m"])
     r, top = 0.16 * l, 0.42 * l
     board = d.moved(d.rounded_plate(2.0 * l, 0.34 * l, 0.07 * l, 0.6), (0.0, 0.0, top - 0.12 * l))

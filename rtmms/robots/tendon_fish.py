@@ -31,11 +31,22 @@ FORWARD = np.diag([-1.0, -1.0, 1.0])
 
 
 class Segment(NamedTuple):
-    """One of the five plates, in m. x runs from its hinge towards the tail.
+    """One of the five plates; x runs from its hinge towards the tail.
 
-    hinge   of its hinge in the frame of the segment before;  plate  middle of the plate;  half_height  of the plate
-    arm, arm_half, arm_y   of the arm that guides the cable: x, half its width, its middle from the plane of symmetry
-    lever   of the cable's hole;  crosses  whether the cable is on the other side
+    Parameters
+    ----------
+    hinge : float
+        Its hinge in the frame of the segment before, m.
+    plate : float
+        Middle of the plate, m.
+    half_height : float
+        Half height of the plate, m.
+    arm, arm_half, arm_y : float
+        Arm that guides the cable: x, half its width, its middle from the plane of symmetry, m.
+    lever : float
+        Lever of the cable's hole, m.
+    crosses : bool
+        Whether the cable is on the other side.
     """
 
     hinge: float
@@ -56,28 +67,31 @@ SEGMENTS = (
     Segment(0.0250, 0.0105, 0.0400, 0.0150, 0.00425, 0.00575, 0.005, True),
 )
 FIN_TABLE = ((0.0215, 0.006), (0.036, 0.056), (0.051, 0.085), (0.0636, 0.0995), (0.0814, 0.02))
-"""x behind the last hinge and half height of the fin, m; behind its fork half of what is left of the height."""
+"""x behind the last hinge and half height of the fin, m; behind its fork half of the remaining height."""
 FIN_HINGE_M = 0.0215
-"""x of the fin's root behind the last hinge."""
+"""x of the fin's root behind the last hinge, m."""
 FIN_MASS_KG, FIN_CENTRE_M = 0.01, 0.05424
 FIN_INERTIA_KG_M2 = (2.840e-5, 3.033e-5, 1.937e-6)
-"""Of the fin about its centre, which is so far behind the last hinge; from the authors' mesh."""
+"""Inertia of the fin about its centre, FIN_CENTRE_M behind the last hinge, kg m2; from the authors' mesh."""
 HEAD_ENDS_M = (-0.077, 0.285)
-"""x of the head's nose and of the first hinge in the head's frame."""
+"""x of the head's nose and of the first hinge in the head's frame, m."""
 HEAD_HALF_HEIGHT_M = 0.05
 MOTOR_M = 0.1655
-"""x of the motor's shaft in the head's frame."""
+"""x of the motor's shaft in the head's frame, m."""
 ACRYLIC, PRINTED = 1180.0, 1250.0
-"""kg/m3."""
+"""Densities of acrylic glass and of printed parts, kg/m3."""
 MARKER_X = {"m0": -0.077, "m1": 0.065, "m2": 0.28}
 """x of the markers on the head, m."""
 MARKER_HEIGHT_M = 0.113
-"""Height of the markers on the head above its axis: the top of the box."""
+"""Height of the markers on the head above its axis, m: the top of the box."""
 
 
 @dataclass(frozen=True)
 class TendonFish:
-    """Parameters. The defaults are the fit with the head in the plane (docs/tendon_fish.md)."""
+    """Parameters of the fish; the declaration of each field has its meaning, unit and range.
+
+    The defaults are the fit with the head in the plane (docs/tendon_fish.md).
+    """
 
     # fmt: off
     head: Annotated[str, Parameter(
@@ -129,7 +143,7 @@ def _box(
 
 
 def _head(p: TendonFish) -> Body:
-    """Frame, electronics, attachment, body; the top fin by its mass and centre."""
+    """Return frame, electronics, attachment and body; the top fin is represented by its mass and centre."""
     rho, (nose, end) = p.water_density_kg_m3, HEAD_ENDS_M
     solids = [
         _box(0, 0, 0, (0.077, 0.0025, 0.05), ACRYLIC), _box(0.01, 0, 0.0515, (0.08, 0.02, 0.0015), ACRYLIC),
@@ -173,7 +187,7 @@ def _segment(p: TendonFish, k: int) -> Body:
 
 
 def _fin(p: TendonFish, root: float) -> Body:
-    """The fin in a frame whose origin is so far (m) behind the last hinge."""
+    """Return the fin in a frame whose origin is `root` (m) behind the last hinge."""
     table = [(x - root, b) for x, b in FIN_TABLE]
     rho, centre = p.water_density_kg_m3, (FIN_CENTRE_M - root, 0.0, 0.0)
     elements: list[Strip | Wake] = [*plate_strips(table, rho, drag=p.tail_drag, added=p.fin_added)]
@@ -185,7 +199,18 @@ def _fin(p: TendonFish, root: float) -> Body:
 
 
 def describe(p: TendonFish) -> Mechanism:
-    """Return the mechanism in the frame of the geometry: origin at the head's plate, x towards the tail, z up."""
+    """Return the mechanism in the frame of the geometry: origin at the head's plate, x towards the tail, z up.
+
+    Parameters
+    ----------
+    p : TendonFish
+        Parameters of the fish.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     rho, rolls = p.water_density_kg_m3, p.head == "rolling"
     bodies = [_head(p), _motor()]
     joints = [Joint("motor", "head", "motor", placement=at(MOTOR_M), axis=(0, 1, 0))]
@@ -231,24 +256,70 @@ def _actuators(p: TendonFish) -> list[Any]:
 
 
 def model_of(p: TendonFish, elements: Sequence[Any] = ()) -> Model:
-    """Compiled, x of its base forward; `elements` are further ones, in the frame of the geometry."""
+    """Return the compiled model, with x of its base forward.
+
+    Parameters
+    ----------
+    p : TendonFish
+        Parameters of the fish.
+    elements : Sequence[Any], default ()
+        Further elements, in the frame of the geometry.
+
+    Returns
+    -------
+    Model
+        The model.
+    """
     mechanism = describe(p)
     mechanism = replace(mechanism, elements=[*mechanism.elements, *elements])
     return compile_model(imposing(facing(mechanism, FORWARD), _actuators(p)))
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The fish as a plant (entry point 'tendon_fish'). Parameters: see TendonFish; presets: planar (the default),
-    rolling.
+    """Build the tendon-driven fish plant (entry point 'tendon_fish').
 
     Actuator: motor.speed, rad/s; a turn of the motor is a beat of the tail. Outputs besides those of a tree: the
     markers m0, m1, m2, m4, ..., m9 (m, world), at the places of the recordings.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        'planar' (the default) or 'rolling'.
+    **given : Any
+        Fields of `TendonFish`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     return plant_of(build(TendonFish, given, preset=preset, presets=PRESETS), dt)
 
 
 def plant_of(p: TendonFish, dt: float | None = None, elements: Sequence[Any] = ()) -> TreePlant:
-    """The plant of these parameters with further elements, see `model_of`."""
+    """Return the plant of these parameters with further elements, see `model_of`.
+
+    Parameters
+    ----------
+    p : TendonFish
+        Parameters of the fish.
+    dt : float, optional
+        Step, s; None for the robot's default.
+    elements : Sequence[Any], default ()
+        Further elements, in the frame of the geometry.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+    """
     step = step_of("tendon_fish", dt, FLEXIBLE_STEP_S if p.fin_n_m else STEP_S)
     return TreePlant(
         model_of(p, elements), step, actuators=_actuators(p),
@@ -258,10 +329,10 @@ def plant_of(p: TendonFish, dt: float | None = None, elements: Sequence[Any] = (
 
 
 STEP_S = 1.0 / 360.0
-"""s: six steps a frame of the recordings."""
+"""Default step, s: six steps for each frame of the recordings."""
 FLEXIBLE_STEP_S = 1.0 / 1920.0
-"""s: with a hinge at the fin's root, whose drag is stiff."""
+"""Default step with a hinge at the fin's root, whose drag is stiff, s."""
 NODES = 3
 """Gauss points of each strip."""
 HEIGHT_M = 0.135
-"""Height of the top fin above the head's axis."""
+"""Height of the top fin above the head's axis, m."""

@@ -1,4 +1,4 @@
-"""Drawing of tendon_fish: the frame with its box and top fin, the motor's arms, five plates, the fin."""
+"""Draw tendon_fish: the frame with its box and top fin, the motor's arms, five plates, the fin."""
 
 from __future__ import annotations
 
@@ -11,22 +11,33 @@ from rtmms.base.attitude import turn
 from rtmms.plant import drawing as d
 
 HINGES_M = tuple(accumulate((0.285, 0.0295, 0.031, 0.0305, 0.025)))
-"""m behind the head's origin."""
+"""Distance of each hinge behind the head's origin, m."""
 PLATES_M = ((0.0145, 0.05, 0.045), (0.015, 0.0475, 0.035), (0.016, 0.045, 0.025), (0.0145, 0.0425, 0.015),
             (0.0105, 0.04, 0.005))  # fmt: skip
-"""Of each plate: middle behind its hinge, half height, lever of the cable's hole, m."""
+"""Middle of each plate behind its hinge, half height, and lever of the cable's hole, m."""
 FIN_M = ((0.0215, 0.012), (0.036, 0.056), (0.051, 0.085), (0.0636, 0.0995), (0.0764, 0.1015), (0.0814, 0.09),
          (0.0745, 0.05), (0.0665, 0.02), (0.0636, 0.0))  # fmt: skip
-"""Outline of the fin's upper half: m behind the last hinge, height."""
+"""Outline of the fin's upper half: distance behind the last hinge and height, m."""
 TOP_FIN_M = ((0.2, 0.04), (0.26, 0.04), (0.2855, 0.135), (0.26, 0.123), (0.24, 0.107), (0.215, 0.07))
-"""Outline of the top fin: m behind the head's origin, height."""
+"""Outline of the top fin: distance behind the head's origin and height, m."""
 UPRIGHT = turn(0, pi / 2)
-"""A plate about z = 0 upright: its y points up."""
+"""Attitude of a plate about z = 0 that is upright: its y points up."""
 ACRYLIC, BOX, METAL, BLUE, RED = (206, 222, 232), (232, 196, 60), (168, 174, 182), (96, 140, 190), (200, 60, 48)
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     first = 2 if p["head"] == "rolling" else 1
     head = "joint1" if first == 2 else ""
     parts = [

@@ -23,7 +23,10 @@ from rtmms.robots.parameters import START_DEPTH_M, Integrator, StartDepth, Subst
 
 @dataclass(frozen=True)
 class Torpedo:
-    """Parameters; lengths, masses and the propeller are about those of the REMUS of Prestero (2001)."""
+    """Parameters of the torpedo; the declaration of each field has its meaning, unit and range.
+
+    Lengths, masses and the propeller are approximately those of the REMUS of Prestero (2001).
+    """
 
     # fmt: off
     length_m: Annotated[float, Parameter("Length of the hull, which floats: it weighs what it displaces.", "m")] = 1.3
@@ -65,15 +68,29 @@ class Torpedo:
 
     @property
     def mass_kg(self) -> float:
+        """Mass of the displaced water, which is that of the hull, kg."""
         return self.water_density_kg_m3 * math.pi * self.radius_m**2 * self.length_m
 
 
 FINS = {"top": 0.0, "left": 90.0, "bottom": 180.0, "right": 270.0}
-"""Where each points: degrees about x from z, to the left."""
+"""Direction of each fin: degrees about x from z, to the left."""
 
 
 def describe(p: Torpedo) -> Mechanism:
-    """Hull at its middle: x forward, y left, z up. A fin turns about z (top, bottom) or y (left, right)."""
+    """Return the hull at its middle, x forward, y left, z up, with four fins.
+
+    A fin turns about z (top, bottom) or y (left, right).
+
+    Parameters
+    ----------
+    p : Torpedo
+        Parameters of the torpedo.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     m, r = p.mass_kg, p.radius_m
     along = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # own z -> x
     low = np.array([0.0, 0.0, -p.weight_below_m])
@@ -97,7 +114,7 @@ def describe(p: Torpedo) -> Mechanism:
 
 
 def _fin(p: Torpedo, angle: float) -> Placement:
-    """Of a blade: x outwards, z forward, y their normal; it turns about its quarter chord, where lift acts."""
+    """Return the placement of a blade: x outwards, z forward, y normal, at its quarter chord, where lift acts."""
     out: Array = np.array([0.0, math.sin(angle), math.cos(angle)])
     forward = np.array([1.0, 0.0, 0.0])
     axes = np.column_stack([out, np.cross(forward, out), forward])
@@ -105,9 +122,28 @@ def _fin(p: Torpedo, angle: float) -> Placement:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The torpedo as a plant (entry point 'torpedo'). Parameters: see Torpedo; no presets.
+    """Build the torpedo plant (entry point 'torpedo').
 
     Actuators: propeller.command (rad/s), fin.top.angle, fin.left.angle, fin.bottom.angle, fin.right.angle (rad).
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Torpedo`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Torpedo = build(Torpedo, given, preset=preset)
     return TreePlant(

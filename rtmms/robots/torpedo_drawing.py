@@ -1,4 +1,4 @@
-"""Drawing of the torpedo: a hull of the model's length and radius, round at the nose, slender at the tail; its fins."""
+"""Draw the torpedo: a hull of the model's length and radius, round at the nose, slender at the tail, and its fins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from rtmms.plant import drawing as d
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing, over the bodies that the plant exposes."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     l, r = float(p["length_m"]), float(p["radius_m"])
     span, chord, behind = (float(p[k]) for k in ("fin_span_m", "fin_chord_m", "fin_behind_m"))
     nose, tail = 0.13 * l, 0.26 * l

@@ -22,7 +22,10 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Trikke:
-    """Parameters; SI and radians. x forward, the frame on the rear axle. A planar model with dimensions of our own."""
+    """Parameters of the trikke, in SI units and radians; x is forward, and the frame is on the rear axle.
+
+    The model is planar, with our own dimensions. The declaration of each field has its meaning, unit and range.
+    """
 
     # fmt: off
     drive: Annotated[str, Parameter(
@@ -52,7 +55,18 @@ class Trikke:
 
 
 def describe(p: Trikke) -> Mechanism:
-    """Joints: rider, fork."""
+    """Return the frame with two joints: rider, fork.
+
+    Parameters
+    ----------
+    p : Trikke
+        Parameters of the trikke.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     bodies = [
         flat("frame", p.frame_kg, p.frame_kg_m2, p.centre_m), flat("rider", 0.0, p.rider_kg_m2),
         flat("fork", p.fork_kg, p.fork_kg_m2, -p.trail_m),
@@ -68,10 +82,29 @@ def describe(p: Trikke) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The trikke as a plant (entry point 'trikke'). Parameters: see Trikke; no presets.
+    """Build the trikke plant (entry point 'trikke').
 
-    Actuators: rider.angle, fork.angle (rad); rider.torque, fork.torque (N m) with drive=torque; no fork's with
-    fork=passive.
+    Actuators: rider.angle, fork.angle (rad); rider.torque, fork.torque (N m) with drive=torque. With fork=passive the
+    fork has no actuator.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Trikke`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Trikke = build(Trikke, given, preset=preset)
     most = {"rider": p.rider_rad} | ({"fork": p.fork_rad} if p.fork == "driven" else {})

@@ -1,4 +1,4 @@
-"""Drawing of the trikke: two decks behind the fork, and a rider over the frame who turns as the model's does."""
+"""Draw the trikke: two decks behind the fork, and a rider over the frame who turns as the model's does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from rtmms.plant.drawing import DARK, METAL, wheels
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     l, trail = float(p["base_m"]), float(p["trail_m"])
     r, half, z0 = 0.11 * l, 0.30 * l, 0.0
     arms = [

@@ -23,7 +23,10 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Unicycle:
-    """Parameters; SI and radians. x forward, the frame between the wheels at the axle's height."""
+    """Parameters of the unicycle, in SI units and radians; x is forward, and the frame is between the wheels.
+
+    The frame is at the height of the axle. The declaration of each field has its meaning, unit and range.
+    """
 
     # fmt: off
     drive: Annotated[str, Parameter(
@@ -50,7 +53,18 @@ WHEELS = {"left": 1.0, "right": -1.0}
 
 
 def describe(p: Unicycle) -> Mechanism:
-    """A positive turn of either wheel drives it forward."""
+    """Return a platform with two wheels; a positive turn of either wheel drives it forward.
+
+    Parameters
+    ----------
+    p : Unicycle
+        Parameters of the unicycle.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     r = p.wheel_m
     disc = np.diag([0.25, 0.5, 0.25]) * p.wheel_kg * r * r
     bodies = [flat("platform", p.mass_kg, p.inertia_kg_m2, p.ahead_m)]
@@ -64,9 +78,28 @@ def describe(p: Unicycle) -> Mechanism:
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The unicycle as a plant (entry point 'unicycle'). Parameters: see Unicycle; no presets.
+    """Build the unicycle plant (entry point 'unicycle').
 
     Actuators: left.speed, right.speed (rad/s); left.torque, right.torque (N m) with drive=torque.
+
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by this robot: None.
+    **given : Any
+        Fields of `Unicycle`.
+
+    Returns
+    -------
+    TreePlant
+        The plant at t = 0.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The preset, a parameter or the step is wrong; the message names it.
     """
     p: Unicycle = build(Unicycle, given, preset=preset)
     wheels: list[Any] = [

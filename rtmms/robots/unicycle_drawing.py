@@ -1,4 +1,4 @@
-"""Drawing of the unicycle: a cart of two driven wheels, a caster before them, an arrow ahead."""
+"""Draw the unicycle: a cart of two driven wheels, a caster in front of them, an arrow ahead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from rtmms.plant.drawing import DARK, METAL, wheels
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
-    """Return the drawing for the robot's parameters."""
+    """Return the drawing of the robot.
+
+    Parameters
+    ----------
+    p : Mapping[str, Any]
+        Parameters of the robot, by name.
+
+    Returns
+    -------
+    d.Drawing
+        Frames, skins and surfaces, in the frame of the body.
+    """
     r, b = float(p["wheel_m"]), float(p["half_track_m"])
     n = 48
     rim = [(1.05 * b * cos(2 * pi * k / n), 0.92 * b * sin(2 * pi * k / n)) for k in range(n)]

@@ -1,4 +1,4 @@
-"""Any URDF file as a plant: `rtmms run FILE.urdf`."""
+"""Provide any URDF file as a plant: `rtmms run FILE.urdf`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 @dataclass(frozen=True)
 class Options:
-    """What `--set` may change of a URDF file."""
+    """Parameters of the plant of a URDF file, as `--set` changes them.
+
+    The declaration of each field has its meaning, unit and range.
+    """
 
     # fmt: off
     engine: Annotated[str, Parameter(
@@ -67,13 +70,33 @@ class Options:
 
 
 def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **given: Any) -> Plant:
-    """The plant of a URDF file (for `rtmms.load('FILE.urdf')`). Parameters: see Options.
+    """Build the plant of a URDF file, for `rtmms.load('FILE.urdf')`.
 
-    A joint's limits hold, whatever is commanded: lower and upper bound the commands of servos and motions and are
-    stops, effort bounds the torque that drives it, velocity its rate. A joint whose zero is out of its range begins at
-    the limit next to it. Damping and friction are taken as they are. Commands are the joint's own, whatever a
-    transmission's reduction. Rotors and thrusters stand in an element <rtmms> of the file, see
-    docs/urdf.md. Raises UnknownNameError, ModelError, naming the file and the place in it.
+    A joint's limits hold, whatever is commanded. Lower and upper clamp the commands of servos and motions, and are
+    stops. Effort limits the torque that drives the joint, velocity its rate. A joint whose zero is out of its range
+    begins at the limit next to it. Damping and friction are those of the file. Commands are the joint's own, whatever a
+    transmission's reduction. Rotors and thrusters are in an element <rtmms> of the file, see docs/urdf.md.
+
+    Parameters
+    ----------
+    path : str
+        URDF file.
+    dt : float, optional
+        Step, s; None for the robot's default.
+    preset : str, optional
+        Not supported by URDF files: None.
+    **given : Any
+        Fields of `Options`.
+
+    Returns
+    -------
+    Plant
+        The plant at t = 0.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        The file or a parameter is wrong; the message names the file and the place in it.
     """
     if preset is not None:
         raise ModelError(f"{path}: a URDF file has no presets, got '{preset}'")
@@ -111,7 +134,7 @@ def _made(path: str, step: float, p: Options) -> TreePlant:
 
 
 def _base(mechanism: Mechanism) -> str:
-    """'fixed' where the root link has no mass, with what is fixed to it: it is then the world's frame, as of an arm."""
+    """Return 'fixed' where the root link, with what is fixed to it, has no mass, as of an arm; else 'free'."""
     rigid = {body.name for body in mechanism.bodies} - {joint.child for joint in mechanism.joints}
     for _ in mechanism.joints:  # in whatever order they stand: each pass reaches one further
         rigid |= {one.child for one in mechanism.joints if one.type == "fixed" and one.parent in rigid}
@@ -119,7 +142,7 @@ def _base(mechanism: Mechanism) -> str:
 
 
 def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:
-    """Actuators and stops of the file's joints."""
+    """Return actuators and stops of the file's joints."""
     moving = [joint.name for joint in file.mechanism.joints if joint.type != "fixed"]
     kinds = {"effort": "torque", "position": "servo"}
     wanted = [(name, p.drive) for name in moving]

@@ -1,4 +1,4 @@
-"""What the wheeled robots share: flat bodies, joints by motion or by torque, and what a report has."""
+"""Provide parts that the wheeled robots share: flat bodies, joints by motion or by torque, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -16,25 +16,91 @@ Z = (0.0, 0.0, 1.0)
 
 
 def flat(name: str, mass: float, inertia: float, x: float = 0.0) -> Body:
-    """A flat body: kg, kg m2 about z through its centre of mass, which stands at x (m)."""
+    """Return a flat body.
+
+    Parameters
+    ----------
+    name : str
+        Name of the body.
+    mass : float
+        kg.
+    inertia : float
+        About z through its centre of mass, kg m2.
+    x : float, default 0.0
+        Centre of mass along x, m.
+
+    Returns
+    -------
+    Body
+        The body.
+    """
     return Body.about_centre(name, mass, (x, 0.0, 0.0), np.diag([0.5 * inertia, 0.5 * inertia, inertia]))
 
 
 def hinge(name: str, parent: str, child: str, x: float, drive: str, **more: Any) -> Joint:
-    """A joint about z at x (m) of its parent."""
+    """Return a joint about z.
+
+    Parameters
+    ----------
+    name, parent, child : str
+        Names of the joint and of its bodies.
+    x : float
+        Place on the parent's x axis, m.
+    drive : str
+        'torque' or 'motion'.
+    **more : Any
+        Further fields of `Joint`.
+
+    Returns
+    -------
+    Joint
+        The joint.
+    """
     place = Placement(np.eye(3), np.array([x, 0.0, 0.0]))
     return Joint(name, parent, child, placement=place, axis=Z, drive=drive, **more)
 
 
 def driven(joints: dict[str, float], drive: str, bandwidth: float, most_torque: float) -> list[Any]:
-    """Actuators of joints {name: greatest angle, rad}: JOINT.angle for drive 'motion', JOINT.torque for 'torque'."""
+    """Return actuators of joints: JOINT.angle for drive 'motion', JOINT.torque for 'torque'.
+
+    Parameters
+    ----------
+    joints : dict[str, float]
+        Largest angle, rad, by joint.
+    drive : str
+        'motion' or 'torque'.
+    bandwidth : float
+        rad/s, of motions.
+    most_torque : float
+        Largest torque, N m.
+
+    Returns
+    -------
+    list[Any]
+        Actuators in the order of `joints`.
+    """
     if drive == "motion":
         return [JointMotion(name, -most, most, bandwidth) for name, most in joints.items()]
     return [JointTorque(name, most_torque) for name in joints]
 
 
 def summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
-    """Over the second half of the run: mean speed along the body's x, turn rate, mean power of the joints."""
+    """Return means over the second half of the run: speed along the body's x, turn rate, power of the joints.
+
+    Parameters
+    ----------
+    plant : TreePlant
+        The plant.
+    time : (k,) array
+        s.
+    trace : mapping of str to array
+        Samples of the plant's outputs.
+
+    Returns
+    -------
+    dict[str, float or None]
+        Numbers by name; empty for a short run.
+    """
     if len(time) < 2:
         return {}
     start = 0.5 * time[-1]

@@ -1,2 +1,6 @@
-"""Several robots on one clock, as one plant: what each is and where (`members.py`), the plant (`world.py`), its
-compiled step (`world.py`). Hydrodynamic interaction between them is left out."""
+"""Provide several robots on one clock, as one plant.
+
+`members.py` has the robots and their places, `world.py` the plant and its compiled step. `sights.py` has the sensors of
+robots for one another. `levels.py` has a plant with cheaper variants of itself. Hydrodynamic interaction between robots
+is left out.
+"""

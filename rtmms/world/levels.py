@@ -1,4 +1,4 @@
-"""The plant around a plant and its cheaper variants: level 0 is the full model."""
+"""Provide the plant around a plant and its cheaper variants: level 0 is the full model."""
 
 from __future__ import annotations
 
@@ -29,29 +29,47 @@ if TYPE_CHECKING:
     from rtmms.base.spatial import Array
 
 LEVEL = "level"
-"""The output of which variant steps, and the parameter that sets it."""
+"""Name of the output with the level of the variant that steps, and of the parameter that sets it."""
 MOST_LEVELS = 16
 _STEPS = 50
 
 
 LEVELS = Layout("Levels", state("steps", 1, dtype=INTEGER), state("level", 1), part("inner", INNER))
-"""steps: since the reset; level: of the variant that steps."""
+"""Record of the plant. steps: since the reset; level: of the variant that steps."""
 
 
 class Levels(Stage):
     """A plant that can change to cheaper variants of itself, which were prepared before, and back.
 
-    full    level 0, the plant itself;  plants  all of them, from level 0 on
-    level   which one steps: an output of every state, and settable like a parameter
-    costs   s, a step of each, once `measure` was called
-    A change takes over the state (rtmms.plant.protocol.Degradable), costs no step, and is the same whenever it is done:
-    with the changes of its log a run replays bit for bit. ModelError for a plant that offers no variants, or other
-    channels.
+    A change takes over the state (rtmms.plant.protocol.Degradable), costs no step, and always has the same result. A
+    run with the changes of its log therefore replays bit for bit.
+
+    Parameters
+    ----------
+    plant : Plant
+        The full model, level 0, which offers variants.
+
+    Attributes
+    ----------
+    full : Plant
+        Level 0, the plant itself.
+    plants : tuple of Plant
+        All variants, from level 0 on.
+    level : int
+        Level of the variant that steps: an output of every state, and settable like a parameter.
+    costs : tuple of float
+        Duration of a step of each variant, s; empty before `measure`.
+
+    Raises
+    ------
+    ModelError
+        The plant offers no variants, or a variant has other channels or another step.
     """
 
     _name = LEVEL
 
     def __init__(self, plant: Plant) -> None:
+        """Prepare the variants and check that their channels are those of the plant."""
         if not isinstance(plant, Degradable):
             raise ModelError(
                 "--degrade: this robot offers no cheaper variants of itself (rtmms.plant.protocol.Degradable)"
@@ -80,12 +98,18 @@ class Levels(Stage):
         )
 
     def measure(self) -> None:
-        """How long a step of each takes here, s: the median of some. The plants are reset afterwards."""
+        """Measure the duration of a step of each variant on this machine: the median of some; then reset the plants."""
         self.costs = tuple(_cost(one) for one in self.plants)
         self.reset()
 
     def reset(self, seed: int = 0) -> None:
-        """See Plant: at level 0."""
+        """Reset all variants and go to level 0.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Whole number >= 0.
+        """
         seed = read_seed("levels", seed)
         for one in self.plants:
             one.reset(seed)
@@ -93,36 +117,83 @@ class Levels(Stage):
         self._level[0] = 0.0
 
     def step(self, command: Array) -> None:
-        """See Plant."""
+        """Take a step of the present variant.
+
+        Parameters
+        ----------
+        command : (n_actuators,) array
+            Command, in the units of the actuators.
+        """
         self.plants[self.level].step(command)
         self._steps += 1
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.HasCompiledStep: of the variant that steps."""
+        """Return the compiled step of the present variant (rtmms.plant.protocol.HasCompiledStep).
+
+        Returns
+        -------
+        CompiledStep or None
+            None where it has none.
+        """
         now = self.plants[self.level]
         return now.compiled_step() if isinstance(now, HasCompiledStep) else None
 
     def finish_compiled_step(self, status: int) -> None:
-        """See rtmms.plant.protocol.HasCompiledStep."""
+        """Finish a compiled step of the present variant (rtmms.plant.protocol.HasCompiledStep).
+
+        Parameters
+        ----------
+        status : int
+            Status that the compiled step returned.
+        """
         self.plants[self.level].finish_compiled_step(status)
         self._steps += 1
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """None: the output `level` is none of the variants'."""
+        """Return None: no variant has the output `level`.
+
+        Returns
+        -------
+        CompiledOutputs or None
+            None.
+        """
         return None
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """None: a change of the level is no compiled step."""
+        """Return None: a change of the level is no compiled step.
+
+        Parameters
+        ----------
+        memory : array, optional
+            Without effect.
+
+        Returns
+        -------
+        Fork or None
+            None.
+        """
         return None
 
     def observe(self) -> dict[str, Array]:
-        """See Plant."""
+        """Return the outputs of the present variant, and the level.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         seen: dict[str, Array] = self.plants[self.level].observe()
         seen[LEVEL] = self._level.copy().reshape(())
         return seen
 
     def change(self, level: int) -> None:
-        """The variant of that level goes on from the present state. Does nothing where it is there already."""
+        """Let the variant of a level continue from the present state; the present level has no effect.
+
+        Parameters
+        ----------
+        level : int
+            Index in `plants`.
+        """
         if level == self.level:
             return
         self.plants[level].take_over(self.plants[self.level])
@@ -130,7 +201,18 @@ class Levels(Stage):
         self._level[0] = float(level)
 
     def set(self, **given: Any) -> None:
-        """Change parameters of all variants, and the level, between steps. All or none."""
+        """Change parameters of all variants, and the level, between steps; all or none.
+
+        Parameters
+        ----------
+        **given : Any
+            New values by name; `level` sets the level.
+
+        Raises
+        ------
+        ModelError
+            The level does not exist, or a parameter cannot change.
+        """
         level = given.pop(LEVEL, self.level)
         whole = not isinstance(level, bool) and isinstance(level, int | float) and level == int(level)
         if not whole or not 0 <= level < len(self.plants):
@@ -156,14 +238,25 @@ class Levels(Stage):
 
 
 def levels_of(plant: Any) -> Levels | None:
-    """Those of a plant, within its sensors and faults; None where it has none."""
+    """Return the levels of a plant, within its sensors and faults.
+
+    Parameters
+    ----------
+    plant : Any
+        A plant.
+
+    Returns
+    -------
+    Levels or None
+        None where it has none.
+    """
     found = getattr(plant, "truth", plant)
     found = getattr(found, "sound", found)
     return found if isinstance(found, Levels) else None
 
 
 def _cost(plant: Any) -> float:
-    """s, the median of some steps at rest."""
+    """Return the median duration of some steps at rest, s."""
     plant.reset(0)
     command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
     took = []
@@ -175,6 +268,17 @@ def _cost(plant: Any) -> float:
 
 
 def as_data(levels: Levels) -> Mapping[str, Any]:
-    """For a report: what each level is, and what a step of it takes."""
+    """Return the levels for a report.
+
+    Parameters
+    ----------
+    levels : Levels
+        The plant.
+
+    Returns
+    -------
+    Mapping[str, Any]
+        Names of the levels, and the duration of a step of each, us.
+    """
     names = [getattr(one, "variant", "full") if k else "full" for k, one in enumerate(levels.plants)]
     return {"levels": names, "step_us": [round(1e6 * cost, 3) for cost in levels.costs]}

@@ -1,4 +1,4 @@
-"""Which robots a world has, where each begins, and with what: as a person gives it, and as a log keeps it."""
+"""Define the robots of a world, their starts and their equipment, as a user gives them and as a log keeps them."""
 
 from __future__ import annotations
 
@@ -16,26 +16,57 @@ from rtmms.plant.protocol import WORLD, Composed, Plant, bare, describe_plant
 from rtmms.plant.validation import read_numbers
 
 MOST = 64
-"""Robots on one clock."""
+"""Largest number of robots on one clock."""
 CURRENT, COMPONENTS = "current_m_s", ("current_x_m_s", "current_y_m_s", "current_z_m_s")
-"""A uniform current of the world, m/s: as the world has it for all robots, and as some robots have it."""
+"""Names of the parameters of a uniform current, m/s: of the world, and of robots that have its components."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 _TAKEN = ("truth", "estimate", "fault", "none")
-"""What channels, faults, and patterns begin with already."""
+"""Words with which channels, faults, and patterns begin already."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """One robot.
+    """One robot of a world.
 
-    robot        as `rtmms.load` takes it, or a plant that stands there already
-    position     m, world, where it begins; None: where it begins by itself;  heading_deg  about z, likewise
-    aside_m      along y from where it begins by itself, of one without a position; one that cannot be placed stays
-    parameters   its own, over those of all
-    profile      of its sensors, `ideal`, `typical` or a file;  sensors  tables over the profile
-    suite        its sensors as a log keeps them, in place of both
-    estimate     an estimate of its motion is among its outputs;  faults  its actuators may fail
-    sees       other robots that it senses: names, or {name: {key: value}} (rtmms.world.sights)
+    Parameters
+    ----------
+    name : str
+        Name in the world: a letter, then letters, digits and _.
+    robot : str or Plant
+        Robot as `rtmms.load` takes it, or an existing plant.
+    preset : str, optional
+        Preset of the robot's parameters; None for its own.
+    position : (3,) array_like, optional
+        Start in the world, m; None: the robot's own.
+    heading_deg : float, optional
+        Start about z, degrees; None: the robot's own.
+    parameters : Mapping[str, Any], optional
+        Its own parameters, which override those of all robots.
+    profile : str, default 'ideal'
+        Profile of its sensors: 'ideal', 'typical' or a file.
+    sensors : Mapping[str, Any], optional
+        Tables that override the profile.
+    suite : Mapping[str, Any], optional
+        Its sensors as a log keeps them, in place of `profile` and `sensors`.
+    estimate : bool, default False
+        Whether its outputs include an estimate of its motion.
+    faults : bool, default False
+        Whether its actuators may fail.
+    sees : sequence or mapping, default ()
+        Other robots that it senses: names, or {name: {key: value}} (rtmms.world.sights).
+    aside_m : float, default 0.0
+        Shift along y from its own start, m, for a robot without `position`; a robot that cannot be placed stays.
+
+    Raises
+    ------
+    ModelError
+        A field is wrong.
+
+    Examples
+    --------
+    >>> from rtmms.world.members import Member
+    >>> Member("two", "eel", position=(0.0, 1.0, -1.0)).kind
+    'eel'
     """
 
     name: str
@@ -53,6 +84,7 @@ class Member:
     aside_m: float = 0.0
 
     def __post_init__(self) -> None:
+        """Check the fields."""
         where = f"world: robot '{self.name}'" if isinstance(self.name, str) else "world"
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name in _TAKEN:
             raise ModelError(
@@ -82,11 +114,29 @@ class Member:
 
     @property
     def kind(self) -> str:
-        """What it is called on the wire."""
+        """Its kind on the wire."""
         return self.robot if isinstance(self.robot, str) else type(self.robot).__name__
 
     def built(self, dt: float | None, shared: Mapping[str, Any]) -> Plant:
-        """Its plant, bare, where it begins; ModelError naming it."""
+        """Build its plant, bare, at its start.
+
+        Parameters
+        ----------
+        dt : float or None
+            Step, s; None for the robot's own.
+        shared : Mapping[str, Any]
+            Parameters of all robots.
+
+        Returns
+        -------
+        Plant
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            The robot cannot be built or placed; the message has its name.
+        """
         if isinstance(self.robot, str):
             try:
                 plant = self._loaded(dt, shared)
@@ -103,7 +153,7 @@ class Member:
         return plant
 
     def _loaded(self, dt: float | None, shared: Mapping[str, Any]) -> Plant:
-        """A robot that has the shared current by its components gets it so."""
+        """Load the robot; one that has the shared current by its components gets it so."""
         assert isinstance(self.robot, str)
         try:
             return rtmms.plant.protocol.build_plant(
@@ -117,7 +167,23 @@ class Member:
         return rtmms.plant.protocol.build_plant(self.robot, dt=dt, preset=self.preset, **given)
 
     def equipped(self, plant: Plant) -> Plant:
-        """With its faults and sensors."""
+        """Add its faults and sensors to its plant.
+
+        Parameters
+        ----------
+        plant : Plant
+            Its bare plant.
+
+        Returns
+        -------
+        Plant
+            The plant with them.
+
+        Raises
+        ------
+        ModelError
+            Its sensors are wrong, or an estimate has no sensors.
+        """
         from rtmms.sensing.faults import Faulty
         from rtmms.sensing.sensed import Estimated, seen_through
         from rtmms.sensing.suite import built, read_profile
@@ -136,7 +202,20 @@ class Member:
         return Estimated(plant, sensors) if self.estimate else seen_through(plant, sensors)
 
     def described(self, plant: Plant, seen: Mapping[str, Any]) -> dict[str, Any]:
-        """For a log, from which `read` makes it again; `plant` as it is equipped; seen: the sensors for others."""
+        """Return its description for a log, from which `read` makes it again.
+
+        Parameters
+        ----------
+        plant : Plant
+            Its plant with its equipment.
+        seen : Mapping[str, Any]
+            Its sensors for other robots, by name.
+
+        Returns
+        -------
+        dict[str, Any]
+            Data for JSON.
+        """
         from rtmms.sensing.faults import Faulty
 
         about = describe_plant(plant)
@@ -150,7 +229,7 @@ class Member:
         }  # fmt: skip
 
     def _put_aside(self, plant: Plant) -> None:
-        """To the left of where it begins by itself, if it can be placed, and can be there."""
+        """Move it to the left of its own start, if it can be placed there."""
         sound: Any = bare(plant)
         own = plant.observe().get("position") if describe_plant(sound).home() is not None else None
         if own is None or np.shape(own) != (3,):
@@ -164,6 +243,7 @@ class Member:
             plant.reset()
 
     def _put(self, plant: Plant) -> None:
+        """Move it to its start, or raise ModelError where it cannot be placed."""
         if self.aside_m and self.position is None:
             self._put_aside(plant)
         if self.position is None and self.heading_deg is None:
@@ -185,7 +265,29 @@ class Member:
 
 
 def by_components(current: Any) -> dict[str, float]:
-    """A uniform current (3,) m/s, world, as robots have it that take its components. ModelError."""
+    """Return a uniform current for robots that take its components.
+
+    Parameters
+    ----------
+    current : (3,) array_like
+        m/s, world.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by the names in `COMPONENTS`, m/s.
+
+    Raises
+    ------
+    ModelError
+        It is not three finite numbers.
+
+    Examples
+    --------
+    >>> from rtmms.world.members import by_components
+    >>> by_components((0.1, 0.0, 0.0))["current_x_m_s"]
+    0.1
+    """
     try:
         return dict(zip(COMPONENTS, read_numbers("world", CURRENT, current, (3,)).tolist(), strict=True))
     except ArgumentError as fault:
@@ -193,10 +295,35 @@ def by_components(current: Any) -> dict[str, float]:
 
 
 KEYS = tuple(one.name for one in fields(Member))
+"""Keys of a robot's table."""
 
 
 def read(robots: Any) -> tuple[Member, ...]:
-    """Robots as a person or a log gives them: (name, robot), (name, robot, {key: value}), or tables. ModelError."""
+    """Read robots as a user or a log gives them.
+
+    Parameters
+    ----------
+    robots : iterable
+        (name, robot), (name, robot, {key: value}), tables, or members.
+
+    Returns
+    -------
+    tuple[Member, ...]
+        The robots.
+
+    Raises
+    ------
+    ModelError
+        An entry is wrong, a name occurs twice, or there are too many robots.
+    UnknownNameError
+        A key does not exist.
+
+    Examples
+    --------
+    >>> from rtmms.world.members import read
+    >>> [one.name for one in read([("one", "manta"), ("two", "eel", {"position": (0.0, 1.0, -1.0)})])]
+    ['one', 'two']
+    """
     if isinstance(robots, str | Mapping) or not isinstance(robots, Iterable):
         raise ModelError(f"world: robots: expected [(name, robot), ...], got {robots!r:.60}")
     found = tuple(_member(one) for one in robots)
@@ -210,6 +337,7 @@ def read(robots: Any) -> tuple[Member, ...]:
 
 
 def _member(one: Any) -> Member:
+    """Return a robot from one entry, or raise ModelError where the entry is wrong."""
     if isinstance(one, Member):
         return one
     if isinstance(one, Mapping):

@@ -1,4 +1,4 @@
-"""What robots of a world sense of one another: range, bearing, and so relative position, with a sensor's errors."""
+"""Provide the sensors of robots for one another: range, bearing, and so relative position, with a sensor's errors."""
 
 from __future__ import annotations
 
@@ -21,15 +21,41 @@ _NOTHING = np.zeros(0)
 
 
 class Sights:
-    """Which robot senses which others, and what it measures of them, as outputs SEER.OTHER.quantity.
+    """The sensors of robots for one another, as outputs SEER.OTHER.quantity.
 
-    range       m, between the origins;  bearing (2,) rad: azimuth about z, to the left, and elevation, in body axes
-    position    (3,) m, body axes: of the other, from the measured range and bearing
-    valid, time 1 where the last sample was one (0: out of range), and s, when it was sampled (-1: none yet)
-    Each has the timing, the errors, and the chance of a sensor of its own (rtmms.sensing.data_sheets.Sight).
+    The quantities of each pair:
+
+    - range: distance between the origins, m;
+    - bearing (2,), rad: azimuth about z, to the left, and elevation, in body axes;
+    - position (3,), m, body axes: of the other robot, from the measured range and bearing;
+    - valid: 1 where the last sample was in range, else 0;
+    - time: of the last sample, s; -1 before the first.
+
+    Each pair has the timing, the errors, and the random numbers of a sensor of its own
+    (rtmms.sensing.data_sheets.Sight).
+
+    Parameters
+    ----------
+    wanted : Mapping[str, Mapping[str, Sight]]
+        For each robot, its sensors by the names of other robots.
+    robots : Mapping[str, Plant]
+        Plants by name.
+    dt : float
+        Step, s.
+
+    Attributes
+    ----------
+    outputs : tuple of Channel
+        Channels of all pairs.
+
+    Raises
+    ------
+    ModelError
+        A robot of a pair has no position or no quaternion.
     """
 
     def __init__(self, wanted: Mapping[str, Mapping[str, Sight]], robots: Mapping[str, Plant], dt: float) -> None:
+        """Make a sensor for each pair."""
         self._sensed: list[tuple[str, Sensed]] = []
         for seer, others in wanted.items():
             for other, sensor in others.items():
@@ -43,20 +69,33 @@ class Sights:
         )
 
     def __bool__(self) -> bool:
+        """Return whether a robot senses another."""
         return bool(self._sensed)
 
     def reset(self, seed: int) -> None:
-        """Switched on anew. Each has a chance of its own."""
+        """Switch the sensors on again, each with a seed of its own.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the world.
+        """
         for k, (_, one) in enumerate(self._sensed):
             one.reset(seed + (k + 1) * 1_000_003)
 
     def step(self) -> None:
-        """The robots have taken a step."""
+        """Advance the sensors after the robots have taken a step."""
         for _, one in self._sensed:
             one.step(_NOTHING)
 
     def observe(self) -> dict[str, Array]:
-        """What has arrived by now."""
+        """Return the readings that have arrived.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         readings: dict[str, Array] = {}
         for name, one in self._sensed:
             seen = one.observe()
@@ -74,12 +113,29 @@ class Sights:
 
 
 class _Pair:
-    """Two robots as a plant whose outputs are where the one sees the other; computed at the samples alone."""
+    """Two robots as a plant whose outputs are the place of one relative to the other.
+
+    It computes them at the samples alone.
+
+    Parameters
+    ----------
+    name : str
+        SEER.OTHER.
+    seer : Plant
+        Plant that has the sensor.
+    other : Plant
+        Plant that it senses.
+    dt : float
+        Step, s.
+    sensor : Sight
+        Data of the sensor.
+    """
 
     actuators: tuple[Channel, ...] = ()
     outputs: tuple[Channel, ...] = (Channel("range", "m", (1,)), Channel("bearing", "rad", (2,), "body"))
 
     def __init__(self, name: str, seer: Plant, other: Plant, dt: float, sensor: Sight) -> None:
+        """Check that both robots have a position and a quaternion."""
         self.dt, self._sensor = dt, sensor
         self._seer, self._other = bare(seer), bare(other)
         for plant, whose in ((self._seer, name.partition(".")[0]), (self._other, name.partition(".")[2])):
@@ -91,12 +147,33 @@ class _Pair:
         self._range, self._bearing = np.zeros(1), np.zeros(2)
 
     def reset(self, seed: int = 0) -> None:
+        """Go back to t = 0.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Without effect.
+        """
         self._steps, self._samples = 0, 0.0
 
     def step(self, command: Array) -> None:
+        """Count a step.
+
+        Parameters
+        ----------
+        command : (0,) array
+            Without effect.
+        """
         self._steps += 1
 
     def observe(self) -> dict[str, Array]:
+        """Return range and bearing at the last sample.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         due = math.floor((self._steps * self.dt - self._sensor.phase_s) * self._sensor.rate_hz + ROUNDING) + 1.0
         if due > self._samples:
             self._samples = due
@@ -108,15 +185,29 @@ class _Pair:
         return {"range": self._range, "bearing": self._bearing}
 
     def snapshot(self) -> bytes:
+        """Return the state.
+
+        Returns
+        -------
+        bytes
+            Opaque bytes for `restore`.
+        """
         return np.array([self._steps, self._samples, self._range[0], *self._bearing]).tobytes()
 
     def restore(self, blob: bytes) -> None:
+        """Restore a state.
+
+        Parameters
+        ----------
+        blob : bytes
+            Bytes of `snapshot`.
+        """
         steps, self._samples, self._range[0], self._bearing[0], self._bearing[1] = np.frombuffer(blob).tolist()
         self._steps = int(steps)
 
 
 def _in_body(quaternion: Any, vector: Any) -> tuple[float, float, float]:
-    """World -> body: v' = q* v q."""
+    """Rotate a vector from the world to the body: v' = q* v q."""
     w, x, y, z = (float(one) for one in quaternion)
     a, b, c = (float(one) for one in vector)
     # t = 2 (v x u), of the conjugate; v' = v + w t + t x u
@@ -129,7 +220,29 @@ def _in_body(quaternion: Any, vector: Any) -> tuple[float, float, float]:
 
 
 def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[str, Sight]:
-    """What a person gives: names of others, or a table of them with keys of data_sheets.Sight. ModelError."""
+    """Read the other robots that a robot senses, as a user gives them.
+
+    Parameters
+    ----------
+    seer : str
+        Name of the robot.
+    given : sequence or mapping
+        Names of others, or a table of them with keys of data_sheets.Sight.
+    typical : bool
+        Whether its sensors have typical errors.
+    names : tuple[str, ...]
+        Names of all robots.
+
+    Returns
+    -------
+    dict[str, Sight]
+        Sensors by the name of the other robot.
+
+    Raises
+    ------
+    ModelError
+        A name or a key is wrong; the message has the robot.
+    """
     place = f"robot '{seer}': sees"
     tables = (
         given if isinstance(given, Mapping) else {one: {} for one in given} if isinstance(given, list | tuple) else None

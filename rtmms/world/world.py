@@ -26,13 +26,24 @@ from rtmms.world.sights import Sights
 from rtmms.world.sights import read as read_sights
 
 WORLD = Layout("World", state("steps", 1, dtype=INTEGER), given("given", "actuators"), part("inner", INNER))
-"""steps: since the reset; given: the command."""
+"""Record of the world. steps: since the reset; given: the command."""
 _world_at = WORLD.type().at()
 
 
 @kernel
 def enter_step(address: int) -> int:
-    """Take a step of each robot, in their order, up to one that fails; return its status."""
+    """Take a step of each robot, in their order, up to one that fails.
+
+    Parameters
+    ----------
+    address : int
+        Address of a record of `WORLD`.
+
+    Returns
+    -------
+    int
+        Status of the last step; 0 when all is well.
+    """
     w = _world_at(address)
     rows = w.inner.rows
     for r in range(len(rows)):
@@ -52,30 +63,69 @@ FAULT = "fault."
 
 
 class World(Stage):
-    """Several robots as one plant: channels of each are called NAME.channel, for example 'one.left.front'.
+    """Several robots as one plant: their channels are called NAME.channel, for example 'one.left.front'.
 
-        world = rtmms.World([("one", "manta"), ("two", "eel", {"position": (0.0, 1.0, -1.0)})])
+    An existing plant keeps its present state until the first reset. The robots share a clock and, by parameters of all,
+    an ambient flow. They may sense one another (`sees` of a robot: rtmms.world.sights). They do not touch, and the wake
+    of one has no effect on another.
 
-    robots      (name, robot) or (name, robot, {key: value}) each; keys: position (3,) m and heading_deg, where it
-                begins, preset, parameters, profile and sensors, estimate, faults (rtmms.world.members.Member)
-    dt          s, of all; None: the shortest of the robots' own
-    parameters  of all robots, such as the water's motion; what a robot declares of itself wins
-    A robot that is a plant already stays in its present state until the first reset.
-    The robots share a clock and, by such parameters, an ambient flow (current_m_s (3,) of all, whether a robot has it
-    as one or by components). They may sense one another (`sees` of a robot: rtmms.world.sights). They do not touch,
-    and feel nothing of each other's wake. With seed s the k-th robot, from 0, gets the seed s + k; its bits are those
-    it has alone.
-    Raises ModelError and UnknownNameError, naming the robot.
+    With seed s the k-th robot, from 0, gets the seed s + k. Its bits are those that it has alone.
+
+    Parameters
+    ----------
+    robots : iterable
+        (name, robot) or (name, robot, {key: value}) each. The keys are the fields of `rtmms.world.members.Member`:
+        position (3,) m and heading_deg of its start, preset, parameters, profile and sensors, estimate, faults.
+    dt : float, optional
+        Step of all, s; None: the shortest of the robots' own.
+    **parameters : Any
+        Parameters of all robots, such as the water's motion; a robot's own override them. current_m_s (3,) reaches
+        robots that have it as one and robots that have its components.
+
+    Attributes
+    ----------
+    robots : Mapping[str, Plant]
+        Plants with their equipment, by name.
+    kinds : Mapping[str, str]
+        Kinds of the robots, by name.
+    members : tuple of Member
+        The robots as `read` made them.
+
+    Raises
+    ------
+    ModelError
+        A robot is wrong; the message has its name.
+    UnknownNameError
+        A robot, a key or a parameter does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np, rtmms
+    >>> from rtmms.plant import Channel
+    >>> class Hover:
+    ...     dt, actuators, outputs = 0.01, (Channel("lift"),), (Channel("height", "m"),)
+    ...     def reset(self, seed=0): self.height = 0.0
+    ...     def step(self, command): self.height += self.dt * float(command[0])
+    ...     def observe(self): return {"height": np.array(self.height)}
+    ...     def snapshot(self): return np.array([self.height]).tobytes()
+    ...     def restore(self, blob): self.height = float(np.frombuffer(blob)[0])
+    >>> world = rtmms.World([("one", Hover()), ("two", Hover())])
+    >>> world.reset()
+    >>> world.step(np.array([1.0, 2.0]))
+    >>> {name: float(value) for name, value in world.observe().items()}
+    {'one.height': 0.01, 'two.height': 0.02}
     """
 
     _name = "world"
     _step_kernel = enter_step
 
     def __init__(self, robots: Any, *, dt: float | None = None, **parameters: Any) -> None:
+        """Build the robots as a program asks for them."""
         with asked_by_program():
             self._assemble(robots, dt, parameters)
 
     def _assemble(self, robots: Any, dt: float | None, parameters: Mapping[str, Any]) -> None:
+        """Build and equip the robots, and make the channels, the sensors for others and the compiled step."""
         members = read(robots)
         made = [member.built(dt, parameters) for member in members]
         self.dt = dt if dt is not None else min(plant.dt for plant in made)
@@ -119,7 +169,13 @@ class World(Stage):
         self._sights.reset(0)
 
     def reset(self, seed: int = 0) -> None:
-        """See Plant: each robot to where it begins, with a seed of its own."""
+        """Reset each robot to its start, with a seed of its own.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Whole number >= 0.
+        """
         seed = read_seed("world", seed)
         for k, plant in enumerate(self.robots.values()):
             plant.reset(seed + k)
@@ -127,7 +183,18 @@ class World(Stage):
         self._sights.reset(seed)
 
     def step(self, command: Array) -> None:
-        """See Plant: each robot in turn. DivergedError names the robot that failed; those before it have stepped."""
+        """Take a step of each robot in turn.
+
+        Parameters
+        ----------
+        command : (n_actuators,) array
+            Commands of all robots, in their order.
+
+        Raises
+        ------
+        DivergedError
+            A robot failed; the message has its name, and the robots before it have stepped.
+        """
         given = read_command("world", self.actuators, command)
         for k, (name, plant) in enumerate(self.robots.items()):
             with self._naming(k):
@@ -136,15 +203,38 @@ class World(Stage):
         self._sights.step()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """See HasCompiledOutputs: where all robots have compiled outputs, and none senses another."""
+        """Return the compiled outputs, where all robots have them and none senses another.
+
+        Returns
+        -------
+        CompiledOutputs or None
+            None where a robot lacks them.
+        """
         return None if self._sights else super().compiled_outputs()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """See rtmms.plant.protocol.HasFork; None where a robot senses another, which Python does."""
+        """Return a fork of the world (rtmms.plant.protocol.HasFork).
+
+        Parameters
+        ----------
+        memory : array, optional
+            State of the fork; None allocates it.
+
+        Returns
+        -------
+        Fork or None
+            None where a robot cannot be forked, or where one senses another, which needs Python.
+        """
         return None if self._sights else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:
-        """See Plant."""
+        """Return the outputs of all robots, and their readings of one another.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         if self._views is None:
             self._views = self._own_views()
         seen: dict[str, Array]
@@ -172,8 +262,20 @@ class World(Stage):
         self._sights.step()
 
     def set(self, **given: Any) -> None:
-        """Change parameters while it runs: NAME.parameter of one robot, a bare parameter of all that have it, such as
-        the current. All or none; ModelError and UnknownNameError as the robots raise them."""
+        """Change parameters while the world runs; all or none.
+
+        Parameters
+        ----------
+        **given : Any
+            New values: NAME.parameter of one robot, or a bare parameter of all that have it, such as the current.
+
+        Raises
+        ------
+        ModelError
+            A robot refuses a value, or cannot change a parameter while it runs.
+        UnknownNameError
+            No robot has the parameter.
+        """
         changes: dict[str, dict[str, Any]] = {}
         for key, value in given.items():
             for name, own in self.owners(key):
@@ -196,7 +298,15 @@ class World(Stage):
             raise
 
     def described(self) -> list[dict[str, Any]]:
-        """The robots as a log keeps them, with all parameters: `rtmms.load("world", robots=...)` builds them again."""
+        """Return the robots as a log keeps them, with all parameters.
+
+        `rtmms.load("world", robots=...)` builds them again.
+
+        Returns
+        -------
+        list[dict[str, Any]]
+            Data for JSON.
+        """
         members = [member.described(plant, self._seen[member.name])
                 for member, plant in zip(self.members, self.robots.values(), strict=True)]  # fmt: skip
         return [one | {"parameters": {**self._shared, **one["parameters"]}} for one in members]
@@ -204,6 +314,7 @@ class World(Stage):
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _channels(self, kind: str) -> tuple[Channel, ...]:
+        """Return the channels of all robots under the world's names."""
         return tuple(
             replace(channel, name=f"{name}.{channel.name}")
             for name, plant in self.robots.items()
@@ -219,7 +330,7 @@ class World(Stage):
             raise DivergedError(fault.time, f"{name}: {fault.quantity}", fault.last_good, fault.reason) from None
 
     def _own_views(self) -> dict[str, Array]:
-        """The robots' outputs where compiled code leaves them; none where it does not have all of them."""
+        """Return the robots' outputs where compiled code leaves them; none where compiled code lacks some of them."""
         account = super().compiled_outputs()
         channels = self._channels("outputs")
         if account is None or not all(channel.name in account.numbers for channel in channels):
@@ -232,16 +343,26 @@ class World(Stage):
         return found
 
     def owners(self, key: str) -> list[tuple[str, str]]:
-        """Return the robots that `set` changes by this key, and what each calls the parameter.
+        """Return the robots that `set` changes by a key, and the name of the parameter in each.
 
-        A key without a robot's name is of all robots that have such a parameter.
+        A key without a robot's name changes all robots that have such a parameter.
+
+        Parameters
+        ----------
+        key : str
+            NAME.parameter, or a bare parameter.
+
+        Returns
+        -------
+        list[tuple[str, str]]
+            Name of the robot and its own name of the parameter.
 
         Raises
         ------
         UnknownNameError
             No robot has it.
         ModelError
-            A robot has it, or of a current is in the water, and cannot change it while it runs.
+            A robot has it, or is in the water of a current, and cannot change it while it runs.
         """
         fault = key.startswith(FAULT)
         name, dot, own = key.removeprefix(FAULT).partition(".")
@@ -260,7 +381,7 @@ class World(Stage):
         return all_
 
     def _described(self) -> PlantDescription:
-        """What the robots have, under names with theirs; the surroundings are those of the first."""
+        """Return the description of the robots, under names with theirs; the surroundings are those of the first."""
         all_ = self._descriptions
         own, common = [], dict[str, None]()
         for name, about in all_.items():
@@ -291,15 +412,16 @@ class World(Stage):
         )  # fmt: skip
 
     def _parameters(self) -> dict[str, Any]:
-        """Each robot's, by its name."""
+        """Return the parameters of each robot, by its name."""
         parameters = {name: about.parameters() for name, about in self._descriptions.items()}
         return {name: one for name, one in parameters.items() if one is not None}
 
     def _ends(self) -> float | None:
+        """Return the first end of a robot's run, s; None where none ends."""
         return min((end for about in self._descriptions.values() if (end := about.ends()) is not None), default=None)
 
     def _summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        """Numbers of each robot, by NAME.number."""
+        """Return numbers of each robot, by NAME.number."""
         found: dict[str, float | None] = {}
         for name, about in self._descriptions.items():
             if about.summarise is not None:
@@ -320,26 +442,45 @@ class World(Stage):
 
 
 def build(robots: Any = (), dt: float | None = None, **parameters: Any) -> World:
-    """Build the world that data describes: what `rtmms.load("world", robots=[...])` calls."""
+    """Build the world that data describes, for `rtmms.load("world", robots=[...])`.
+
+    Parameters
+    ----------
+    robots : iterable, default ()
+        Robots as `World` takes them.
+    dt : float, optional
+        Step of all, s; None: the shortest of the robots' own.
+    **parameters : Any
+        Parameters of all robots.
+
+    Returns
+    -------
+    World
+        The world.
+
+    Raises
+    ------
+    ModelError
+        A robot is wrong; the message has its name.
+    """
     world = World.__new__(World)
     world._assemble(robots, dt, parameters)
     return world
 
 
 def _can_change(about: PlantDescription, key: str) -> bool:
-    """Whether a plant can change a parameter while it runs, as one or by its components."""
+    """Return whether a plant can change a parameter while it runs, as one or by its components."""
     known = set(about.settable or ())
     return key in known or (key == CURRENT and set(COMPONENTS) <= known)
 
 
 def _concerns(about: PlantDescription, key: str) -> bool:
-    """Whether a plant would be left out if the others changed a parameter: it has it, or is in the water of a
-    current."""
+    """Return whether a plant has a parameter that the others would change, or is in the water of a current."""
     return (key == CURRENT and about.medium == "water") or key in _parameters(about)
 
 
 def _parameters(about: PlantDescription) -> dict[str, Any]:
-    """The present parameters of a plant by name; none of a plant that exposes none."""
+    """Return the present parameters of a plant by name; none of a plant that exposes none."""
     exposed = about.parameters()
     if is_dataclass(exposed):
         return {one.name: getattr(exposed, one.name) for one in fields(exposed)}
@@ -347,6 +488,6 @@ def _parameters(about: PlantDescription) -> dict[str, Any]:
 
 
 def _present(about: PlantDescription, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The present values of parameters, as far as the plant has them; of a fault: none."""
+    """Return the present values of parameters, as far as the plant has them; of a fault: none."""
     known = {**_parameters(about), **{name: "" for name in values if name.startswith(FAULT)}}
     return {name: known[name] for name in values if name in known}

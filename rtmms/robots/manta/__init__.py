@@ -1,7 +1,7 @@
 """The robotic manta of Qu et al. (2024): a free body and two elastic fins, driven by four rods.
 
-face.py is the plant (docs/manta.md); kernels/ computes fins, rods and body, coupling/ how body and
-fins share a step.
+plant.py is the plant (docs/manta.md). The other modules compute fins, rods and body, and how body and fins share a
+step.
 """
 
 from rtmms.robots.manta.plant import Manta, load

@@ -1,4 +1,7 @@
-"""The body that carries the fins: drag, buoyancy and the products of its velocities (Qu 2024, sec. 3.4, corrected)."""
+"""Compute the body that carries the fins: drag, buoyancy and the products of its velocities.
+
+Qu 2024, sec. 3.4, corrected.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,33 @@ BODY = Layout(
     number("density", unit="kg/m3"), number("drag_law", INTEGER), number("moment_law", INTEGER),
     number("fixed", INTEGER),
 )  # fmt: skip
-"""mass kg, inertia kg m2 about the principal axes, drag_area S_B C_B m2, moment_coefficient C_M, buoyancy_centre m in
-the body frame, weight N in air, density of the water kg/m3."""
+"""Body of a manta.
+
+`mass` kg; `inertia` kg m2 about the principal axes; `drag_area` S_B C_B m2; `moment_coefficient` C_M; `buoyancy_centre`
+m in the body frame; `weight` N in air; `density` of the water kg/m3.
+"""
 
 
 @kernel
 def body_drag(body: Any, work: Array, v: int, u: int, out: int) -> None:
-    """(34), corrected: drag wrench on the body, [force; moment] in the body frame about its mass centre.
+    """Write the drag wrench on the body, [force; moment] in the body frame about its mass centre.
 
-    In `work`: at v the twist (6,), at u (3,) m/s the velocity of the water at the mass centre in the body frame;
-    written from `out` on (6,).
+    Parameters
+    ----------
+    body : Record
+        Record of `body.BODY`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    v : int
+        First index of the twist (6,), m/s and rad/s.
+    u : int
+        First index of the water's velocity (3,) at the mass centre, m/s, body frame.
+    out : int
+        First index of the result (6,), N and N m.
+
+    Notes
+    -----
+    Qu 2024, eq. (34), corrected.
     """
     vx, vy, vz = work[v] - work[u], work[v + 1] - work[u + 1], work[v + 2] - work[u + 2]
     wx, wy, wz = work[v + 3], work[v + 4], work[v + 5]
@@ -58,10 +78,26 @@ def body_drag(body: Any, work: Array, v: int, u: int, out: int) -> None:
 
 @kernel
 def body_force(body: Any, work: Array, r: int, v: int, u: int, out: int) -> None:
-    """Everything on the body but its fins, less the velocity products: what M_b [V'; W'] must equal without fins.
+    """Write the wrench on the body without its fins, less the velocity products: M_b [V'; W'] without fins.
 
-    In `work`: at r the rotation (3, 3) body to world, else as for `body_drag`. (35), (36): drag, buoyancy moment
-    r_b x R^T F_buo, - W x m V, - W x J W.
+    Parameters
+    ----------
+    body : Record
+        Record of `body.BODY`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    r : int
+        First index of the rotation (3, 3), body to world.
+    v : int
+        First index of the twist (6,), m/s and rad/s.
+    u : int
+        First index of the water's velocity (3,) at the mass centre, m/s, body frame.
+    out : int
+        First index of the result (6,), N and N m.
+
+    Notes
+    -----
+    Qu 2024, eqs. (35), (36): drag, buoyancy moment r_b x R^T F_buo, - W x m V, - W x J W.
     """
     body_drag(body, work, v, u, out)
     vx, vy, vz = work[v], work[v + 1], work[v + 2]

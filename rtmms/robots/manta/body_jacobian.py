@@ -1,10 +1,12 @@
-"""What wrenches on the body of a manta do to it in a step, and what its own coordinates do: by the chain rule.
+"""Compute the effect of wrenches on a manta's body in a step, and of its own coordinates, by the chain rule.
 
-    a1 = K1^-1 (F(R, v) + u1)        R2 = R exp(c w^), v2 = v + c a1        a2 = K2^-1 (F(R2, v2) + u2 + U a1)
+    a1 = K1^-1 (F(R, v) + u1)
+    R2 = R exp(c w^), v2 = v + c a1
+    a2 = K2^-1 (F(R2, v2) + u2 + U a1)
 
-v+ = v + dt/2 (a1 + a2), pose+ = pose exp(xi), xi = dt/2 (v + v2), or what else `end_body` of coupling/step.py makes of
-them. F, the body's own force, is displaced by itself. With the monolithic coupling the fins' wrenches depend on the
-accelerations: K1, K2 and U have their share.
+v+ = v + dt/2 (a1 + a2), pose+ = pose exp(xi), xi = dt/2 (v + v2), or the other results of `end_body` in step.py. The
+derivatives of F, the body's own force, are finite differences. With the monolithic coupling the fins' wrenches depend
+on the accelerations, and contribute to K1, K2 and U.
 """
 
 from __future__ import annotations
@@ -45,13 +47,32 @@ from rtmms.robots.manta.methods import LEADS, OVER, WEIGHTS
 
 @kernel
 def lead(finned: Any) -> float:
-    """s, how far ahead the body's second stage is."""
+    """Return the time from the body's first stage to its second.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+
+    Returns
+    -------
+    float
+        s.
+    """
     return 0.0 if finned.body_method == BODY_EULER else finned.dt * LEADS[finned.integrator, STAGES - 1]
 
 
 @kernel
 def current_in_body(finned: Any, work: Array) -> None:
-    """W_WATER: the uniform current in body axes, of the pose W_POSE; W_ROTATION its rotation."""
+    """Write the uniform current in body axes, of the pose W_POSE, to W_WATER, and the rotation to W_ROTATION.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    """
     rotation_matrix(work, W_POSE + 3, W_ROTATION)
     r, c = W_ROTATION, finned.current
     for k in range(3):
@@ -60,8 +81,21 @@ def current_in_body(finned: Any, work: Array) -> None:
 
 @kernel
 def slopes_of_force(finned: Any, body: Any, memory: Any, room: Any) -> None:
-    """force_by: the body's own force at each stage by the attitude and the twist there. W_XI, the body's way over the
-    step, is kept in room.xi."""
+    """Write force_by: the derivatives of the body's own force at each stage by attitude and twist there.
+
+    The body's way over the step, W_XI, is stored in room.xi.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    body : Record
+        Record of `body.BODY`.
+    memory : Record
+        Record of `layout.MANTA`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     state, work, c = memory.state, memory.work, lead(finned)
     for k in range(6):
         room.xi[k] = work[W_XI + k]
@@ -97,8 +131,19 @@ def slopes_of_force(finned: Any, body: Any, memory: Any, room: Any) -> None:
 
 @kernel
 def slopes_of_attitude(finned: Any, memory: Any, room: Any) -> None:
-    """attitude_by (6, 3): the attitude at the second stage by that at the first, exp(-c w^), and by w, c times the
-    right Jacobian of SO(3)."""
+    """Write attitude_by (6, 3): the attitude at the second stage by that at the first, exp(-c w^), and by w.
+
+    The latter is c times the right Jacobian of SO(3).
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     state, c = memory.state, lead(finned)
     x, y, z = c * state[TWIST + 3], c * state[TWIST + 4], c * state[TWIST + 5]
     n2 = x * x + y * y + z * z
@@ -117,7 +162,15 @@ def slopes_of_attitude(finned: Any, memory: Any, room: Any) -> None:
 
 @kernel
 def slopes_of_pose(memory: Any, room: Any) -> None:
-    """pose_by (12, 6): coordinates of the pose after, by those before and by xi."""
+    """Write pose_by (12, 6): coordinates of the final pose by those of the initial pose and by xi.
+
+    Parameters
+    ----------
+    memory : Record
+        Record of `layout.MANTA`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     state, work, end, xi = memory.state, memory.work, room.pose[0], room.xi
     for m in range(3):
         for k in range(6):  # R_ref^T R
@@ -148,8 +201,10 @@ def slopes_of_pose(memory: Any, room: Any) -> None:
 
 @kernel
 def _invert(finned: Any, work: Array, wrench: Array, first: int, at: int, coupled: bool, out: Array) -> None:
-    """out (6, 6) = K^-1: of the body, less what both fins push by its acceleration, rows first on and columns at on of
-    wrench (2, WRENCHES, ways)."""
+    """Write K^-1 (6, 6) of the body, less the derivatives of both fins' wrenches by its acceleration.
+
+    The rows begin at `first`, the columns at `at` of wrench (2, WRENCHES, ways).
+    """
     for n in range(6):
         for i in range(6):
             for j in range(i + 1):
@@ -164,7 +219,17 @@ def _invert(finned: Any, work: Array, wrench: Array, first: int, at: int, couple
 
 @kernel
 def slopes_by_wrench(finned: Any, memory: Any, room: Any) -> None:
-    """applied (WRENCHES, AFTERS): what a wrench on the body at each stage does to it."""
+    """Write applied (WRENCHES, AFTERS): the effect of a wrench on the body at each stage.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     work, coupled, c, euler = memory.work, finned.coupling == MONOLITHIC, lead(finned), finned.body_method == BODY_EULER
     for i in range(STAGES):
         _invert(finned, work, room.wrench, 6 * i, ACCEL_AT if i == 0 else ACCEL_LATER_AT, coupled, room.inverse[i])
@@ -201,8 +266,21 @@ def slopes_by_wrench(finned: Any, memory: Any, room: Any) -> None:
 
 @kernel
 def by_itself(finned: Any, m: int, room: Any, push: Array, out: Array) -> None:
-    """Of the body's coordinate m, 0 to 11: what its own force becomes is added to push (WRENCHES,), what becomes of the
-    body without one to out (AFTERS,)."""
+    """Add the effect of a coordinate of the body, 0 to 11, on its own force and on its motion.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    m : int
+        Index of the coordinate.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    push : (WRENCHES,) array
+        Derivative of the own force; added to.
+    out : (AFTERS,) array
+        Derivative of the motion without a force; added to.
+    """
     if m < 6:
         for k in range(6):
             out[AFTER_POSE + k] += room.pose_by[m, k]

@@ -1,9 +1,12 @@
-"""Slopes of a chain's step, traced: the equations of fin_link.py, recorded as graphs, differentiated, written as vector
-code for GROUP chains abreast, so few that what passes from one graph to the next stays near the processor.
+"""Generate derivatives of a chain's step: the equations of fin_link.py, recorded as graphs and differentiated.
 
-A stage of a chain in residual form: its joints' accelerations a are inputs, and
+The result is vector code for GROUP chains at once, so few that intermediate results stay in the processor's caches.
 
-    r(q, q', a, support, recall) = 0        w(...) the wrench on the support        n(...) the normal accelerations
+A stage of a chain in residual form has its joints' accelerations a as inputs, with
+
+    r(q, q', a, support, recall) = 0
+    w(...) the wrench on the support
+    n(...) the normal accelerations
 
 so that da = -(dr/da)^-1 dr, and dw, dn follow. A step of two stages is composed of both.
 """
@@ -22,28 +25,48 @@ from rtmms.robots.manta import fin_link
 from rtmms.robots.manta.fin_layout import BASE_SIZE, LANES, LINK_FIELDS, QD, QDD, F, L, Q
 
 GROUP = COLUMNS
-"""Chains at once."""
+"""Number of chains at once."""
 PARAMS, JOINTS, BEFORE, SUPPORT, SCALARS, OUT = range(6)
-"""Arrays of a stage: of fin_layout.pack_links; joints, of the first stage angles and rates of the state, a row
-(2, LANES) for each link, of the second the scratch of the fins; a and n of the first stage (2 m, LANES); the support's
-motion (BASE_SIZE,); g, recall, rate_q, rate_a; the slopes, written. The first three from the group's first lane on."""
+"""Arrays of a stage.
+
+PARAMS is that of fin_layout.pack_links. JOINTS has, for the first stage, angles and rates of the state, a row (2,
+LANES) for each link; for the second the scratch of the fins. BEFORE has a and n of the first stage (2 m, LANES).
+SUPPORT is the support's motion (BASE_SIZE,). SCALARS has g, recall, rate_q, rate_a. OUT is the result. The first three
+begin at the group's first lane.
+"""
 MAX_TRACED_LINKS = 6
-"""Links of a chain up to which this is done: its code is generated for a number of links, longer for more of them."""
+"""Largest number of links for which code is generated: its length grows with the number."""
 
 
 def _plain(compiled: Any) -> Any:
-    """The Python of a kernel, with the sine and cosine of nodes."""
+    """Return the Python function of a kernel, with the sine and cosine of nodes."""
     given: Any = compiled.py_func
     return python.FunctionType(given.__code__, {**given.__globals__, "sine_cosine": graphs.sine_cosine})
 
 
 def stage_rows(m: int, second: bool) -> int:
-    """Rows of the slopes of a stage: a (m,), wrench (6,), and of the first one n (m,)."""
+    """Return the number of rows of a stage's derivatives: a (m,), wrench (6,), and n (m,) of the first stage.
+
+    Parameters
+    ----------
+    m : int
+        Number of links.
+    second : bool
+        Whether it is the second stage.
+
+    Returns
+    -------
+    int
+        Rows.
+    """
     return m + 6 + (0 if second else m)
 
 
 def _stage(m: int, second: bool) -> list[graphs.Output]:
-    """Slopes of a stage, to OUT (columns, rows, GROUP): columns by q, q', support, and of the second a and n before."""
+    """Return the derivatives of a stage, for OUT (columns, rows, GROUP).
+
+    The columns are by q, q', the support's motion, and for the second stage a and n of the first.
+    """
     graphs.start()
     if second:
         q, v, a = ([graphs.load(JOINTS, j * F + one * LANES) for j in range(m)] for one in (Q, QD, QDD))
@@ -78,7 +101,7 @@ def _stage(m: int, second: bool) -> list[graphs.Output]:
 def _residuals(
     m: int, q: Any, v: Any, a: Any, back: Any, base: Any, x: Any, links: Any, implicit: Any
 ) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
-    """(r, w, n) of a chain, see above."""
+    """Return (r, w, n) of a chain, see the module."""
     link_outward = _plain(fin_link.link_outward)
     ax, ay, az, wx, wy, wz, dx, dy, dz, ux, uy, uz = base
     at, kept, shares = fin_link.ROOT, [], [0.0] * 9
@@ -119,7 +142,7 @@ def _residuals(
 
 
 def _factors(matrix: list[list[Any]]) -> tuple[list[list[Any]], list[Any]]:
-    """(L, 1 / D) of L D L^T, symmetric."""
+    """Return (L, 1 / D) of the factorisation L D L^T of a symmetric matrix."""
     n = len(matrix)
     low: list[list[Any]] = [[0.0] * n for _ in range(n)]
     over: list[Any] = []
@@ -152,7 +175,7 @@ def _solve(factors: tuple[list[list[Any]], list[Any]], right: list[Any]) -> list
 
 
 def _slopes_of(array: int, m: int, second: bool) -> list[list[Any]]:
-    """The slopes of a stage as `compose` reads them, by columns; what is always zero is 0."""
+    """Return the places of a stage's derivatives for `compose`, by columns; None for one that is always zero."""
     empty = [graphs.is_zero(one.value) for one in _stage(m, second)]
     rows = stage_rows(m, second)
     return [
@@ -166,14 +189,19 @@ def _loaded(places: list[list[Any]]) -> list[list[Any]]:
 
 
 FIRST, SECOND, TIMES, ENDS, PUSHED, SUMMED = range(6)
-"""Arrays of `compose`, written from ENDS on: slopes of both stages; g, c, dt; slopes of q, q' after the step (columns,
-2 m, GROUP), columns by q, q' and the support's motion at both stages; slopes of both wrenches (2 m, 12, GROUP) by q,
-q', and by the support's motion (2 BASE_SIZE, 12, GROUP), to which they are added."""
+"""Arrays of `compose`, written from ENDS on.
+
+FIRST, SECOND: derivatives of both stages. TIMES: g, c, dt. ENDS: derivatives of q, q' after the step (columns, 2 m,
+GROUP), columns by q, q' and the support's motion at both stages. PUSHED: derivatives of both wrenches (2 m, 12, GROUP)
+by q, q'. SUMMED: the same by the support's motion (2 BASE_SIZE, 12, GROUP), to which they are added.
+"""
 
 
 def _compose(m: int) -> list[graphs.Output]:
-    """The slopes of a step: q2 = q + c (v + g a1), v2 = v + c a1; q+ = q + dt/2 (v + v2 + g (a2 - a1)),
-    v+ = v + dt/2 (a1 + a2), of the linearly implicit method (coupling/joints.py)."""
+    """Return the derivatives of a step of the linearly implicit method (step.py).
+
+    q2 = q + c (v + g a1), v2 = v + c a1; q+ = q + dt/2 (v + v2 + g (a2 - a1)), v+ = v + dt/2 (a1 + a2).
+    """
     places = _slopes_of(FIRST, m, False), _slopes_of(SECOND, m, True)
     graphs.start()
     g, c, dt = (graphs.same(TIMES, k) for k in range(3))
@@ -228,8 +256,10 @@ def _compose(m: int) -> list[graphs.Output]:
 
 
 def _written(make: Any, arrays: int) -> Any:
-    """An intrinsic (links, address, ...): links is a tuple with as many members as a chain has links. What is always
-    zero is not written: arrays are zero at first."""
+    """Return an intrinsic (links, address, ...), with links a tuple of as many members as a chain has links.
+
+    Derivatives that are always zero are not written: arrays are zero at first.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         outputs = [one for one in make(signature.args[0].count) if not graphs.is_zero(one.value)]
@@ -241,14 +271,62 @@ def _written(make: Any, arrays: int) -> Any:
 
 @intrinsic
 def first_slopes(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    """Write the derivatives of a chain's first stage.
+
+    Parameters
+    ----------
+    typing_context : object
+        Context of numba's type inference.
+    links : tuple
+        One member for each link of a chain.
+    a, b, c, d, e, f : int
+        Addresses of the arrays PARAMS to OUT.
+
+    Returns
+    -------
+    (Signature, callable)
+        Signature and code generator.
+    """
     return _written(lambda m: _stage(m, False), 6)(links)
 
 
 @intrinsic
 def second_slopes(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    """Write the derivatives of a chain's second stage.
+
+    Parameters
+    ----------
+    typing_context : object
+        Context of numba's type inference.
+    links : tuple
+        One member for each link of a chain.
+    a, b, c, d, e, f : int
+        Addresses of the arrays PARAMS to OUT.
+
+    Returns
+    -------
+    (Signature, callable)
+        Signature and code generator.
+    """
     return _written(lambda m: _stage(m, True), 6)(links)
 
 
 @intrinsic
 def compose(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    """Write the derivatives of a chain's step from those of its stages.
+
+    Parameters
+    ----------
+    typing_context : object
+        Context of numba's type inference.
+    links : tuple
+        One member for each link of a chain.
+    a, b, c, d, e, f : int
+        Addresses of the arrays FIRST to SUMMED.
+
+    Returns
+    -------
+    (Signature, callable)
+        Signature and code generator.
+    """
     return _written(_compose, 6)(links)

@@ -1,4 +1,4 @@
-"""Coordinates of the manta's state: body, what the coupling remembers, rods, and every joint of both fins."""
+"""Provide the coordinates of the manta's state: body, memory of the coupling, rods, and every joint of both fins."""
 
 from __future__ import annotations
 
@@ -14,20 +14,34 @@ from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters
 from rtmms.robots.manta.rods import ROD_SIZE, SERVO
 
 FLAP_RAD_S = 2.0 * math.pi
-"""Rates count as one at this times the size of what they are rates of."""
+"""Typical rate, as a multiple of the typical size of its quantity, 1/s."""
 
 _ROD = {
     True: (("angle", "rad", 1.0, 0), ("rate", "rad/s", FLAP_RAD_S, 1), ("last", "rad", 1.0, 3)),
     False: (("angle", "rad", 1.0, 0), ("last", "rad", 1.0, 3), ("before", "rad", 1.0, 4)),
 }
-"""Of a rod with a servo, and of an ideal motor: word, unit, size, which of its numbers."""
+"""Coordinates of a rod with a servo, and with an ideal motor: name, unit, size, index among its numbers."""
 
 
 def coordinates(parameters: MantaParameters, model: MantaModel) -> Coordinates:
-    """Body (not where it is held): position error e and attitude error theta in body axes, twist; with the sequential
-    coupling also the acceleration that the fins see a step late. Each rod: angle, rate and last command of a servo; of
-    ideal motors angle, last command and the one before it, which decide the rest. Then all joint angles (fin, link,
-    chain), and their rates. What follows from them is put in order by `coupling.settle`.
+    """Return the coordinates of a manta's state; `settle` of step.py computes the dependent elements.
+
+    The order is: a free body with position error e and attitude error theta in body axes, and twist; with the
+    sequential coupling also the acceleration that the fins use a step late. Then each rod: angle, rate and last command
+    of a servo, or angle and the last two commands of an ideal motor. Then all joint angles (fin, link, chain), and
+    their rates.
+
+    Parameters
+    ----------
+    parameters : MantaParameters
+        Parameters of the manta.
+    model : MantaModel
+        Compiled manta.
+
+    Returns
+    -------
+    Coordinates
+        Names, units and places.
     """
     p, finned = parameters, model.finned
     rows: list[tuple[str, str, float, int, bool]] = []  # name, unit, size, word, has_dependents
@@ -59,7 +73,7 @@ def coordinates(parameters: MantaParameters, model: MantaModel) -> Coordinates:
 
 
 def _six(names: tuple[str, ...], per: str, size: float, at: int) -> list[tuple[str, str, float, int, bool]]:
-    """Rows of a twist or its rate; per: of time."""
+    """Return rows of a twist or its rate; `per` is the unit of time."""
     kinds = [("m", 0.1)] * 3 + [("rad", 1.0)] * 3
     return [
         (name, f"{unit}/{per}", one * size, at + k, False)

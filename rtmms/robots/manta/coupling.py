@@ -1,4 +1,14 @@
-"""Couplings of the manta's body and fins: sequential, iterated, monolithic; one stage that all methods use."""
+"""Compute the couplings of the manta's body and fins (sequential, iterated, monolithic), and one stage of all methods.
+
+A fin is computed as a left one. The right fin is the left one in the mirror S = diag(1, -1, 1): V -> S V, W -> -S W for
+inputs, F -> S F, M -> -S M for outputs. `side` is +1 for left, -1 for right.
+
+Kernels receive whole arrays with the offset of the fin's part, because a slice costs more than the arithmetic. `sup, s`
+is the support as `support_motion` wrote it, `work` has the layout of rtmms.robots.manta.layout.
+
+With X the map from [V'; W'] of the body to [A0; W0'] of the support, X = [[R^T, -R^T r^], [0, R^T]] about the body's
+mass centre, the fin needs from the body X^T (I (X a + a_bias) + p).
+"""
 
 from __future__ import annotations
 
@@ -70,21 +80,10 @@ from rtmms.robots.manta.rods import (
     support_motion,
 )
 
-# Between body and fins: the support's motion from the body's, the fin's inertia and force carried to the body.
-#
-# A fin is computed as a left one. The right fin is the left one seen in the mirror S = diag(1, -1, 1): V -> S V,
-# W -> -S W going in, F -> S F, M -> -S M coming out. `side` is +1 for left, -1 for right.
-#
-# Arrays come whole, with the offset where the fin's part starts, because taking a slice costs more than the arithmetic:
-# `sup, s` the support as `support_motion` wrote it, `work` with the layout of rtmms.robots.manta.layout.
-#
-# With X the map from [V'; W'] of the body to [A0; W0'] of the support, X = [[R^T, -R^T r^], [0, R^T]] about the body's
-# mass centre, the fin asks of the body X^T (I (X a + a_bias) + p).
-
 
 @kernel(inline=True)
 def _to_support(sup: Array, s: int, x: float, y: float, z: float) -> Floats:
-    """R^T v with R the support's rotation in the array of `support_motion`."""
+    """Return R^T v with the support's rotation R."""
     return (
         sup[s + ROTATION] * x + sup[s + ROTATION + 3] * y + sup[s + ROTATION + 6] * z,
         sup[s + ROTATION + 1] * x + sup[s + ROTATION + 4] * y + sup[s + ROTATION + 7] * z,
@@ -94,6 +93,7 @@ def _to_support(sup: Array, s: int, x: float, y: float, z: float) -> Floats:
 
 @kernel(inline=True)
 def _to_body(sup: Array, s: int, x: float, y: float, z: float) -> Floats:
+    """Return R v with the support's rotation R."""
     return (
         sup[s + ROTATION] * x + sup[s + ROTATION + 1] * y + sup[s + ROTATION + 2] * z,
         sup[s + ROTATION + 3] * x + sup[s + ROTATION + 4] * y + sup[s + ROTATION + 5] * z,
@@ -103,10 +103,27 @@ def _to_body(sup: Array, s: int, x: float, y: float, z: float) -> Floats:
 
 @kernel
 def move_supports(finned: Any, arrays: Array, rods: int, stride: int, out: Array, start: int) -> bool:
-    """Support motion of both fins, to out[start] on, from the rods' motion (4, stride) at arrays[rods] on: angle,
-    rate and acceleration come first in each row.
+    """Write the support motion of both fins from the rods' motion.
 
-    False if the geometry of one is singular.
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    arrays : array
+        Rods; angle, rate and acceleration come first in each row.
+    rods : int
+        First index of the rods (4, stride).
+    stride : int
+        Length of a row.
+    out : array
+        Result.
+    start : int
+        First index of the result, (2, SUPPORT_SIZE).
+
+    Returns
+    -------
+    bool
+        False if the geometry of one support is singular.
     """
     ok = True
     for f in range(2):
@@ -120,11 +137,28 @@ def move_supports(finned: Any, arrays: Array, rods: int, stride: int, out: Array
 
 @kernel
 def base_velocity(f: int, finned: Any, sup: Array, s: int, work: Array, ux: float, uy: float, uz: float) -> None:
-    """What the chains need of the support's velocity, and the accelerations it has when the body's are zero.
+    """Write the support's velocity for the chains, and its accelerations while the body's are zero.
 
-    f           0 left, 1 right fin
-    work        W_TWIST_FIN (6,) m/s, rad/s is read: the body's [V; W]; W_BASE (but for A0, DW) and W_BIAS are written
-    ux, uy, uz  m/s, uniform velocity of the water in the body frame
+    W_TWIST_FIN (6,), the body's [V; W], is read; W_BASE (except A0, DW) and W_BIAS are written.
+
+    Parameters
+    ----------
+    f : int
+        0 for the left fin, 1 for the right.
+    finned : Record
+        Record of `layout.FINNED`.
+    sup : array
+        Supports, as `support_motion` writes them.
+    s : int
+        First index of the fin's support in `sup`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    ux, uy, uz : float
+        Uniform velocity of the water, m/s, body frame.
+
+    Notes
+    -----
+    Qu 2024, eq. (10), corrected: V0 = R^T (V_b + W_b x r + P'), W0 = R^T W_b + omega_r.
     """
     side = 1.0 - 2.0 * f
     root = finned.root
@@ -158,7 +192,23 @@ def base_velocity(f: int, finned: Any, sup: Array, s: int, work: Array, ux: floa
 
 @kernel
 def base_acceleration(f: int, finned: Any, sup: Array, s: int, work: Array, accel: Array) -> None:
-    """Fill A0 and DW of the fin's base for the body's [V'; W'] = accel (6,)."""
+    """Write A0 and DW of the fin's base.
+
+    Parameters
+    ----------
+    f : int
+        0 for the left fin, 1 for the right.
+    finned : Record
+        Record of `layout.FINNED`.
+    sup : array
+        Supports, as `support_motion` writes them.
+    s : int
+        First index of the fin's support in `sup`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    accel : (6,) array
+        [V'; W'] of the body, m/s2 and rad/s2.
+    """
     side = 1.0 - 2.0 * f
     root = finned.root
     base, bias = W_BASE + f * BASE_SIZE, W_BIAS + 6 * f
@@ -182,7 +232,15 @@ def base_acceleration(f: int, finned: Any, sup: Array, s: int, work: Array, acce
 
 @kernel
 def fin_on_support(f: int, work: Array) -> None:
-    """W_ON_SUPPORT (6,) = I [A0; W0'] + p: support on fin, about the support's origin, support axes."""
+    """Write W_ON_SUPPORT (6,) = I [A0; W0'] + p: support on fin, about the support's origin, in support axes.
+
+    Parameters
+    ----------
+    f : int
+        0 for the left fin, 1 for the right.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    """
     base, inertia, on = W_BASE + f * BASE_SIZE, W_INERTIA + 36 * f, W_ON_SUPPORT + 6 * f
     ax, ay, az = work[base + A0_X], work[base + A0_Y], work[base + A0_Z]
     dx, dy, dz = work[base + DW_X], work[base + DW_Y], work[base + DW_Z]
@@ -194,7 +252,25 @@ def fin_on_support(f: int, work: Array) -> None:
 
 @kernel
 def fin_on_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
-    """W_ON_BODY (6,): fin on body, about the body's mass centre, from W_ON_SUPPORT; (33), corrected in sign."""
+    """Write W_ON_BODY (6,): fin on body, about the body's mass centre, from W_ON_SUPPORT.
+
+    Parameters
+    ----------
+    f : int
+        0 for the left fin, 1 for the right.
+    finned : Record
+        Record of `layout.FINNED`.
+    sup : array
+        Supports, as `support_motion` writes them.
+    s : int
+        First index of the fin's support in `sup`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+
+    Notes
+    -----
+    Qu 2024, eq. (33), corrected in sign.
+    """
     side = 1.0 - 2.0 * f
     root = finned.root
     on, out = W_ON_SUPPORT + 6 * f, W_ON_BODY + 6 * f
@@ -208,7 +284,7 @@ def fin_on_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
 
 @kernel(inline=True)
 def _rotated(sup: Array, s: int, work: Array, n: int, r: int, c: int) -> float:
-    """Element (r, c) of R N R^T with N the 3 x 3 block that starts at work[n], in rows of 6."""
+    """Return element (r, c) of R N R^T, with N the 3 x 3 block that starts at work[n], in rows of 6."""
     x, y, z = sup[s + ROTATION + 3 * c], sup[s + ROTATION + 3 * c + 1], sup[s + ROTATION + 3 * c + 2]
     t = sup[s + ROTATION + 3 * r] * (work[n] * x + work[n + 1] * y + work[n + 2] * z)
     t += sup[s + ROTATION + 3 * r + 1] * (work[n + 6] * x + work[n + 7] * y + work[n + 8] * z)
@@ -217,7 +293,21 @@ def _rotated(sup: Array, s: int, work: Array, n: int, r: int, c: int) -> float:
 
 @kernel
 def add_to_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
-    """W_MATRIX += X^T I X, W_FORCE -= X^T (I a_bias + p): the fin's inertia and force as the body feels them."""
+    """Add the fin's inertia and force to the body's: W_MATRIX += X^T I X, W_FORCE -= X^T (I a_bias + p).
+
+    Parameters
+    ----------
+    f : int
+        0 for the left fin, 1 for the right.
+    finned : Record
+        Record of `layout.FINNED`.
+    sup : array
+        Supports, as `support_motion` writes them.
+    s : int
+        First index of the fin's support in `sup`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    """
     g = 1.0 - 2.0 * f
     root = finned.root
     bias, inertia, wrench = W_BIAS + 6 * f, W_INERTIA + 36 * f, W_WRENCH + 6 * f
@@ -288,21 +378,30 @@ def add_to_body(f: int, finned: Any, sup: Array, s: int, work: Array) -> None:
     work[W_FORCE + 5] -= g * (mz + cz)
 
 
-# Iterated coupling: body and fins exchange acceleration and wrench until they agree.
-#
-# Each pass asks the fins for their wrench at the body's present acceleration a, forms what is left over,
-# r = F - M_b a - (M_A a + p), and moves the body by (M_b + M~)^-1 r. M~, constant, is the fins' locked inertia at rest:
-# since the articulated inertia M_A stays below it (to within the fins' change of shape), the passes contract where the
-# plain exchange (M~ = 0) would blow up.
-
-
 @kernel
 def iterated_acceleration(finned: Any, work: Array, out: Array) -> tuple[int, float]:
     """Iterate the interface until the acceleration changes by less than finned.tolerance, or max_iterations.
 
-    work  W_MATRIX (6, 6) body and fins together, lower triangle filled; W_FORCE (6,) on the body at zero acceleration
-    out   (6,) first guess in, acceleration out, m/s2, rad/s2
-    Returns (passes, residual): the residual is the greatest change in the last pass.
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    work : array
+        W_MATRIX (6, 6) of body and fins, lower triangle; W_FORCE (6,) on the body at zero acceleration.
+    out : (6,) array
+        First guess, and the resulting acceleration, m/s2 and rad/s2.
+
+    Returns
+    -------
+    (int, float)
+        Number of passes, and the largest change in the last pass.
+
+    Notes
+    -----
+    Body and fins exchange acceleration and wrench until they agree. Each pass evaluates the fins' wrench at the body's
+    present acceleration a, computes the residual r = F - M_b a - (M_A a + p), and changes the acceleration by (M_b +
+    M~)^-1 r. M~ is the constant locked inertia of the fins at rest. The articulated inertia M_A is below it (except for
+    the fins' change of shape). The passes therefore contract where the plain exchange (M~ = 0) would diverge.
     """
     passes = 0
     residual = np.inf
@@ -323,39 +422,80 @@ def iterated_acceleration(finned: Any, work: Array, out: Array) -> tuple[int, fl
     return passes, residual
 
 
-# Monolithic coupling: the fins' articulated inertia and bias force are added to the body's, and solved with them.
-
-
 @kernel
 def monolithic_acceleration(work: Array, matrix: int, force: int, out: Array) -> None:
-    """out = matrix^-1 force, both in `work`; matrix (6, 6) body and fins, lower triangle, overwritten; force (6,)."""
+    """Solve for the accelerations of body and fins together: out = matrix^-1 force.
+
+    The fins' articulated inertia and bias force are added to the body's before.
+
+    Parameters
+    ----------
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    matrix : int
+        First index of the matrix (6, 6), lower triangle; overwritten.
+    force : int
+        First index of the force (6,).
+    out : (6,) array
+        Result, m/s2 and rad/s2.
+    """
     solve_spd6(work, matrix, force, out)
-
-
-# Sequential coupling: the fins move with the body's last known acceleration, then the body under what they gave.
-#
-# Wrong by the change of the body's acceleration over a step, so of first order in the step whatever the chains' own
-# method; stable only while the fins' inertia as felt through locked joints stays below the body's (`spectral_radius`).
 
 
 @kernel
 def sequential_acceleration(finned: Any, work: Array, out: Array) -> None:
-    """M_b^-1 (F_body + F_left + F_right) from W_FORCE and W_ON_BODY; out (6,) m/s2, rad/s2."""
+    """Compute M_b^-1 (F_body + F_left + F_right) from W_FORCE and W_ON_BODY.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    out : (6,) array
+        Result, m/s2 and rad/s2.
+
+    Notes
+    -----
+    The fins move with the body's last known acceleration, then the body under their wrenches. The error is the change
+    of the body's acceleration over a step. It is of first order in the step for any method of the chains. The coupling
+    is stable only while the fins' inertia through locked joints is below the body's (`spectral_radius`).
+    """
     for k in range(6):
         out[k] = (work[W_FORCE + k] + work[W_ON_BODY + k] + work[W_ON_BODY + 6 + k]) / finned.body_matrix[7 * k]
 
 
 def spectral_radius(body_matrix: np.ndarray, fins_inertia: np.ndarray) -> float:
-    """Largest factor by which one lagged exchange amplifies an error in the body's acceleration: |eig(M_b^-1 M_A)|."""
+    """Return the largest factor by which one lagged exchange amplifies an error in the body's acceleration.
+
+    Parameters
+    ----------
+    body_matrix : (6, 6) array
+        M_b.
+    fins_inertia : (6, 6) array
+        M_A.
+
+    Returns
+    -------
+    float
+        max |eig(M_b^-1 M_A)|.
+    """
     return float(np.max(np.abs(np.linalg.eigvals(np.linalg.solve(body_matrix, fins_inertia)))))
-
-
-# One stage of any method: forces of fins and body at a given state, accelerations by the chosen coupling.
 
 
 @kernel
 def put_water(finned: Any, work: Array, drift: Array | None) -> None:
-    """W_WATER: the water's velocity at the body, in world axes; drift (3,) m/s beyond the uniform current, or None."""
+    """Write W_WATER: the water's velocity at the body, in world axes.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    drift : (3,) array or None
+        Velocity beyond the uniform current, m/s; None for none.
+    """
     for k in range(3):
         work[W_WATER + k] = finned.current[k]
         if drift is not None:
@@ -375,20 +515,38 @@ def stage(
     lagged: Array,
     acc: Array,
 ) -> tuple[int, int, float]:
-    """Accelerations of body and joints at the state in the scratch.
+    """Compute the accelerations of body and joints at the state in the scratch.
 
-    coupling   SEQUENTIAL, ITERATED, MONOLITHIC
-    memory     in its scratch: Q, QD of the fins, W_TWIST, W_TWIST_FIN (as the fins know it), W_POSE; W_WATER, the
-               velocity of the water at the body in world axes; drift. Out: QDD, AN of the fins, W_ON_BODY (2, 6),
-               W_ON_SUPPORT (2, 6)
-    many       links a chain where they are not three, else None
-    way        g, recall, rate_q, rate_a: see fin_lanes; g = 0 for the true accelerations
-    sup        from sup[s] on (2, SUPPORT_SIZE): the supports of left and right fin
-    lagged     (6,) the body's acceleration as the fins know it (sequential; zero for a fixed body), or a first guess
-               (iterated)
-    acc        (6,) written: [V'; W'] of the body; may be `lagged`
-    Whole numbers should come as np.int64: a literal would be compiled for itself.
-    Returns (status, passes, residual).
+    Whole numbers should be np.int64: the compiler would specialise on each literal.
+
+    Parameters
+    ----------
+    coupling : int
+        SEQUENTIAL, ITERATED or MONOLITHIC.
+    finned : Record
+        Record of `layout.FINNED`.
+    body : Record
+        Record of `body.BODY`.
+    memory : Record
+        Inputs in its scratch: Q, QD of the fins, W_TWIST, W_TWIST_FIN (the fins' version of it), W_POSE, W_WATER,
+        drift. Outputs: QDD, AN of the fins, W_ON_BODY (2, 6), W_ON_SUPPORT (2, 6).
+    many : int or None
+        Number of links of a chain, or None for three: the compiler specialises on None.
+    way : (float, float, float, float)
+        g, recall, rate_q, rate_a, see `fin_chains`; g = 0 for the true accelerations.
+    sup : array
+        Supports of the left and the right fin, (2, SUPPORT_SIZE).
+    s : int
+        First index of the supports.
+    lagged : (6,) array
+        Acceleration of the body that the fins use (sequential; zero for a fixed body), or a first guess (iterated).
+    acc : (6,) array
+        Result: [V'; W'] of the body; may be `lagged`.
+
+    Returns
+    -------
+    (int, int, float)
+        Status, passes and residual of the iterated coupling.
     """
     param, fins, work, drift, normals = memory.param, memory.fins, memory.work, memory.drift, memory.normals
     sums = work[W_SUMS : W_SUMS + SUMS * LANES]

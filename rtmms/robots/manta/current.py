@@ -1,8 +1,8 @@
-"""A current that varies in space and time: sampled at every link and at the body, for the drag alone.
+"""Sample a current that varies in space and time, at every link and at the body, for the drag alone.
 
-Each stage samples at its own time. A method of order two does so where everything would then be at the velocity it has
-at the step's start: that place is right to second order, so the method keeps its own. One of a higher order does so
-where its stage stands.
+Each stage samples at its own time. A method of order two samples at the places that everything would then have at the
+velocity of the step's start. These places are right to second order, so that the method keeps its own order. A method
+of higher order samples at its stage.
 """
 
 from __future__ import annotations
@@ -39,10 +39,35 @@ Field = Callable[[float, float, float, float], tuple[float, float, float]]
 
 
 def linear_field(gradient: tuple[float, ...]) -> Field:
-    """u_i = G_ij x_j in world axes; gradient (9,) row by row, 1/s."""
+    """Return the current u_i = G_ij x_j in world axes.
+
+    Parameters
+    ----------
+    gradient : tuple[float, ...]
+        G row by row, (9,), 1/s.
+
+    Returns
+    -------
+    Field
+        Function of x, y, z (m) and t (s) that returns three velocities, m/s.
+    """
     a, b, c, d, e, f, g, h, i = gradient
 
     def field(x: float, y: float, z: float, t: float) -> tuple[float, float, float]:
+        """Return the current at a place.
+
+        Parameters
+        ----------
+        x, y, z : float
+            m, world.
+        t : float
+            s; without effect.
+
+        Returns
+        -------
+        tuple[float, float, float]
+            m/s, world.
+        """
         return a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z
 
     return field
@@ -50,8 +75,18 @@ def linear_field(gradient: tuple[float, ...]) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """The compiled sampling of a field. gather: of arrays; handle: what a kernel is given, the address of its variant
-    that takes addresses, or `gather` itself where kernels run as plain Python. by_address keeps it alive."""
+    """The compiled sampling of a field.
+
+    Parameters
+    ----------
+    gather : Callable[..., None]
+        Function of arrays, see `make_sampler`.
+    handle : object
+        Argument for kernels: the address of the variant that takes addresses, or `gather` where kernels are plain
+        Python.
+    by_address : object, optional
+        Object that owns the code at that address.
+    """
 
     gather: Callable[..., None]
     handle: Any
@@ -80,7 +115,23 @@ _BY_ADDRESS = types.void(*_ADDRESSES, types.int64, types.float64, types.float64,
 
 @kernel(fused=False)
 def take_samples(finned: Any, memory: Any, flow: Any, supports: Array, at: int, ahead: float) -> None:
-    """memory.drift and body_drift for a stage `ahead` s after the step's start, whose supports are at supports[at]."""
+    """Write memory.drift and body_drift for a stage.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    flow : int or callable or None
+        Handle of the sampler; None for none.
+    supports : array
+        Supports at the stage.
+    at : int
+        First index of the supports.
+    ahead : float
+        Time from the step's start to the stage, s.
+    """
     if flow is None:
         return
     state, work = memory.state, memory.work
@@ -109,12 +160,28 @@ def take_samples(finned: Any, memory: Any, flow: Any, supports: Array, at: int, 
 
 
 def make_sampler(field: Field) -> Sampler:
-    """Compile the sampling of field(x, y, z, t) -> (u, v, w): m and s in, m/s out, world axes.
+    """Compile the sampling of a field.
 
-    gather(finned, param, pose, p, twist, v, sup, s, joints, ahead, t, drift, body) writes drift (2, blocks, links,
-    3 LANES) in support axes and body (3,) in world axes, at time t for what stands at pose[p], twist[v], sup[s] and
-    joints (rows, >= 2 LANES: angles, rates), moved on by `ahead` s. ModelError if the field does not compile or does
-    not give three numbers.
+    Parameters
+    ----------
+    field : Field
+        f(x, y, z, t) -> (u, v, w): m and s to m/s, world axes.
+
+    Returns
+    -------
+    Sampler
+        The compiled sampling.
+
+    Raises
+    ------
+    ModelError
+        The field does not compile or does not return three numbers.
+
+    Notes
+    -----
+    gather(finned, param, pose, p, twist, v, sup, s, joints, ahead, t, drift, body) writes drift (2, blocks, links, 3
+    LANES) in support axes and body (3,) in world axes. It samples at time t and at the places of pose[p], twist[v],
+    sup[s] and joints (rows, >= 2 LANES: angles, rates), moved on by `ahead` s.
     """
     try:
         flow = njit(error_model="numpy")(field)
@@ -130,6 +197,7 @@ def make_sampler(field: Field) -> Sampler:
         finned: Any, params: Any, at: Any, p: int, twist: Any, v: int, state: Any, supports: int, joints: Any,
         ahead: float, t: float, drift: Any, body: Any,
     ) -> None:  # fmt: skip  # pragma: no cover (compiled)
+        """Write drift and body, see `make_sampler`."""
         m, blocks = finned.links, finned.blocks
         pose = np.empty(16)
         move_pose(at, p, twist, v, ahead, pose, 0)

@@ -1,4 +1,4 @@
-"""Steps of a manta beside its own: an estimator whose memory is its own, by the kernels of the plant."""
+"""Estimate the errors of a manta's steps by steps beside its own, in separate memory and with the plant's kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,21 @@ if TYPE_CHECKING:
     from rtmms.robots.manta.parameters import MantaParameters
 
     class Original(Protocol):
-        """What an estimator reads of its manta."""
+        """The members of a manta that an estimator reads.
+
+        Attributes
+        ----------
+        dt : float
+            Step, s.
+        coupling : str
+            Coupling of body and fins.
+        parameters : MantaParameters
+            Parameters of the manta.
+        model : MantaModel
+            Compiled manta.
+        system : Record
+            Record of `layout.MANTA`.
+        """
 
         dt: float
         coupling: str
@@ -34,7 +48,24 @@ if TYPE_CHECKING:
 
 
 class MantaErrorEstimator:
-    """See rtmms.plant.protocol.StepErrorEstimator."""
+    """Step-error estimator of a manta (rtmms.plant.protocol.StepErrorEstimator).
+
+    Parameters
+    ----------
+    plant : Original
+        Manta whose steps are measured.
+
+    Attributes
+    ----------
+    order : int
+        Order of the method.
+    bounded : bool
+        Whether the method is stable only up to some |lambda| dt.
+    base_moves : bool
+        Whether the body is free.
+    length : float
+        Edge of a cube of water of the body's mass, m.
+    """
 
     def __init__(self, plant: Original) -> None:
         p = plant.parameters
@@ -57,7 +88,7 @@ class MantaErrorEstimator:
         return fork
 
     def _take_up(self) -> None:
-        """The plant's parameters, which `set` may have changed."""
+        """Copy the plant's parameters, which `set` may have changed."""
         plant, model = self.plant, self.plant.model
         if self._of is model:
             return
@@ -69,14 +100,22 @@ class MantaErrorEstimator:
 
     @property
     def now(self) -> int:
+        """Steps of the plant since its reset."""
         return int(self.plant._state[lay.STEP])
 
     @property
     def finer(self) -> tuple[str, float]:
+        """Parameter that shortens the step, and its value, s."""
         return "dt", self.dt
 
     def room(self) -> SavedState:
-        """Memory for one state."""
+        """Return memory for one state.
+
+        Returns
+        -------
+        SavedState
+            Zeros, and views of the measured parts.
+        """
         state = aligned(self.plant._state.size)
         joints = state[lay.FINS :].reshape(self._rows, 2, LANES)[:, 0]
         twist = state[lay.TWIST : lay.TWIST + 6]
@@ -84,31 +123,77 @@ class MantaErrorEstimator:
         return SavedState(state, position, quaternion, twist, joints, None)
 
     def keep(self, at: SavedState) -> None:
-        """The plant's present state."""
+        """Copy the plant's present state.
+
+        Parameters
+        ----------
+        at : SavedState
+            Memory to write, from `room`.
+        """
         at.all[:] = self.plant._state
 
     def power(self, at: SavedState) -> float:
-        """W, of the rods; see rtmms.plant.protocol.HasPower."""
+        """Return the power of the rods (rtmms.plant.protocol.HasPower).
+
+        Parameters
+        ----------
+        at : SavedState
+            State to evaluate; afterwards the estimator is in it.
+
+        Returns
+        -------
+        float
+            W; nan where the state has none.
+        """
         self.state.all[:] = at.all
         manta = self._whole
         status = enter_account(*arguments(manta), 0.0) if COMPILED else account(manta, 0.0)
         return float(manta.out[O_ROD_POWER]) if status == lay.OK else np.nan
 
     def divide(self, parts: int) -> None:
-        """See rtmms.plant.protocol.StepErrorEstimator."""
+        """Set the number of parts of a divided step, from the next `start` on.
+
+        Parameters
+        ----------
+        parts : int
+            Power of two.
+        """
         if parts != self._parts:
             self._parts, self._of = parts, None
             self._take_up()
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """The estimator stands there. Its time is steps times dt, so in halves it has taken twice as many."""
+        """Put the estimator into a state.
+
+        Its time is steps times dt, so that it has taken `parts` times as many steps in halves.
+
+        Parameters
+        ----------
+        at : SavedState
+            State to start from.
+        halves : bool
+            Whether the next steps are parts of dt.
+        """
         self.state.all[:] = at.all
         if halves:
             self.state.all[lay.STEP] *= float(self._parts)
         self._take_up()
 
     def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of a part of it; False where it fails."""
+        """Take a step of dt, or of a part of it.
+
+        Parameters
+        ----------
+        command : (4,) array
+            Command held over the step, rad.
+        halves : bool
+            Whether the step is a part of dt.
+
+        Returns
+        -------
+        bool
+            False where the step fails.
+        """
         manta = self._half if halves else self._whole
         manta.command[:] = command
         return bool((enter_step(*arguments(manta)) if COMPILED else step(manta)) == lay.OK)

@@ -1,4 +1,19 @@
-"""Chains of a fin, sixteen abreast: the recursion, the sums over the lanes, and the paper's normals."""
+"""Compute the chains of a fin, sixteen at once: the recursion, the sums over the lanes, and the paper's normals.
+
+Chains of pseudo-rigid links on a moving support: O(m) articulated recursion. All joints of a chain turn about the
+support's x axis, so a chain moves in its own y-z plane relative to the support. Positions, velocities and forces are
+therefore in support axes, and a link's axes are d = (c, s) along it and n = (-s, c) normal to it. The support's
+acceleration is that of its origin (classical, A0) and W0'. For each joint the generalised inertia of Qu 2024 (26)
+shrinks to its planar part (y, z, alpha). The rest (x, beta, gamma) cannot move relative to the support and is summed as
+a rigid body.
+
+Arrays have the layout of rtmms.robots.manta.fin_layout. The compiler makes vector instructions of the loops over lanes.
+It can do so only because each uses few arrays, and every offset but the lane is constant: preserve this.
+
+The implicit terms: with step t and gamma of a Rosenbrock method, g = gamma t. Joint damping c and stiffness K enter as
+the joint inertia g c + g^2 K, drag as the normal mass g |dF/dv|. They act against `recall` times the accelerations of
+the stage before, the stiffness on the rate rate_q q' + rate_a q''. g = 0 gives the true accelerations.
+"""
 
 from __future__ import annotations
 
@@ -89,12 +104,26 @@ from rtmms.robots.manta.fin_link import (
     vector_at,
 )
 
-# From chains to a fin: what the support must be pushed with, summed over the lanes.
-
 
 @kernel(inline=True)
 def add_chain(sums: Array, i: int, x: float, wx: float, wy: float, wz: float, beyond: Floats, shares: Floats) -> None:
-    """Add a chain to the fin's sums: `beyond` as its root feels it, `shares` summed over its links."""
+    """Add a chain to the fin's sums.
+
+    Parameters
+    ----------
+    sums : array
+        Sums of the lanes; added to.
+    i : int
+        Lane.
+    x : float
+        Station of the chain on the support, m.
+    wx, wy, wz : float
+        Angular velocity of the support, rad/s, support axes.
+    beyond : tuple of float
+        Inertia and force at the chain's root.
+    shares : tuple of float
+        Sums over the links of what cannot move relative to the support.
+    """
     yy, yz, zz, ya, za, aa, fy, fz, fa = beyond
     # the root's classical acceleration at zero A0 and W0': W x (W x (x, 0, 0))
     by, bz = wx * wy * x, wx * wz * x
@@ -133,7 +162,24 @@ def add_chain(sums: Array, i: int, x: float, wx: float, wy: float, wz: float, be
 
 @kernel(inline=True)
 def push(x: float, motion: Floats, accel: Floats, beyond: Floats, shares: Floats) -> Floats:
-    """What the support must push a chain's root with when its own acceleration is known: F, M about its origin."""
+    """Return the wrench of the support on a chain's root, about the support's origin, for a known acceleration.
+
+    Parameters
+    ----------
+    x : float
+        Station of the chain on the support, m.
+    motion : tuple of float
+        (W, U) of the support.
+    accel : tuple of float
+        A0 and W0' of the support.
+    beyond, shares : tuple of float
+        See `add_chain`.
+
+    Returns
+    -------
+    tuple of float
+        Force x, y, z, and moment x, y, z.
+    """
     wx, wy, wz = motion[0], motion[1], motion[2]
     ax, ay, az, dx, dy, dz = accel
     yy, yz, zz, ya, za, aa, fy, fz, fa = beyond
@@ -157,10 +203,21 @@ def _sum_lanes(a: Array, o: int) -> float:
 
 @kernel
 def collect_sums(sums: Array, work: Array, inertia: int, wrench: int) -> None:
-    """Sum over the lanes: what the fin is to whoever moves the support.
+    """Sum over the lanes, to the fin's inertia and wrench at the support.
 
-    The support must be pushed with [F; M] = inertia [A0; W0'] + wrench, both about and of its origin, in its axes.
-    From work[inertia] on (6, 6), from work[wrench] on (6,) are written; A0 is the classical acceleration.
+    The support must push the fin with [F; M] = inertia [A0; W0'] + wrench, both about its origin, in its axes; A0 is
+    the classical acceleration.
+
+    Parameters
+    ----------
+    sums : array
+        Sums of the lanes.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    inertia : int
+        First index of the result (6, 6).
+    wrench : int
+        First index of the result (6,).
     """
     yy, yz, zz = _sum_lanes(sums, YY * LANES), _sum_lanes(sums, YZ * LANES), _sum_lanes(sums, ZZ * LANES)
     ya, za, aa = _sum_lanes(sums, YA * LANES), _sum_lanes(sums, ZA * LANES), _sum_lanes(sums, AA * LANES)
@@ -193,32 +250,24 @@ def collect_sums(sums: Array, work: Array, inertia: int, wrench: int) -> None:
 
 @kernel
 def collect_wrench(sums: Array, work: Array, wrench: int) -> None:
-    """Sum what `drive_block` added up over the lanes, to work[wrench] on (6,)."""
+    """Sum the results of `drive_block` over the lanes.
+
+    Parameters
+    ----------
+    sums : array
+        Sums of the lanes.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    wrench : int
+        First index of the result (6,).
+    """
     for n in range(DRIVE_SUMS):
         work[wrench + n] = _sum_lanes(sums, n * LANES)
 
 
-# Chains of pseudo-rigid links on a moving support: O(m) articulated recursion, sixteen chains abreast.
-#
-# All joints of a chain turn about the support's x axis, so a chain moves in its own y-z plane relative to the support.
-# Positions, velocities and forces are therefore kept in support axes, and a link's axes are d = (c, s) along it and
-# n = (-s, c) normal to it. The support's acceleration comes in as that of its origin (classical, A0) and W0'. Per joint
-# the generalised inertia of Qu 2024 (26) shrinks to its planar part (y, z, alpha); the rest (x, beta, gamma) cannot
-# move
-# relative to the support and is summed as a rigid body.
-#
-# Arrays are laid out as in rtmms.robots.manta.fin_layout. The compiler turns the loops over lanes into vector
-# instructions only because each touches few arrays, and every offset but the lane is constant: keep it so.
-#
-# The implicit terms. With step t and gamma of a Rosenbrock method, g = gamma t: joint damping c and stiffness K enter
-# as
-# the joint inertia g c + g^2 K, drag as the normal mass g |dF/dv|. They act against `recall` times the accelerations of
-# the stage before, the stiffness on the rate rate_q q' + rate_a q''. g = 0 gives the true accelerations.
-
-
 @kernel(inline=True)
 def _move(p: Array, lo: int, r: Array, ro: int, i: int, kept: Floats, solve: Floats, at: Floats) -> Floats:
-    """A link's joint from the acceleration (y, z, alpha) of its centre and of the link before; the next link's."""
+    """Write a link's joint acceleration, and return the acceleration (y, z, alpha) for the next link."""
     ay, az, dom = at
     c, s, om = kept[0], kept[1], kept[2]
     qdd = (solve[4] - solve[0] * ay - solve[1] * az - solve[2] * dom) * solve[3]
@@ -231,7 +280,7 @@ def _move(p: Array, lo: int, r: Array, ro: int, i: int, kept: Floats, solve: Flo
 
 @kernel(inline=True)
 def _accelerate(p: Array, lo: int, r: Array, ro: int, i: int, at: Floats) -> Floats:
-    """The same with what `keep` stored."""
+    """Call `_move` with the values that `keep` stored."""
     kept = (r[ro + C * LANES + i], r[ro + S * LANES + i], r[ro + OMEGA * LANES + i])
     solve = (
         r[ro + U_YY * LANES + i], r[ro + U_ZZ * LANES + i], r[ro + U_AA * LANES + i], r[ro + INV_D * LANES + i],
@@ -251,7 +300,7 @@ def _chain_of_three(
     water: tuple[Floats | None, ...],
     normal: tuple[Floats | None, ...],
 ) -> tuple[Floats, Floats, tuple[Floats, ...], tuple[Floats, ...]]:
-    """Out and in along a chain of three links: (beyond, shares) at the root, (kept, solve) of each link."""
+    """Compute a chain of three links outwards and inwards: (beyond, shares) at the root, (kept, solve) of each link."""
     at1, kept1, a = link_outward(ROOT, joint_at(r, 0, i), link_at(p, 0, i), x, motion, implicit, water[0], normal[0])
     at2, kept2, b = link_outward(at1, joint_at(r, F, i), link_at(p, L, i), x, motion, implicit, water[1], normal[1])
     _, kept3, c = link_outward(
@@ -269,12 +318,20 @@ def _chain_of_three(
 
 @kernel
 def condense_block(many: int | None, f: int, b: int, chains: Chains, base: int, implicit: Floats) -> None:
-    """One block: forces and inertias of all links, then the recursion from the tips to the support.
+    """Compute forces and inertias of all links of a block, then the recursion from the tips to the support.
 
-    many      number of links a chain, or None for three: compiled with their number known, the usual case
-    f, b      which fin, which block
-    base      from chains.work[base] on (BASE_SIZE,) the motion of the support
-    implicit  (g, recall, rate_q, rate_a), see above; g s is gamma times step, 0 for none
+    Parameters
+    ----------
+    many : int or None
+        Number of links of a chain, or None for three: the compiler specialises on None.
+    f, b : int
+        Index of the fin and of its block.
+    chains : Chains
+        Arrays of both fins.
+    base : int
+        First index in chains.work of the support's motion (BASE_SIZE,).
+    implicit : (float, float, float, float)
+        g, recall, rate_q, rate_a of the stage; g = 0 for the true accelerations.
     """
     work, sums, flow, normal = chains.work, chains.sums, chains.water, chains.normal
     wx, wy, wz = work[base + W_X], work[base + W_Y], work[base + W_Z]
@@ -300,7 +357,7 @@ def condense_block(many: int | None, f: int, b: int, chains: Chains, base: int, 
 
 @kernel
 def _condense_any(m: int, f: int, b: int, chains: Chains, motion: Floats, implicit: Floats) -> None:
-    """The same for any number of links: what passes from link to link goes through `carry`."""
+    """Do the same for any number of links; values from link to link are in `carry`."""
     params, scratch, flow, normal, carry = chains.params, chains.scratch, chains.water, chains.normal, chains.carry
     for i in range(LANES):
         for k in range(CARRY_FIELDS):
@@ -351,10 +408,20 @@ def _condense_any(m: int, f: int, b: int, chains: Chains, motion: Floats, implic
 
 @kernel
 def accelerate_block(many: int | None, f: int, b: int, chains: Chains, base: int) -> None:
-    """Joint accelerations of one block, from the support out to the tips, once the support's acceleration is known.
+    """Compute the joint accelerations of a block, from support to tips, for a known acceleration of the support.
 
-    many, f, b, chains, base   as there, with A0 and DW filled in and the scratch as `condense_block` left it; QDD
-                               rad/s2 and AN m/s2 are written
+    A0 and DW are set, and the scratch is that of `condense_block`; QDD (rad/s2) and AN (m/s2) are written.
+
+    Parameters
+    ----------
+    many : int or None
+        Number of links of a chain, or None for three: the compiler specialises on None.
+    f, b : int
+        Index of the fin and of its block.
+    chains : Chains
+        Arrays of both fins.
+    base : int
+        First index in chains.work of the support's motion (BASE_SIZE,).
     """
     params, scratch, work, carry = chains.params, chains.scratch, chains.work, chains.carry
     ay0, az0 = work[base + A0_Y], work[base + A0_Z]
@@ -383,10 +450,23 @@ def accelerate_block(many: int | None, f: int, b: int, chains: Chains, base: int
 
 @kernel
 def drive_block(many: int | None, f: int, b: int, chains: Chains, base: int, implicit: Floats) -> None:
-    """One block on a support whose acceleration is known: joint accelerations, and the force that this takes.
+    """Compute joint accelerations of a block, and the wrench on its support, for a known acceleration of the support.
 
-    As `condense_block` and `accelerate_block` in one, with A0 and DW filled in beforehand; only the six sums DRIVE_SUMS
-    are added to, the wrench about the support's origin.
+    It replaces `condense_block` and `accelerate_block`, with A0 and DW set before. Only the six sums DRIVE_SUMS are
+    added to, the wrench about the support's origin.
+
+    Parameters
+    ----------
+    many : int or None
+        Number of links of a chain, or None for three: the compiler specialises on None.
+    f, b : int
+        Index of the fin and of its block.
+    chains : Chains
+        Arrays of both fins.
+    base : int
+        First index in chains.work of the support's motion (BASE_SIZE,).
+    implicit : (float, float, float, float)
+        g, recall, rate_q, rate_a of the stage; g = 0 for the true accelerations.
     """
     work, sums, flow, normal = chains.work, chains.sums, chains.water, chains.normal
     motion = (
@@ -418,20 +498,11 @@ def drive_block(many: int | None, f: int, b: int, chains: Chains, base: int, imp
         accelerate_block(many, f, b, chains, base)
 
 
-# The paper's reading of the fin's normal: across a link and the line between neighbouring chains (Qu 2024, eq. 11).
-#
-# The line is taken from the chain behind to the chain in front at the link's own joint. Looking to the chain behind
-# alone
-# makes the fin wriggle from chain to chain above 30 deg of amplitude; taking in the link's far end gives 27 % more
-# thrust
-# than the links' own normals, where this gives 17 %.
-
-
 @kernel(inline=True)
 def _node(
     m: int, params: Array, scratch: Array, fin: int, chain: int, node: int
 ) -> tuple[float, float, float, float, float]:
-    """(x, y, z) of the root (node 0) or of the far end of link `node` of a chain, and its direction there."""
+    """Return (x, y, z) of the root (node 0) or of the far end of link `node` of a chain, and its direction there."""
     b, i = chain // LANES, chain % LANES
     y, z, c, s = 0.0, 0.0, 1.0, 0.0
     for j in range(node):
@@ -445,11 +516,25 @@ def _node(
 
 @kernel
 def neighbour_normals(m: int, chains: int, fin: int, params: Array, scratch: Array, normals: Array | None) -> None:
-    """Unit normals n = R x d of every link, R the line between the neighbouring chains at the link's joint.
+    """Write unit normals n = R x d of every link, with R the line between the neighbouring chains at the link's joint.
 
-    params, scratch  as for fin_lanes.condense_block
-    normals          (2, blocks, m, 3 LANES) written for this fin, support axes; surplus lanes get z; None where
-                     nobody asks
+    Parameters
+    ----------
+    m, chains : int
+        Number of links of a chain, and of chains of a fin.
+    fin : int
+        0 for the left fin, 1 for the right.
+    params, scratch : array
+        As for `condense_block`.
+    normals : (2, blocks, m, 3 LANES) array or None
+        Result for this fin, support axes; surplus lanes have z. None where nothing uses them.
+
+    Notes
+    -----
+    This is the paper's fin normal, across a link and the line between neighbouring chains (Qu 2024, eq. 11). The line
+    is from the chain behind to the chain in front at the link's own joint. The chain behind alone makes the fin wriggle
+    from chain to chain above 30 deg of amplitude. The link's far end would give 27 % more thrust than the links' own
+    normals, where this gives 17 %.
     """
     if normals is None:
         return

@@ -1,4 +1,8 @@
-"""One link of a chain, in scalars, and the fields of its lane."""
+"""Compute one link of a chain in scalars: its forces outwards, its part of the recursion inwards, its lane's fields.
+
+The physics is that of fin_chains.py, which defines the symbols and axes. Tuples keep the argument lists short and cost
+nothing once compiled.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +35,33 @@ from rtmms.robots.manta.fin_layout import (
     S,
 )
 
-# One link of a chain, in scalars: its forces on the way out, its share of the recursion on the way in.
-#
-# The physics of fin_lanes.py, which defines the symbols and axes; tuples keep the argument lists short
-# and cost nothing once compiled.
-
-
 ROOT = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-"""Where a chain starts: direction (c, s) of the link before, its rate relative to the support, position (y, z) of the
-joint and its velocity relative to the support."""
+"""State at the root of a chain.
+
+Direction (c, s) of the link before, its rate relative to the support, position (y, z) of the joint and its velocity
+relative to the support.
+"""
 
 FREE_END = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-"""What hangs on the last link: planar inertia yy, yz, zz, y alpha, z alpha, alpha alpha; force y, z, moment alpha."""
+"""Load beyond the last link: planar inertia yy, yz, zz, y alpha, z alpha, alpha alpha; force y, z, moment alpha."""
 
 
 @kernel(inline=True)
 def sine_cosine(q: float) -> Floats:
-    """(sin q, cos q) for |q| <= pi, to 1e-15: Taylor series of the quarter angle, doubled twice. No call, so it
-    vectorises."""
+    """Return (sin q, cos q) for |q| <= pi, to 1e-15.
+
+    It uses Taylor series of the quarter angle, doubled twice, without a call, so that it vectorises.
+
+    Parameters
+    ----------
+    q : float
+        rad.
+
+    Returns
+    -------
+    (float, float)
+        Sine and cosine.
+    """
     z = 0.25 * q
     w = z * z
     s = -1.0 / 1307674368000.0
@@ -77,19 +90,33 @@ def link_outward(
     before: Floats, joint: Floats, link: Floats, x: float, motion: Floats, implicit: Floats, stream: Floats | None,
     across: Floats | None,
 ) -> tuple[Floats, Floats, Floats]:  # fmt: skip
-    """Pose, velocity and forces of a link, from those of the one before it.
+    """Compute pose, velocity and forces of a link from those of the link before.
 
-    before    see ROOT
-    joint     (q rad, q' rad/s, q'' and normal acceleration of the stage before)
-    link      (length, mass, J_x, J_d, J_n, stiffness 4 EI/dl, drag 1/2 rho C_D dS, added mass, damping)
-    x         m, where the chain stands on the support
-    motion    (W, U) of the support, six numbers
-    implicit  (g, recall, rate_q, rate_a)
-    stream    velocity of the water beyond the uniform part, support axes (3,), or None
-    across    direction of the drag, support axes (3,), or None for the link's own normal
-    Returns (before, kept, shares): for the next link; (c, s, omega, kappa, force y, z and moment alpha about the joint,
-    implicit inertia of the joint, torque of the joint) for `link_inward`; and what cannot move relative to the support:
-    mass, first moments y, z, inertias yy, zz, yz, force x, moments y, z.
+    Parameters
+    ----------
+    before : tuple of float
+        See ROOT.
+    joint : tuple of float
+        q (rad), q' (rad/s), q'' and normal acceleration of the stage before.
+    link : tuple of float
+        Length, mass, J_x, J_d, J_n, stiffness 4 EI/dl, drag 1/2 rho C_D dS, added mass, damping.
+    x : float
+        Station of the chain on the support, m.
+    motion : tuple of float
+        (W, U) of the support, six numbers.
+    implicit : tuple of float
+        (g, recall, rate_q, rate_a).
+    stream : tuple of float or None
+        Velocity of the water beyond the uniform part, m/s, support axes.
+    across : tuple of float or None
+        Direction of the drag, support axes; None for the link's own normal.
+
+    Returns
+    -------
+    (tuple, tuple, tuple)
+        before: for the next link. kept: c, s, omega, kappa, force y, z and moment alpha about the joint, implicit
+        inertia and torque of the joint, for `link_inward`. shares: what cannot move relative to the support, mass,
+        first moments y, z, inertias yy, zz, yz, force x, moments y, z.
     """
     c0, s0, td0, py, pz, vy, vz = before
     q, qd, qdd, an = joint
@@ -162,11 +189,22 @@ def link_outward(
 
 @kernel(inline=True)
 def link_inward(beyond: Floats, kept: Floats, link: Floats) -> tuple[Floats, Floats]:
-    """One step of the articulated recursion: add the link to what hangs on it and condense its joint.
+    """Take one step of the articulated recursion: add the link to the load beyond it and condense its joint.
 
-    beyond  see FREE_END, about the link's far end; kept from `link_outward`; link (length, mass, J_x)
-    Returns (beyond, solve): the same about the link's own joint with the joint condensed, that is as the link before
-    feels it; and (y, z, alpha, 1/D, u) from which q'' = (u - (y, z, alpha) . (a, Omega')) / D on the way out.
+    Parameters
+    ----------
+    beyond : tuple of float
+        See FREE_END, about the link's far end.
+    kept : tuple of float
+        From `link_outward`.
+    link : (float, float, float)
+        Length, mass, J_x.
+
+    Returns
+    -------
+    (tuple, tuple)
+        beyond: the same about the link's own joint with the joint condensed, as the link before feels it. solve: (y, z,
+        alpha, 1/D, u), with q'' = (u - (y, z, alpha) . (a, Omega')) / D on the way out.
     """
     length, mass, j_x = link
     yy, yz, zz, ya, za, aa, fy, fz, fa = beyond
@@ -206,12 +244,24 @@ def link_inward(beyond: Floats, kept: Floats, link: Floats) -> tuple[Floats, Flo
     return condensed, (ya, za, aa, inv, u)
 
 
-# Reading and writing the fields of one lane: a link's parameters, its joint, what is kept of it.
-
-
 @kernel(inline=True)
 def nine(a: Array, k: int, i: int) -> Floats:
-    """Nine fields of a lane, from field k on."""
+    """Return nine fields of a lane.
+
+    Parameters
+    ----------
+    a : array
+        Fields.
+    k : int
+        First field.
+    i : int
+        Lane.
+
+    Returns
+    -------
+    tuple of float
+        The fields.
+    """
     return (
         a[k * LANES + i], a[(k + 1) * LANES + i], a[(k + 2) * LANES + i], a[(k + 3) * LANES + i],
         a[(k + 4) * LANES + i], a[(k + 5) * LANES + i], a[(k + 6) * LANES + i], a[(k + 7) * LANES + i],
@@ -221,12 +271,36 @@ def nine(a: Array, k: int, i: int) -> Floats:
 
 @kernel(inline=True)
 def add_six(a: Array, i: int, values: Floats) -> None:
+    """Add six values to the first fields of a lane.
+
+    Parameters
+    ----------
+    a : array
+        Fields; added to.
+    i : int
+        Lane.
+    values : tuple of float
+        The values.
+    """
     for n in range(6):
         a[n * LANES + i] += values[n]
 
 
 @kernel(inline=True)
 def put_nine(a: Array, k: int, i: int, values: Floats) -> None:
+    """Write nine fields of a lane.
+
+    Parameters
+    ----------
+    a : array
+        Fields; changed.
+    k : int
+        First field.
+    i : int
+        Lane.
+    values : tuple of float
+        The values.
+    """
     a[k * LANES + i], a[(k + 1) * LANES + i], a[(k + 2) * LANES + i] = values[0], values[1], values[2]
     a[(k + 3) * LANES + i], a[(k + 4) * LANES + i], a[(k + 5) * LANES + i] = values[3], values[4], values[5]
     a[(k + 6) * LANES + i], a[(k + 7) * LANES + i], a[(k + 8) * LANES + i] = values[6], values[7], values[8]
@@ -234,13 +308,41 @@ def put_nine(a: Array, k: int, i: int, values: Floats) -> None:
 
 @kernel(inline=True)
 def add_nine(a: Array, k: int, i: int, values: Floats) -> None:
+    """Add nine values to fields of a lane.
+
+    Parameters
+    ----------
+    a : array
+        Fields; added to.
+    k : int
+        First field.
+    i : int
+        Lane.
+    values : tuple of float
+        The values.
+    """
     for n in range(9):
         a[(k + n) * LANES + i] += values[n]
 
 
 @kernel(inline=True)
 def link_at(p: Array, o: int, i: int) -> Floats:
-    """Parameters of the link that starts at p[o], in the order of the names above."""
+    """Return the parameters of a link, in the order of the names of fin_layout.
+
+    Parameters
+    ----------
+    p : array
+        Parameters of a block.
+    o : int
+        First index of the link.
+    i : int
+        Lane.
+
+    Returns
+    -------
+    tuple of float
+        The parameters.
+    """
     return (
         p[o + LENGTH * LANES + i], p[o + MASS * LANES + i], p[o + J_X * LANES + i],
         p[o + J_D * LANES + i], p[o + J_N * LANES + i], p[o + STIFFNESS * LANES + i],
@@ -250,11 +352,43 @@ def link_at(p: Array, o: int, i: int) -> Floats:
 
 @kernel(inline=True)
 def inertia_at(p: Array, o: int, i: int) -> Floats:
+    """Return length, mass and J_x of a link.
+
+    Parameters
+    ----------
+    p : array
+        Parameters of a block.
+    o : int
+        First index of the link.
+    i : int
+        Lane.
+
+    Returns
+    -------
+    (float, float, float)
+        m, kg, kg m2.
+    """
     return p[o + LENGTH * LANES + i], p[o + MASS * LANES + i], p[o + J_X * LANES + i]
 
 
 @kernel(inline=True)
 def joint_at(r: Array, o: int, i: int) -> Floats:
+    """Return the joint of a link.
+
+    Parameters
+    ----------
+    r : array
+        Scratch of a block.
+    o : int
+        First index of the link.
+    i : int
+        Lane.
+
+    Returns
+    -------
+    tuple of float
+        q (rad), q' (rad/s), q'' (rad/s2) and normal acceleration (m/s2).
+    """
     return (
         r[o + Q * LANES + i], r[o + QD * LANES + i], r[o + QDD * LANES + i],
         r[o + AN * LANES + i],
@@ -262,7 +396,22 @@ def joint_at(r: Array, o: int, i: int) -> Floats:
 
 
 def vector_at(a: Array | None, f: int, b: int, j: int, i: int) -> Floats | None:
-    """The three fields of one link of an optional array, or None."""
+    """Return three fields of one link of an optional array.
+
+    Parameters
+    ----------
+    a : array or None
+        Array (2, blocks, m, 3 LANES).
+    f, b, j : int
+        Index of the fin, of its block and of the link.
+    i : int
+        Lane.
+
+    Returns
+    -------
+    Floats or None
+        None without an array.
+    """
     return None if a is None else (a[f, b, j, i], a[f, b, j, LANES + i], a[f, b, j, 2 * LANES + i])
 
 
@@ -276,7 +425,19 @@ def _vector_compiled(a, f, b, j, i):  # type: ignore[no-untyped-def]  # numba wa
 
 @kernel(inline=True)
 def keep(r: Array, o: int, i: int, kept: Floats, solve: Floats) -> None:
-    """Store what `accelerate_block` needs of a link."""
+    """Store the values of a link that `accelerate_block` needs.
+
+    Parameters
+    ----------
+    r : array
+        Scratch of a block; changed.
+    o : int
+        First index of the link.
+    i : int
+        Lane.
+    kept, solve : tuple of float
+        Results of `link_outward` and `link_inward`.
+    """
     r[o + C * LANES + i] = kept[0]
     r[o + S * LANES + i] = kept[1]
     r[o + OMEGA * LANES + i] = kept[2]

@@ -1,4 +1,4 @@
-"""A and B of a manta's step by its structure, as `rtmms.analysis.derivatives` asks for them."""
+"""Provide A and B of a manta's step by its structure, for `rtmms.analysis.derivatives`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,23 @@ __all__ = ["MantaJacobian", "covered"]
 
 
 def covered(model: MantaModel, varying: bool) -> bool:
-    """Whether the structure is that of a step of such a manta: the sequential or the monolithic coupling, chains whose
-    slopes are traced, a body that moves, the linearly implicit method, drag along each link's own normal, and no
-    current that varies."""
+    """Return whether the structured derivatives apply to such a manta.
+
+    They need the sequential or the monolithic coupling, chains whose derivatives are generated, and a body that moves.
+    They also need the linearly implicit method, drag along each link's own normal, and no current that varies.
+
+    Parameters
+    ----------
+    model : MantaModel
+        Compiled manta.
+    varying : bool
+        Whether the current varies in space or time.
+
+    Returns
+    -------
+    bool
+        Whether they apply.
+    """
     finned = model.finned
     return (
         finned.coupling in (lay.SEQUENTIAL, lay.MONOLITHIC) and int(finned.links) <= MAX_TRACED_LINKS
@@ -45,10 +59,21 @@ def covered(model: MantaModel, varying: bool) -> bool:
 
 
 class MantaJacobian:
-    """See rtmms.analysis.chart.Structure.
+    """Derivatives of a manta's step (rtmms.analysis.chart.Structure).
 
-    memory   a record of the manta of its own
-    by       (k + 4,) steps to either side, of the coordinates and the commands
+    Parameters
+    ----------
+    memory : Record
+        The jacobian's own record of the manta.
+    coordinates : Coordinates
+        Coordinates of the state.
+    by : (k + 4,) array
+        Differences to either side, of the coordinates and the commands.
+
+    Attributes
+    ----------
+    a : Bordered
+        A of the last step.
     """
 
     def __init__(self, memory: Record, coordinates: Coordinates, by: Array) -> None:
@@ -83,8 +108,24 @@ class MantaJacobian:
         self.b_head, self.b_below = room.head[heads:].T, room.below[heads : heads + INPUTS].T
 
     def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
-        """`a` and `b` of the step from there, with the pose after relative to `reference` (7,); False where it fails.
-        time: of no matter to it."""
+        """Compute `a` and `b` of the step from a state.
+
+        Parameters
+        ----------
+        state : (w,) array
+            State of the manta.
+        command : (4,) array
+            Command held over the step, rad.
+        reference : (7,) array
+            Pose to which the final pose is relative.
+        time : float
+            Without effect.
+
+        Returns
+        -------
+        bool
+            False where the step fails.
+        """
         room, memory = self._room, self._memory
         room.origin[:], room.commands[:], room.reference[:] = state, command, reference
         if traced_jacobian(memory, memory.many, self._links, room) == lay.OK:
@@ -97,7 +138,7 @@ class MantaJacobian:
 
     @property
     def b(self) -> Array:
-        """(k, 4), a copy."""
+        """(k, 4) copy of B."""
         below = self.b_below
         if self.a.spread is not None:
             below = below + self.a.spread @ self._room.seen[len(self.a.head) :].T
@@ -105,7 +146,7 @@ class MantaJacobian:
 
 
 def _targets(body: int, bound: int) -> npt.NDArray[np.int64]:
-    """(2, ways): which row of `below` each way to move a support of a fin belongs to; the last row is of no use."""
+    """Return (2, ways): the row of `below` for each way to move a fin's support; the last row is unused."""
     ways = ACCEL_LATER_AT + (6 if bound else 0)
     heads = body + RODS
     targets = np.full((2, ways), heads + INPUTS + bound, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Memory of the derivatives of a manta's step: what they are made of, and the blocks of A and B that are not zero.
+"""Define the memory of the derivatives of a manta's step: intermediate results, and the nonzero blocks of A and B.
 
 The head of the state is the body's coordinates and those of the rods; joints follow, (rate, fin, link, chain).
 """
@@ -12,26 +12,28 @@ from rtmms.robots.manta.methods import METHODS
 from rtmms.robots.manta.support_jacobian import MOTION_ROWS, ROWS, SUPPORT_LANES, WRENCH
 
 BODY = 18
-"""Coordinates of the body: pose, twist, and with the sequential coupling the acceleration that the fins see a step
-late."""
+"""Number of coordinates of the body: pose, twist, and with the sequential coupling the fins' late acceleration."""
 ROD_WORDS = 3
-"""Coordinates of each rod."""
+"""Number of coordinates of each rod."""
 RODS = 4 * ROD_WORDS
 INPUTS = 4
 STAGES = len(METHODS["implicit"].c)
 WRENCHES = 6 * STAGES
-"""Of a fin: its wrench at both stages."""
+"""Numbers of a fin's wrench at both stages."""
 MOTIONS = BASE_SIZE * STAGES
 """Numbers of the motion of a fin's support at both stages."""
 
 TWIST_AT, RODS_AT, COMMAND_AT, ATTITUDE_AT, ACCEL_AT, ACCEL_LATER_AT = 0, 6, 12, 15, 18, 24
-"""Ways in which supports are moved, columns of `moved`: the body's twist, coordinates of the fin's own rods, their
-commands (and a place of no use), attitude; the acceleration that the fins see at both stages, or, with the monolithic
-coupling, the body's at the first; with that, the body's at the second."""
+"""Ways in which supports are moved, columns of `moved`.
+
+The body's twist; coordinates of the fin's own rods; their commands (and an unused place); attitude. Then the
+acceleration that the fins use at both stages, or, with the monolithic coupling, the body's at the first; with that, the
+body's at the second.
+"""
 AFTER_POSE, AFTER_TWIST, AFTER_LATER, AFTER_FIRST, AFTERS = 0, 6, 12, 18, 24
-"""What becomes of the body, rows of `applied`: pose, twist, acceleration at the second stage, at the first."""
+"""Results for the body, rows of `applied`: pose, twist, acceleration at the second stage, at the first."""
 FORCE_WAYS = 9
-"""Of the body's own force: attitude and twist."""
+"""Number of coordinates of the body's own force: attitude and twist."""
 
 TRACED = Layout(
     "MantaTraced",
@@ -60,18 +62,20 @@ TRACED = Layout(
     scratch("between", 6, 6), scratch("applied", WRENCHES, AFTERS), scratch("by_fin", 2, 4, WRENCHES, 6),
     scratch("push", WRENCHES), scratch("after", AFTERS), scratch("tile", 6, GROUP),
 )  # fmt: skip
-"""What the slopes are of, and blocks. head, below, right, own are the blocks, the first two by columns:
+"""Inputs of the derivatives, and blocks. head, below, right, own are the blocks, the first two by columns.
 
-head    (heads + INPUTS, heads) rows of the head by coordinates of the head, then by the commands
-below   (heads + INPUTS, joints) rows of the joints by the same
-right   (body, joints) rows of the body by the joints
-own     (w, w, chains of both fins) of each chain its joints' angles and rates by the same
-places  where coordinates of the head stand in the state;  by  steps to either side, of joints one for each of a chain
-origin  the state;  commands (INPUTS,) rad;  reference (7,) the pose from which the pose at the end is measured
-seen    (heads + INPUTS, bound) with the monolithic coupling the body's accelerations by the head, second stage first;
-        rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints, and the rows of `below` behind those of the
-        commands are the joints by them
-targets which row of `below` a way to move a support belongs to
-moved   (2, MOTIONS, ways) the supports' motion by each way;  turned  the wrench on the body, by the support's turning
-applied (WRENCHES, AFTERS) what a wrench on the body at each stage does to it
+- head (heads + INPUTS, heads): rows of the head by coordinates of the head, then by the commands
+- below (heads + INPUTS, joints): rows of the joints by the same
+- right (body, joints): rows of the body by the joints
+- own (w, w, chains of both fins): of each chain its joints' angles and rates by the same
+- places: indices of the head's coordinates in the state
+- by: differences to either side, of joints one for each of a chain
+- origin: the state; commands (INPUTS,): rad; reference (7,): pose to which the final pose is relative
+- seen (heads + INPUTS, bound): with the monolithic coupling the body's accelerations by the head, second stage first.
+  Rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints. The rows of `below` behind those of the commands
+  are the joints by them.
+- targets: the row of `below` for each way to move a support
+- moved (2, MOTIONS, ways): the supports' motion by each way
+- turned: the wrench on the body by the support's rotation
+- applied (WRENCHES, AFTERS): the effect of a wrench on the body at each stage
 """

@@ -1,6 +1,6 @@
-"""Flat form of a body with two elastic fins: what the step kernels see. Built by rtmms.robots.manta.model.
+"""Define the flat form of a body with two elastic fins for the step kernels; rtmms.robots.manta.model builds it.
 
-State is one float64 array, so that a snapshot is its bytes; scratch carries nothing from step to step.
+The state is one float64 array, so that a snapshot is its bytes. Scratch has no values from step to step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BODY_MATCHED, BODY_EULER = 0, 1
 NORMAL_LINK, NORMAL_NEIGHBOUR = 0, 1
 
 OK, SINGULAR, NOT_FINITE, NOT_CONVERGED, BAD_COMMAND = 0, 1, 2, 3, 4
-"""What a step returns; on anything but OK the state is still that before the step."""
+"""Status of a step; with anything but OK the state is still that before the step."""
 
 FINNED = Layout(
     "Finned",
@@ -27,9 +27,12 @@ FINNED = Layout(
     number("coupling", INTEGER), number("integrator", INTEGER), number("body_method", INTEGER),
     number("normal", INTEGER), number("samples", INTEGER), model("responses", *RESPONSES),
 )  # fmt: skip
-"""gamma: of the linearly implicit method, whichever is chosen. servo, samples, responses: see rods.advance_rods.
-difference, difference_stop: rods.limit_commands, stop_rods. body_matrix: diag(m, m, m, J). relaxation: (M_b + M~)^-1 of
-the iterated coupling."""
+"""Body with fins.
+
+`gamma` belongs to the linearly implicit method, whichever is chosen. `servo`, `samples`, `responses`: see
+rods.advance_rods. `difference`, `difference_stop`: see rods.limit_commands, stop_rods. `body_matrix` is diag(m, m, m,
+J). `relaxation` is (M_b + M~)^-1 of the iterated coupling.
+"""
 
 
 # state: offsets into the flat array
@@ -82,17 +85,17 @@ MANTA = Layout(
     scratch("normals", 2, "blocks", "links", 3 * LANES, optional=True),
     number("flow", INTEGER, optional=True), number("many", INTEGER, optional=True),
 )  # fmt: skip
-"""All that a manta steps with.
+"""All arrays of a manta's step.
 
-param    for each fin, of fin_layout.pack_links
-head     see above; joints: angles and rates, a row for each link of each block; state: both
-fins     scratch of the chains; rows: the same memory, a row for each link of each block
-out      what `account` writes
-drift    water beyond the uniform current at each link in support axes, and at the body, body_drift, in world axes, by
-         the sampler at the address `flow`; None without a current that varies
-normals  scratch for the neighbours' normals; None where each link has its own
-many     links a chain where they are not three, else None
+- param: for each fin, of fin_layout.pack_links
+- head: see above; joints: angles and rates, a row for each link of each block; state: both
+- fins: scratch of the chains; rows: the same memory, a row for each link of each block
+- out: result of `account`
+- drift: water beyond the uniform current at each link in support axes; body_drift: the same at the body in world axes;
+  the sampler at the address `flow` writes them; None without a current that varies
+- normals: scratch for the neighbours' normals; None where each link has its own
+- many: links of a chain where they are not three, else None
 """
 MANY, VARYING, NORMALS = ("many",), ("drift", "body_drift", "flow"), ("normals",)
 finned_at, manta_at = FINNED.type().at(), MANTA.at(MANY, VARYING, NORMALS)
-"""Records at addresses; the second with what may be absent, each None or a word: many, drift, normals."""
+"""Records at addresses; the second with the optional parts, each None or a number: many, drift, normals."""

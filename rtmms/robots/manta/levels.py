@@ -1,4 +1,4 @@
-"""Cheaper variants of a manta: a cheaper coupling, then fewer chains; and how a state goes from one to another."""
+"""Provide cheaper variants of a manta (a cheaper coupling, then fewer chains), and the transfer of a state."""
 
 from __future__ import annotations
 
@@ -17,13 +17,21 @@ from rtmms.robots.manta.parameters import MantaParameters
 Array = npt.NDArray[np.float64]
 
 FEWEST = LANES
-"""Chains of a fin: what fills one block. Fewer cost the same."""
+"""Smallest number of chains of a fin: one block; fewer cost the same."""
 MOST_VARIANTS = 4
 JOINTS = ("joint_position", "joint_velocity")
 
 
 class Mantas(Protocol):
-    """What the state of a manta, or of a variant, is read from and written to."""
+    """A manta or a variant whose state is read and written.
+
+    Attributes
+    ----------
+    parameters : MantaParameters
+        Parameters.
+    model : MantaModel
+        Compiled manta.
+    """
 
     parameters: MantaParameters
     model: Any
@@ -33,7 +41,20 @@ class Mantas(Protocol):
 
 
 def cheaper(parameters: MantaParameters, coupling: str) -> list[tuple[MantaParameters, str, str]]:
-    """Parameters, coupling, and a few words of each variant, cheaper from one to the next."""
+    """Return parameters, coupling, and a description of each variant, cheaper from one to the next.
+
+    Parameters
+    ----------
+    parameters : MantaParameters
+        Parameters of the full model.
+    coupling : str
+        Coupling of the full model.
+
+    Returns
+    -------
+    list of (MantaParameters, str, str)
+        At most MOST_VARIANTS.
+    """
     found: list[tuple[MantaParameters, str, str]] = []
     if coupling != "sequential":
         found.append((parameters, "sequential", "coupling sequential"))
@@ -45,7 +66,22 @@ def cheaper(parameters: MantaParameters, coupling: str) -> list[tuple[MantaParam
 
 
 def with_chains(p: MantaParameters, chains: int) -> MantaParameters:
-    """The same fins with another number of chains; what is given by the joint is that of the same material."""
+    """Return parameters of the same fins with another number of chains.
+
+    Values that are given for each joint become those of the same material.
+
+    Parameters
+    ----------
+    p : MantaParameters
+        Parameters of the manta.
+    chains : int
+        New number of chains.
+
+    Returns
+    -------
+    MantaParameters
+        New parameters.
+    """
     share = chains / p.chains
     damping = p.joint_damping_n_m_s / share if p.damping_per == "joint" else p.joint_damping_n_m_s
     return replace(
@@ -55,11 +91,18 @@ def with_chains(p: MantaParameters, chains: int) -> MantaParameters:
 
 
 def carry_over(own: Mantas, other: Mantas) -> None:
-    """The state of another manta of the same robot.
+    """Copy the state of another manta of the same robot.
 
-    Body, rods and supports are taken as they are, so that the momentum and the energy of the body stay to the bit. Each
-    fin keeps its shape: angles and rates of the joints are interpolated along the support, linearly between the chains'
-    stations and beyond the outermost.
+    Body, rods and supports are copied unchanged. The momentum and the energy of the body therefore persist to the bit.
+    Each fin keeps its shape: angles and rates of the joints are interpolated along the support, linearly between the
+    chains' stations and beyond the outermost.
+
+    Parameters
+    ----------
+    own : Mantas
+        Manta that receives the state.
+    other : Mantas
+        Manta whose state is copied.
     """
     state, given = own._state, other._state
     joints = joints_of(other)
@@ -72,14 +115,36 @@ def carry_over(own: Mantas, other: Mantas) -> None:
 
 
 def joints_of(manta: Mantas) -> Array:
-    """(2, 2, links, chains): angles and rates of both fins."""
+    """Return angles and rates of both fins.
+
+    Parameters
+    ----------
+    manta : Mantas
+        The manta.
+
+    Returns
+    -------
+    (2, 2, links, chains) array
+        (rate, fin, link, chain), rad and rad/s.
+    """
     found: Array = manta._state[words_of(manta.parameters.links, manta.parameters.chains)]
     return found
 
 
 @cache
 def words_of(links: int, chains: int) -> npt.NDArray[np.int64]:
-    """(2, 2, links, chains): where the angle, and the rate, of each fin's joints stand in the state."""
+    """Return the index of the angle and of the rate of each fin's joints in the state.
+
+    Parameters
+    ----------
+    links, chains : int
+        Numbers of links of a chain, and of chains of a fin.
+
+    Returns
+    -------
+    (2, 2, links, chains) array of int64
+        (rate, fin, link, chain).
+    """
     blocks = -(-chains // LANES)
     rate, fin, link, chain = np.ogrid[:2, :2, :links, :chains]
     row = (fin * blocks + chain // LANES) * links + link
@@ -88,7 +153,22 @@ def words_of(links: int, chains: int) -> npt.NDArray[np.int64]:
 
 
 def between(stations: Array, wanted: Array, values: Array) -> Array:
-    """Values (..., n) at stations (n,), at the wanted ones: linear, also beyond the ends."""
+    """Return values at other stations by linear interpolation, also beyond the ends.
+
+    Parameters
+    ----------
+    stations : (n,) array
+        Known stations, ascending.
+    wanted : (k,) array
+        Stations of the result.
+    values : (..., n) array
+        Values at the known stations.
+
+    Returns
+    -------
+    (..., k) array
+        Values at the wanted stations.
+    """
     if len(stations) == 1:
         return np.repeat(values, len(wanted), axis=-1)
     at = np.clip(np.searchsorted(stations, wanted) - 1, 0, len(stations) - 2)
@@ -97,7 +177,22 @@ def between(stations: Array, wanted: Array, values: Array) -> Array:
 
 
 def as_full(seen: dict[str, Array], channels: tuple[Channel, ...], stations: Array, wanted: Array) -> dict[str, Array]:
-    """Outputs of a variant in the shapes of the full model."""
+    """Return outputs of a variant in the shapes of the full model.
+
+    Parameters
+    ----------
+    seen : dict[str, array]
+        Outputs of the variant; changed in place.
+    channels : tuple[Channel, ...]
+        Outputs of the full model.
+    stations, wanted : array
+        Stations of the variant's chains, and of the full model's.
+
+    Returns
+    -------
+    dict[str, array]
+        The same mapping.
+    """
     for channel in channels:
         if channel.name in JOINTS and seen[channel.name].shape != channel.shape:
             seen[channel.name] = between(stations, wanted, seen[channel.name])
@@ -105,7 +200,17 @@ def as_full(seen: dict[str, Array], channels: tuple[Channel, ...], stations: Arr
 
 
 class Variant:
-    """A cheaper manta with the channels of the full one."""
+    """A cheaper manta with the channels of the full one.
+
+    Parameters
+    ----------
+    manta : Manta
+        The cheaper manta.
+    full : Manta
+        The full manta.
+    variant : str
+        Description of the variant.
+    """
 
     def __init__(self, manta: Any, full: Any, variant: str) -> None:
         self.manta, self._full, self.variant = manta, full, variant
@@ -118,14 +223,32 @@ class Variant:
         manta.reset()
 
     def observe(self) -> dict[str, Array]:
-        """See Plant."""
+        """Return the outputs in the shapes of the full model.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         return as_full(self.manta.observe(), self.outputs, self.manta.model.station, self._full.model.station)
 
     def set(self, **given: Any) -> None:
-        """The full model has them already."""
+        """Copy changed parameters from the full model, which has them already.
+
+        Parameters
+        ----------
+        **given : object
+            Parameters that changed.
+        """
         own = with_chains(self._full.parameters, self.manta.parameters.chains)
         self.manta.set(**{name: getattr(own, name) for name in given})
 
     def take_over(self, other: Any) -> None:
-        """See rtmms.plant.protocol.Degradable."""
+        """Continue from the state of the full manta or another variant (rtmms.plant.protocol.Degradable).
+
+        Parameters
+        ----------
+        other : Manta or Variant
+            Plant whose state is copied.
+        """
         carry_over(self.manta, getattr(other, "manta", other))

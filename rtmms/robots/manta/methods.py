@@ -1,8 +1,7 @@
-"""The methods a step of body and fins can take, as tables that kernels read: rtmms.mechanism.methods, row by row.
+"""Provide the methods for a step of body and fins as tables for kernels: rtmms.mechanism.methods, row by row.
 
-A stage may lead from the stage before it alone, so that no stage's rates need be kept; and rods and supports are known
-at the start, the middle and the end of a step, so these are the nodes. (Of order 3 no such method
-has three stages.)
+A stage may depend on the stage before it alone, so that no stage's rates need be stored. Rods and supports are known at
+the start, the middle and the end of a step, so these are the nodes. (Of order 3 no such method has three stages.)
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from rtmms.mechanism.methods import RK4, ROS2, Tableau
 METHODS: dict[str, Tableau] = {"implicit": ROS2, "rk4": RK4}
 ORDERS = {"implicit": 2, "rk4": 4}
 STABILITY = {"implicit": None, "rk4": methods.METHODS["rk4"].stability}
-"""|lambda| dt within which each is stable, None where there is no bound."""
+"""Bound of |lambda| dt within which each is stable, None where there is none."""
 
 
 def _table(rows: list[tuple[float, ...]]) -> np.ndarray:
@@ -45,6 +44,6 @@ RECALLS = _table([t.recall or (0.0,) * len(t.c) for t in _ALL])
 GAMMAS = np.array([t.gamma for t in _ALL])
 HALVES = np.array([0.5 in t.c for t in _ALL])
 EVEN = np.array([len(set(t.b)) == 1 for t in _ALL])
-"""All weights are equal: sums are taken first and weighted once."""
+"""Whether all weights are equal: sums are then weighted once at the end."""
 CURVED = np.array([ORDERS[name] > 2 for name in METHODS])
-"""Of order three or more, where the curvature of the group counts (Munthe-Kaas)."""
+"""Whether the order is three or more, where the curvature of the group counts (Munthe-Kaas)."""

@@ -1,4 +1,4 @@
-"""From a manta's parameters to flat arrays, and the refusal of steps and couplings that cannot hold."""
+"""Compile a manta's parameters to flat arrays, and refuse steps and couplings that would be unstable."""
 
 from __future__ import annotations
 
@@ -40,18 +40,27 @@ from rtmms.robots.manta.rods import (
 Array = npt.NDArray[np.float64]
 
 
-# From a manta's parameters to the flat arrays of the kernels.
-
-
 COUPLINGS = {"sequential": lay.SEQUENTIAL, "iterated": lay.ITERATED, "monolithic": lay.MONOLITHIC}
 
 
 @dataclass(frozen=True, slots=True)
 class MantaModel:
-    """finned, body: records of lay.FINNED and kernels.body.BODY; param (2, blocks, ...) of fin_layout.pack_links.
+    """Compiled manta.
 
-    links (LINK_FIELDS, m, n) and station (n,) are the same numbers before packing, of a whole fin, for checks and
-    displays.
+    Parameters
+    ----------
+    finned : Record
+        Record of layout.FINNED.
+    body : Record
+        Record of body.BODY.
+    param : (2, blocks, ...) array
+        Of fin_layout.pack_links.
+    links : (LINK_FIELDS, m, n) array
+        The same numbers before packing, of a whole fin, for checks and displays.
+    station : (n,) array
+        Stations of the chains on the support, m.
+    fin_mass : float
+        Mass of one fin, kg.
     """
 
     finned: Record
@@ -63,7 +72,18 @@ class MantaModel:
 
 
 def link_fields(p: MantaParameters) -> tuple[Array, Array, float]:
-    """(LINK_FIELDS, m, n) parameters of all links, (n,) stations, kg mass of one fin. Chains run from the back rod."""
+    """Return the parameters of all links; chains are in order from the back rod.
+
+    Parameters
+    ----------
+    p : MantaParameters
+        Parameters of the manta.
+
+    Returns
+    -------
+    (array, array, float)
+        Parameters (LINK_FIELDS, m, n), stations (n,), m, and mass of one fin, kg.
+    """
     m, n = p.links, p.chains
     station = (np.arange(n) + 0.5) * p.support_length_m / n
     width = p.support_length_m / n
@@ -93,10 +113,22 @@ def link_fields(p: MantaParameters) -> tuple[Array, Array, float]:
 
 
 def difference_limits(p: MantaParameters) -> tuple[float, float]:
-    """rad: the greatest difference of a fin's two rods that is commanded, and that of the stop beyond it.
+    """Return the limit of the commanded difference of a fin's two rods, and that of the stop beyond it.
 
-    The support is singular where l^2 = r1^2 + r2^2 - 2 r1 r2 cos(a1 - a2), whatever the angles themselves: the limit
-    keeps 0.9 of that difference at most, the stop stands half-way between.
+    Parameters
+    ----------
+    p : MantaParameters
+        Parameters of the manta.
+
+    Returns
+    -------
+    (float, float)
+        rad.
+
+    Notes
+    -----
+    The support is singular where l^2 = r1^2 + r2^2 - 2 r1 r2 cos(a1 - a2), whatever the angles themselves. The limit is
+    at most 0.9 of that difference, and the stop is half-way between.
     """
     r1, r2, length = p.front_rod_m, p.back_rod_m, p.support_length_m
     cosine = (r1 * r1 + r2 * r2 - (1.0 - SINGULAR_MARGIN) * length * length) / (2.0 * r1 * r2)
@@ -106,7 +138,22 @@ def difference_limits(p: MantaParameters) -> tuple[float, float]:
 
 
 def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
-    """Flat, read-only arrays of a manta; the parameters have been checked already."""
+    """Return the flat, read-only arrays of a manta; the parameters have been checked already.
+
+    Parameters
+    ----------
+    p : MantaParameters
+        Parameters of the manta.
+    dt : float
+        Step, s.
+    coupling : str
+        'sequential', 'iterated' or 'monolithic'.
+
+    Returns
+    -------
+    MantaModel
+        The compiled manta.
+    """
     links, station, fin_mass = link_fields(p)
     # an explicit method moves the body with the fins
     euler = p.body_method == "euler" and METHODS[p.integrator].gamma > 0.0
@@ -149,15 +196,22 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
     return MantaModel(finned, body, param, links, station, fin_mass)
 
 
-# Steps and couplings that cannot hold are refused when a manta is built, with the bound and the ways out.
-
-
 def largest_step(links: np.ndarray, limit: float, tip_speed: float = 1.0) -> float:
-    """Largest dt (s) at which an explicit method holds every chain, straight and with its root at rest.
+    """Return the largest dt at which an explicit method is stable for every chain, straight and with its root at rest.
 
-    links      (LINK_FIELDS, m, n) of fin_lanes
-    limit      |lambda| dt within which the method is stable (rtmms.mechanism.methods)
-    tip_speed  m/s through the water, for the drag's share
+    Parameters
+    ----------
+    links : (LINK_FIELDS, m, n) array
+        Parameters of the links.
+    limit : float
+        Bound of |lambda| dt within which the method is stable (rtmms.mechanism.methods).
+    tip_speed : float, default 1.0
+        Speed of the tip through the water, for the drag's contribution, m/s.
+
+    Returns
+    -------
+    float
+        s.
     """
     length, mass, j_x, _, _, stiffness, drag, added, damping = links
     m, n = length.shape
@@ -178,7 +232,20 @@ def largest_step(links: np.ndarray, limit: float, tip_speed: float = 1.0) -> flo
 
 
 def check_step(model: MantaModel, dt: float) -> None:
-    """ModelError where an explicit method cannot hold the chains at this step."""
+    """Check that an explicit method is stable for the chains at this step.
+
+    Parameters
+    ----------
+    model : MantaModel
+        Compiled manta.
+    dt : float
+        Step, s.
+
+    Raises
+    ------
+    ModelError
+        The step is too long; the message has the bound.
+    """
     name = list(METHODS)[model.finned.integrator]
     limit = STABILITY[name]
     if limit is not None:
@@ -191,7 +258,22 @@ def check_step(model: MantaModel, dt: float) -> None:
 
 
 def fins_inertia(model: MantaModel, state: Array, work: Array) -> Array:
-    """(6, 6) inertia of both fins as the body felt it at the stage just computed, about the body's mass centre."""
+    """Return the inertia of both fins on the body at the stage just computed, about the body's mass centre.
+
+    Parameters
+    ----------
+    model : MantaModel
+        Compiled manta.
+    state : array
+        State of the manta.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+
+    Returns
+    -------
+    (6, 6) array
+        kg, kg m, kg m2.
+    """
     finned = model.finned
     total = np.zeros((6, 6))
     for f in range(2):
@@ -207,10 +289,24 @@ def fins_inertia(model: MantaModel, state: Array, work: Array) -> Array:
 
 
 def check_coupling(model: MantaModel, state: Array, work: Array, account: Callable[[float], None]) -> None:
-    """Fill in the iterated coupling's relaxation, and refuse a sequential coupling that would blow up.
+    """Set the iterated coupling's relaxation, and check that a sequential coupling is stable.
 
-    account  of a g in s: leaves in `work` a stage of the linearly implicit equations over g at the present state (the
-             larger g, the more the damped joints act as locked; 0 for an explicit method)
+    Parameters
+    ----------
+    model : MantaModel
+        Compiled manta.
+    state : array
+        State of the manta.
+    work : array
+        Scratch with the offsets W_* of `rtmms.robots.manta.layout`.
+    account : Callable[[float], None]
+        Function of g, s, that leaves in `work` a stage of the linearly implicit equations over g at the present state.
+        For larger g the damped joints act more as locked; 0 for an explicit method.
+
+    Raises
+    ------
+    ModelError
+        The sequential coupling would be unstable; the message has the spectral radius.
     """
     finned = model.finned
     body = finned.body_matrix.reshape(6, 6)

@@ -1,4 +1,4 @@
-"""Outputs of a manta's state: accelerations, torques of the rods, powers, energies."""
+"""Compute the outputs of a manta's state: accelerations, torques of the rods, powers, energies."""
 
 from __future__ import annotations
 
@@ -55,9 +55,6 @@ from rtmms.robots.manta.layout import (
 )
 from rtmms.robots.manta.rods import JACOBIAN_BACK, JACOBIAN_FRONT, POINT, ROD_SIZE, ROTATION, SUPPORT_SIZE
 
-# Energy of the chains and the power that drag and damping take from them, lane by lane.
-
-
 KINETIC, ELASTIC, DRAG_POWER, DAMPING_POWER = 0, 1, 2, 3
 ENERGY_FIELDS = 4
 CARRY = 7
@@ -65,8 +62,11 @@ CARRY = 7
 
 @kernel(inline=True)
 def _lost(c: float, s: float, v: Floats, moving: Floats, stream: Floats | None, across: Floats | None) -> float:
-    """What drag takes from a link (c, s), over its coefficient: v (3,) m/s relative to the uniform water, `moving` to
-    the world; stream and across as for `link_outward`."""
+    """Return the power that a link (c, s) loses to drag, over its coefficient.
+
+    `v` (3,) m/s is relative to the uniform water, `moving` to the world; `stream` and `across` are as for
+    `link_outward`.
+    """
     x, y, z = v
     if stream is not None:
         x, y, z = x - stream[0], y - stream[1], z - stream[2]
@@ -79,13 +79,24 @@ def _lost(c: float, s: float, v: Floats, moving: Floats, stream: Floats | None, 
 
 @kernel
 def account_block(m: int, f: int, b: int, chains: Chains, base: int, velocity: int) -> None:
-    """Add up one block.
+    """Add the energies and powers of one block, lane by lane.
 
-    m, f, b, chains, base   as for fin_lanes.condense_block, but carry (CARRY LANES,) and sums (ENERGY_FIELDS LANES,):
-              kinetic and elastic energy J; power lost to drag (the rate at which the chain works on the water) and to
-              damping, W
-    velocity  from chains.work[velocity] on (3,) m/s, velocity of the support's origin in its own axes, relative to the
-              world
+    The sums (ENERGY_FIELDS LANES,) are kinetic and elastic energy, J, and power lost to drag and to damping, W. Power
+    lost to drag is the rate at which the chain works on the water.
+
+    Parameters
+    ----------
+    m : int
+        Number of links of a chain.
+    f, b : int
+        Index of the fin and of its block.
+    chains : Chains
+        As for `fin_chains.condense_block`, but carry (CARRY LANES,) and sums (ENERGY_FIELDS LANES,).
+    base : int
+        First index in chains.work of the support's motion (BASE_SIZE,).
+    velocity : int
+        First index in chains.work of the velocity (3,) of the support's origin, m/s, in its own axes, relative to the
+        world.
     """
     params, scratch, water, normal, work, carry, out = chains
     wx, wy, wz = work[base + W_X], work[base + W_Y], work[base + W_Z]
@@ -136,12 +147,20 @@ def account_block(m: int, f: int, b: int, chains: Chains, base: int, velocity: i
 
 
 def lane_totals(out: np.ndarray) -> np.ndarray:
-    """(ENERGY_FIELDS,) sums over the lanes of what `account_block` wrote."""
+    """Return the sums over the lanes of the results of `account_block`.
+
+    Parameters
+    ----------
+    out : (ENERGY_FIELDS LANES,) array
+        Sums of the lanes.
+
+    Returns
+    -------
+    (ENERGY_FIELDS,) array
+        J and W.
+    """
     total: np.ndarray = out.reshape(ENERGY_FIELDS, LANES).sum(axis=1)
     return total
-
-
-# What a state of body and fins amounts to: true accelerations, torques of the rods, powers, energy.
 
 
 (O_POSITION, O_QUATERNION, O_VELOCITY, O_ANGULAR_VELOCITY, O_ACCELERATION, O_ANGULAR_ACCELERATION) = (
@@ -153,13 +172,24 @@ O_ITERATIONS, O_RESIDUAL, O_TIP, O_JOINTS = 49, 50, 51, 57
 
 
 def output_size(links: int, chains: int) -> int:
-    """Up to O_JOINTS as named; then joint angles and joint rates, (2, links, chains) each."""
+    """Return the number of outputs: O_JOINTS, then joint angles and joint rates, (2, links, chains) each.
+
+    Parameters
+    ----------
+    links, chains : int
+        Numbers of links of a chain, and of chains of a fin.
+
+    Returns
+    -------
+    int
+        Numbers of `account`.
+    """
     return O_JOINTS + 4 * links * chains
 
 
 @kernel
 def _shape(finned: Any, param: Array, state: Array, joints: Array, out: Array) -> None:
-    """Joint angles and rates, chain by chain, and the free end of each fin's rearmost chain in the body frame."""
+    """Write joint angles and rates, chain by chain, and the free end of each fin's rearmost chain in the body frame."""
     blocks, m, n = finned.blocks, finned.links, finned.chains
     rate = O_JOINTS + 2 * m * n
     for f in range(2):
@@ -187,9 +217,20 @@ def _shape(finned: Any, param: Array, state: Array, joints: Array, out: Array) -
 def account(memory: Any, g: float) -> int:
     """Write all outputs at the present state into memory.out, a function of the state alone.
 
-    Accelerations and wrenches are the true ones of body and fins together (monolithic), whatever the coupling of the
-    run, for g = 0; with g > 0 s they are those of the linearly implicit equations over g.
-    memory  as for the step; its drift at the present state. Returns the status of the stage.
+    For g = 0, accelerations and wrenches are the true ones of body and fins together (monolithic), whatever the
+    coupling of the run. With g > 0 s they are those of the linearly implicit equations over g.
+
+    Parameters
+    ----------
+    memory : Record
+        As for the step, with its drift at the present state.
+    g : float
+        s.
+
+    Returns
+    -------
+    int
+        Status of the stage.
     """
     param, state, joints, links = memory.param, memory.state, memory.joints, memory.rows
     out, many = memory.out, memory.many

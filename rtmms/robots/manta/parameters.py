@@ -1,4 +1,4 @@
-"""Parameters of the robotic manta (Qu 2024, table 1 and sec. 3, corrected) and the named presets."""
+"""Declare the parameters of the robotic manta (Qu 2024, table 1 and sec. 3, corrected) and the named presets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from rtmms.robots.parameters import START_DEPTH_M, StartDepth
 
 CHAINS_MAX, LINKS_MAX = 1000, 24
 TABLE_CHAINS, TABLE_LINKS = 30, 3
-"""The mesh that table 1's damping of a joint is for."""
+"""Mesh to which table 1's damping of a joint refers."""
 RODS_NAMES = ("left.front", "left.back", "right.front", "right.back")
 
 
 @dataclass(frozen=True, slots=True)
 class MantaParameters:
-    """Everything that makes a manta; SI units, body x forward, y left, z up. The sentence of each names its source."""
+    """Parameters of a manta, in SI units; body x is forward, y left, z up.
+
+    The declaration of each field has its source, unit and range.
+    """
 
     # fmt: off
     chains: Annotated[int, Parameter("table 1, n", ge=1, le=CHAINS_MAX)] = 30
@@ -119,12 +122,16 @@ class MantaParameters:
 
     @property
     def damping_of_a_joint(self) -> float:
-        """N m s. Of a fin's material it goes with a chain's width over a link's length, as the stiffness does."""
+        """Damping of a joint, N m s.
+
+        For a fin's material it is proportional to a chain's width over a link's length, as the stiffness is.
+        """
         if self.damping_per == "joint":
             return self.joint_damping_n_m_s
         return self.joint_damping_n_m_s * ((TABLE_CHAINS / self.chains) * (self.links / TABLE_LINKS))
 
     def __post_init__(self) -> None:
+        """Convert and check the fields; ModelError names a field that is wrong."""
         declared = parameters_of(MantaParameters)
         for f in fields(self):
             value = read_value(f"manta parameter '{f.name}'{{}}:", f.default, declared[f.name], getattr(self, f.name))
@@ -170,7 +177,25 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def build(preset: str | None, given: Mapping[str, Any]) -> MantaParameters:
-    """Parameters from a preset and what is given beside it; UnknownNameError and ModelError name the field."""
+    """Return parameters from a preset and further values.
+
+    Parameters
+    ----------
+    preset : str or None
+        Name of a preset, or None.
+    given : Mapping[str, Any]
+        Values that replace those of the preset.
+
+    Returns
+    -------
+    MantaParameters
+        The parameters.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        A field or the preset is wrong; the message names it.
+    """
     known = {f.name for f in fields(MantaParameters)}
     for name in given:
         if name not in known:
@@ -180,6 +205,23 @@ def build(preset: str | None, given: Mapping[str, Any]) -> MantaParameters:
 
 
 def preset_values(preset: str | None) -> dict[str, Any]:
+    """Return the values of a preset.
+
+    Parameters
+    ----------
+    preset : str or None
+        Name, or None for none.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by name.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such preset.
+    """
     if preset is None:
         return {}
     if preset not in PRESETS:

@@ -1,4 +1,4 @@
-"""The robotic manta as a plant (Qu 2024): body, two elastic fins, four rods; its gait, and the summary of a run."""
+"""Provide the robotic manta as a plant (Qu 2024): body, two elastic fins, four rods; its gait and its summary."""
 
 from __future__ import annotations
 
@@ -80,19 +80,28 @@ from rtmms.robots.manta.step import (
 Array = npt.NDArray[np.float64]
 
 
-# The manta's usual gait, by commands: sines of the rods, (37) of Qu 2024.
-
-
 GAIT = {"amplitude_deg": 40.0, "phase_deg": 40.0, "frequency_hz": 0.6}
 """Parameters and their defaults, as the controller `gait` has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flapping:
-    """Rod angles alpha_i = A_i sin(w t + phi_i), (37); the back rods have no phase, each front rod leads by its own.
+    """Rod angles alpha_i = A_i sin(w t + phi_i); the back rods have no phase, each front rod leads by its own.
 
-    amplitude_deg, phase_deg  of the left fin, and of the right one where `right_...` is None
-    A_1 from the rule that both rod ends reach the same height; ramp_s of soft start.
+    Parameters
+    ----------
+    amplitude_deg, phase_deg : float
+        Of the left fin, and of the right one where `right_...` is None, degrees.
+    frequency_hz : float
+        Hz.
+    right_amplitude_deg, right_phase_deg : float, optional
+        Of the right fin, degrees.
+    ramp_s : float, default 1.0
+        Duration of the soft start, s.
+
+    Notes
+    -----
+    Qu 2024, eq. (37). A_1 follows from the rule that both rod ends reach the same height.
     """
 
     amplitude_deg: float
@@ -104,11 +113,24 @@ class Flapping:
 
     @property
     def period_s(self) -> float:
-        """1 / frequency."""
+        """Period, s."""
         return 1.0 / self.frequency_hz
 
     def angles(self, time: Array, ratio: float) -> Array:
-        """(k, 4) rad in the order of the plant's actuators at time (k,) s; ratio = r2 / r1."""
+        """Return the rod angles in the order of the plant's actuators.
+
+        Parameters
+        ----------
+        time : (k,) array
+            s.
+        ratio : float
+            r2 / r1, length of the back rods over that of the front rods.
+
+        Returns
+        -------
+        (k, 4) array
+            rad.
+        """
         cycle = 2.0 * np.pi * self.frequency_hz * time
         x = np.clip(time / self.ramp_s, 0.0, 1.0) if self.ramp_s > 0.0 else np.ones_like(time)
         strength = x**3 * (10.0 + x * (6.0 * x - 15.0))
@@ -124,14 +146,27 @@ class Flapping:
 
 
 def usual(gait: Mapping[str, float]) -> Flapping:
-    """The usual gait with these parameters in place of its own, without a soft start. ModelError."""
+    """Return the default gait with some parameters replaced, without a soft start.
+
+    Parameters
+    ----------
+    gait : Mapping[str, float]
+        Parameters that differ.
+
+    Returns
+    -------
+    Flapping
+        The gait.
+
+    Raises
+    ------
+    ModelError
+        The frequency is not > 0.
+    """
     flapping = Flapping(**{**GAIT, **gait}, ramp_s=0.0)
     if not flapping.frequency_hz > 0.0:
         raise ModelError(f"gait: frequency_hz must be > 0 Hz, got {flapping.frequency_hz}")
     return flapping
-
-
-# What a run of the manta amounts to: means over whole flapping periods.
 
 
 TRACE_OUTPUTS = ("position", "quaternion", "velocity", "thrust", "rod_power", "rod_angle", "tip")
@@ -141,10 +176,22 @@ MIN_SPEED = 1e-9
 
 
 def window(time: Array, angle: Array) -> tuple[float, float, int]:
-    """(start, end, cycles): the last whole cycles of a rod within the second half of the run.
+    """Return the last whole cycles of a rod within the second half of the run.
 
-    Cycles run from one up-crossing of the rod's mean (over that half) to the next; where there are fewer than two
-    crossings, the whole second half with 0 cycles.
+    A cycle is from one up-crossing of the rod's mean (over that half) to the next. With fewer than two crossings the
+    result is the whole second half with 0 cycles.
+
+    Parameters
+    ----------
+    time : (k,) array
+        s.
+    angle : (k,) array
+        Angle of the rod, rad.
+
+    Returns
+    -------
+    (float, float, int)
+        Start, s, end, s, and number of cycles.
     """
     half = time >= time[0] + 0.5 * (time[-1] - time[0])
     t, a = time[half], angle[half]
@@ -161,7 +208,20 @@ def window(time: Array, angle: Array) -> tuple[float, float, int]:
 
 
 def mean(time: Array, values: Array, start: float, end: float) -> float:
-    """Time mean by the trapezoidal rule, with the ends interpolated."""
+    """Return the time mean by the trapezoidal rule, with the ends interpolated.
+
+    Parameters
+    ----------
+    time, values : (k,) array
+        Samples.
+    start, end : float
+        Interval, s.
+
+    Returns
+    -------
+    float
+        Mean.
+    """
     inside = (time > start) & (time < end)
     t = np.concatenate([[start], time[inside], [end]])
     v = np.concatenate([[np.interp(start, time, values)], values[inside], [np.interp(end, time, values)]])
@@ -169,9 +229,24 @@ def mean(time: Array, values: Array, start: float, end: float) -> float:
 
 
 def summarise(time: Array, trace: Mapping[str, Array], weight: float) -> dict[str, float | None]:
-    """The manta's summary; None where a number is not defined (a cost without speed, a radius without a turn).
+    """Return the manta's summary.
 
-    time (k,) s; trace of TRACE_OUTPUTS, (k, ...) each; weight N in air.
+    Parameters
+    ----------
+    time : (k,) array
+        s.
+    trace : mapping of str to (k, ...) array
+        Samples of TRACE_OUTPUTS.
+    weight : float
+        Weight in air, N.
+
+    Returns
+    -------
+    dict[str, float or None]
+        Numbers by name; None where undefined (a cost without speed, a radius without a turn).
+
+    Notes
+    -----
     strouhal = frequency x peak-to-peak height of the left fin's rear tip / speed.
     """
     if len(time) < 2:
@@ -201,12 +276,9 @@ def summarise(time: Array, trace: Mapping[str, Array], weight: float) -> dict[st
     }
 
 
-# The robotic manta as a plant: body, two elastic fins, four rods (Qu 2024). Model and choices: docs/manta.md.
-
-
 DEFAULT_DT = 1e-3
 SETTABLE = settable(MantaParameters)
-"""What `set` may change while it runs."""
+"""Parameters that `set` may change while it runs."""
 
 # name, unit, shape, frame, where in the array that `account` writes
 _OUTPUTS: tuple[tuple[str, str, tuple[int, ...], str, int], ...] = (
@@ -232,12 +304,23 @@ _OUTPUTS: tuple[tuple[str, str, tuple[int, ...], str, int], ...] = (
 
 
 class Manta(KernelPlant):
-    """A plant as rtmms.Plant describes it. `seed` changes nothing: the manta has no chance in it.
+    """The manta as a plant (rtmms.plant.protocol.Plant).
 
     Outputs are functions of the state alone: accelerations, torques and thrusts are the true ones of body and fins
-    together, also when the run's coupling is sequential. `acceleration` and `angular_acceleration` are the rates of
-    the components of `velocity` and `angular_velocity`; `thrust` has one row a fin, [force; moment] on the body about
-    its mass centre; `rod_torque` is what the motors must give.
+    together, also when the run's coupling is sequential. `acceleration` and `angular_acceleration` are the rates of the
+    components of `velocity` and `angular_velocity`. `thrust` has one row for each fin, [force; moment] on the body
+    about its mass centre. `rod_torque` is the torque that the motors must exert.
+
+    Parameters
+    ----------
+    parameters : MantaParameters
+        Parameters of the manta.
+    dt : float
+        Step, s.
+    coupling : str
+        'sequential', 'iterated' or 'monolithic'.
+    field : Field, optional
+        Current beyond the uniform one, see `load`; None for none.
     """
 
     trace_outputs = TRACE_OUTPUTS
@@ -306,42 +389,98 @@ class Manta(KernelPlant):
 
     @property
     def half_span_m(self) -> float:
-        """m, from the body's middle to the tip of a fin."""
+        """Distance from the body's middle to the tip of a fin, m."""
         p = self.parameters
         return abs(p.fin_root_m[1]) + max(p.chain_length_back_m, p.chain_length_front_m)
 
-    # --- the plant's face --------------------------------------------------------------------------------------------
+    # --- the interface of a plant -------------------------------------------------------------------------------------
 
     def gait_period(self, **gait: float) -> float:
-        """s, of the usual gait; ModelError."""
+        """Return the period of the default gait.
+
+        Parameters
+        ----------
+        **gait : float
+            Parameters that differ.
+
+        Returns
+        -------
+        float
+            s.
+
+        Raises
+        ------
+        ModelError
+            The frequency is not > 0.
+        """
         return usual(gait).period_s
 
     def gait_commands(self, steps: int, **gait: float) -> Array:
-        """(steps, 4) rad of a period of the usual gait."""
+        """Return the commands of a period of the default gait.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps.
+        **gait : float
+            Parameters that differ.
+
+        Returns
+        -------
+        (steps, 4) array
+            rad.
+
+        Raises
+        ------
+        ModelError
+            The frequency is not > 0.
+        """
         flapping = usual(gait)
         time = np.arange(steps, dtype=np.float64) * (flapping.period_s / steps)
         return flapping.angles(time, self.parameters.back_rod_m / self.parameters.front_rod_m)
 
     def commanded_gaits(self) -> dict[str, SteeredGait]:
-        """Return the usual gait with parameters of each fin."""
+        """Return the default gait with parameters of each fin.
+
+        Returns
+        -------
+        dict[str, SteeredGait]
+            Gaits by name.
+        """
         p = self.parameters
         return {"gait": SteeredGait(self.gait, p.back_rod_m / p.front_rod_m, p.rod_limit_rad)}
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0: at rest at `start_depth_m` below the origin or at `home`, fins straight, rods at 0."""
+        """Go back to t = 0: at rest at `start_depth_m` below the origin or at `home`, fins straight, rods at 0.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Checked; it has no effect, because nothing here is random.
+        """
         read_seed("manta", seed)
         self._reset_state()
         if self.home:
             self.place(**self.home)
 
     def place(self, **given: Any) -> None:
-        """Put the manta into another state; what is not given stays as it is.
+        """Put the manta into another state; parts that are not given persist.
 
-        given   by the names of the outputs: position (3,) m, quaternion (4,), velocity (3,) m/s and angular_velocity
-                (3,) rad/s in body axes, rod_angle (4,) rad and rod_rate (4,) rad/s, joint_position and joint_velocity
-                (2, links, chains). A rod that is given an angle was last commanded there
-        ArgumentError for a shape that does not fit or an angle beyond its limit, UnknownNameError, ModelError for a
-        body that is held, or supports that are singular; nothing is changed then.
+        A rod with a given angle was last commanded there.
+
+        Parameters
+        ----------
+        **given : array_like
+            By the names of the outputs: position (3,) m, quaternion (4,), velocity (3,) m/s and angular_velocity (3,)
+            rad/s in body axes, rod_angle (4,) rad and rod_rate (4,) rad/s, joint_position and joint_velocity (2, links,
+            chains).
+
+        Raises
+        ------
+        ArgumentError
+            A shape does not fit, or an angle is beyond its limit; nothing changes.
+        UnknownNameError, ModelError
+            A name is wrong, the body is held, or a support is singular; nothing changes.
         """
         for name in given:
             if name not in _PLACES:
@@ -372,7 +511,13 @@ class Manta(KernelPlant):
             raise ModelError("manta: place: the support is singular at these rod angles")
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """See rtmms.plant.protocol.HasCompiledOutputs."""
+        """Return the outputs as compiled code computes them (rtmms.plant.protocol.HasCompiledOutputs).
+
+        Returns
+        -------
+        CompiledOutputs or None
+            None where kernels are plain Python, or a current varies.
+        """
         return self._account_of(self.system)
 
     def _account_of(self, system: Any) -> CompiledOutputs | None:
@@ -385,7 +530,13 @@ class Manta(KernelPlant):
         )
 
     def observe(self) -> dict[str, Array]:
-        """All outputs at the present state, in new arrays."""
+        """Return all outputs at the present state, in new arrays.
+
+        Returns
+        -------
+        dict[str, array]
+            Outputs by name.
+        """
         if self._sampler is not None:
             m, s = self.system, self._state
             self._sampler.gather(
@@ -397,10 +548,19 @@ class Manta(KernelPlant):
         return {name: out[part].reshape(shape) for name, shape, part in self._parts}
 
     def set(self, **given: Any) -> None:
-        """Change parameters of SETTABLE at the present state, from the next step on; they stay over a reset.
+        """Change parameters of SETTABLE at the present state, from the next step on; they persist over a reset.
 
-        Snapshots taken before are of another manta from then on. Raises UnknownNameError, ModelError; nothing is
-        changed then.
+        Snapshots from before the change then belong to another manta.
+
+        Parameters
+        ----------
+        **given : object
+            New values by name.
+
+        Raises
+        ------
+        UnknownNameError, ModelError
+            A parameter does not exist, is fixed, or its value is wrong; nothing changes.
         """
         refuse_fixed("manta", given, SETTABLE, (f.name for f in fields(MantaParameters)))
         parameters = replace(self.parameters, **given)
@@ -413,7 +573,13 @@ class Manta(KernelPlant):
         self.parameters, self._key = parameters, self._hash()
 
     def surroundings(self) -> Surroundings:
-        """Return what the plant moves in, as it is now."""
+        """Return the present gravity and water around the plant.
+
+        Returns
+        -------
+        Surroundings
+            Gravity, m/s2, and density, kg/m3.
+        """
         p = self.parameters
         return Surroundings((0.0, 0.0, -p.gravity_m_s2), p.water_density_kg_m3)
 
@@ -436,7 +602,13 @@ class Manta(KernelPlant):
         }  # fmt: skip
 
     def coordinates(self) -> Coordinates:
-        """See rtmms.plant.protocol.HasCoordinates."""
+        """Return the coordinates of the state (rtmms.plant.protocol.HasCoordinates).
+
+        Returns
+        -------
+        Coordinates
+            Names, units and places.
+        """
         return self._coordinates
 
     @cached_property
@@ -444,11 +616,35 @@ class Manta(KernelPlant):
         return coordinates(self.parameters, self.model)
 
     def settling(self, fork: Fork) -> CompiledStep:
-        """See rtmms.plant.protocol.HasCoordinates."""
+        """Return compiled code that computes the dependent elements of a fork's state.
+
+        See `rtmms.plant.protocol.HasCoordinates`.
+
+        Parameters
+        ----------
+        fork : Fork
+            Fork of this plant.
+
+        Returns
+        -------
+        CompiledStep
+            Its status is 0 on success.
+        """
         return self._entry_of(enter_settle, fork.owner)
 
     def structure(self, by: Array) -> Any:
-        """See rtmms.analysis.chart.Structured."""
+        """Return the structured derivatives of a step (rtmms.analysis.chart.Structured).
+
+        Parameters
+        ----------
+        by : (k + 4,) array
+            Differences to either side, of the coordinates and the commands.
+
+        Returns
+        -------
+        MantaJacobian or None
+            None for a manta to which they do not apply.
+        """
         from rtmms.robots.manta.jacobian import MantaJacobian, covered  # its kernels are for who asks
 
         if not COMPILED or not covered(self.model, self._sampler is not None):
@@ -456,45 +652,91 @@ class Manta(KernelPlant):
         return MantaJacobian(self.system.fork(), self._coordinates, by)
 
     def chart(self) -> StateChart:
-        """Coordinates around the present state, for `rtmms.analysis`."""
+        """Return the coordinates around the present state, for `rtmms.analysis`.
+
+        Returns
+        -------
+        StateChart
+            Chart that reads and writes this plant.
+        """
         return StateChart(self._coordinates, self._state, self._settle)
 
     def variants(self) -> list[Variant]:
-        """See rtmms.plant.protocol.Degradable."""
+        """Return cheaper variants of this manta (rtmms.plant.protocol.Degradable).
+
+        Returns
+        -------
+        list[Variant]
+            Each cheaper than the one before.
+        """
         return [
             Variant(Manta(parameters, self.dt, coupling, self._field), self, words)
             for parameters, coupling, words in cheaper(self.parameters, self.coupling)
         ]
 
     def take_over(self, other: Any) -> None:
-        """See rtmms.plant.protocol.Degradable."""
+        """Continue from the state of a variant (rtmms.plant.protocol.Degradable).
+
+        Parameters
+        ----------
+        other : Manta or Variant
+            Plant whose state is copied.
+        """
         carry_over(self, getattr(other, "manta", other))
 
     def step_error_estimator(self) -> MantaErrorEstimator:
-        """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
+        """Return memory and steps beside the plant's own, for `rtmms.plant.monitor`.
+
+        Returns
+        -------
+        MantaErrorEstimator
+            A new estimator.
+        """
         return MantaErrorEstimator(self)
 
     def step_error(self, command: Array | None = None) -> StepError:
-        """The error of a step from the present state with `command` (None: the last one) held; nothing is changed.
+        """Return the error of a step from the present state, by two steps of half the length; nothing changes.
 
-        By two steps of half the length; 1 where a step fails."""
+        Parameters
+        ----------
+        command : (4,) array, optional
+            Held command, rad; None for the last one.
+
+        Returns
+        -------
+        StepError
+            1 where a step fails.
+        """
         return step_error(self.step_error_estimator(), self._given.copy() if command is None else command)
 
     @property
     def accurate(self) -> dict[float, float]:
-        """Of the gait of 40 deg at 0.6 Hz (docs/guards.md)."""
+        """Known steps, s, by the error of the path, for the gait of 40 deg at 0.6 Hz (docs/guards.md)."""
         return {0.01: 6e-3, 0.001: 1.2e-3} if self.parameters.integrator == "implicit" else {}
 
     # --- the report --------------------------------------------------------------------------------------------------
 
     @property
     def weight(self) -> float:
-        """N, body and fins in air."""
+        """Weight of body and fins in air, N."""
         p = self.parameters
         return (p.body_mass_kg + 2.0 * self.model.fin_mass) * p.gravity_m_s2
 
     def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        """Means over the last whole flapping periods within the second half of the run; see manta_summary."""
+        """Return means over the last whole flapping periods within the second half of the run.
+
+        Parameters
+        ----------
+        time : (k,) array
+            s.
+        trace : mapping of str to (k, ...) array
+            Samples of TRACE_OUTPUTS.
+
+        Returns
+        -------
+        dict[str, float or None]
+            Numbers by name; None where undefined.
+        """
         return summarise(time, trace, self.weight)
 
     # --- within ------------------------------------------------------------------------------------------------------
@@ -508,7 +750,7 @@ class Manta(KernelPlant):
         self._state[lay.STEP] = steps
 
     def _hash(self) -> bytes:
-        """What snapshots are tied to."""
+        """Return a hash of everything that decides the dynamics, to which snapshots belong."""
         decisive = self.system.finned.model_bytes() + self.system.body.model_bytes() + self.system.param.tobytes()
         return hashlib.sha256(decisive).digest()
 
@@ -521,7 +763,7 @@ class Manta(KernelPlant):
             raise ModelError("support_length_m: the mechanism is singular with both rods at 0")
 
     def _advance(self) -> int:
-        """One step under self._given; the status it returned."""
+        """Take one step under self._given; return its status."""
         status: int
         if COMPILED:
             status = enter_step(*self._addresses)
@@ -530,12 +772,12 @@ class Manta(KernelPlant):
         return status
 
     def _settle(self) -> int:
-        """What follows from the coordinates of the state, in order; its status."""
+        """Compute the elements of the state that depend on its coordinates; return the status."""
         status: int = enter_settle(*self._addresses) if COMPILED else settle(self.system)
         return status
 
     def _account(self, g: float) -> None:
-        """The outputs at the present state, in self._out; see `account`."""
+        """Compute the outputs at the present state, in self._out; see `account`."""
         if COMPILED:
             enter_account(*self._addresses, g)
         else:
@@ -563,7 +805,7 @@ class Manta(KernelPlant):
         raise DivergedError(time, *self._culprit(last))
 
     def _culprit(self, last: dict[str, Array]) -> tuple[str, dict[str, Array], str]:
-        """Which quantity of the failed step left its range; the stage's values are still in the scratch."""
+        """Return the quantity of the failed step that left its range; the stage's values are still in the scratch."""
         p = self.parameters
         for fin, side in enumerate(("left", "right")):
             for field, name, limit in ((SUM_Q, "joint_position", HALF_TURN), (SUM_QD, "joint_velocity", RATE_LIMIT)):
@@ -592,15 +834,31 @@ def load(
     current_field: Field | None = None,
     **parameters: Any,
 ) -> Manta:
-    """Build a manta.
+    """Build the manta plant (entry point 'manta').
 
-    dt             s, default 1e-3 (preset paper: 1e-2)
-    preset         'paper' or None
-    coupling       'sequential' (default), 'iterated' or 'monolithic'
-    current_field  f(x, y, z, t) -> (u, v, w), world m and s to m/s, compiled with numba: a current that the drag sees,
-                   beyond `current_m_s`
-    parameters     fields of MantaParameters, as numbers or as the words a person types
-    Raises UnknownNameError, ModelError.
+    Parameters
+    ----------
+    dt : float, optional
+        Step, s; default 1e-3 (preset paper: 1e-2).
+    preset : str, optional
+        'paper' or None.
+    coupling : str, optional
+        'sequential' (default), 'iterated' or 'monolithic'.
+    current_field : callable, optional
+        f(x, y, z, t) -> (u, v, w), world m and s to m/s, compiled with numba: a current for the drag, beyond
+        `current_m_s`.
+    **parameters : Any
+        Fields of `MantaParameters`, as numbers or as text.
+
+    Returns
+    -------
+    Manta
+        The plant at t = 0.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        The step, the preset, the coupling, the field or a parameter is wrong.
     """
     named = preset_values(preset)
     given_dt = dt if dt is not None else named.get("dt", DEFAULT_DT)

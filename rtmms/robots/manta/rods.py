@@ -1,4 +1,30 @@
-"""Rods and support of a fin: from held commands to their motion."""
+"""Compute rods and support of a fin: from held commands to their motion, never with a jump in acceleration.
+
+SERVO is a position servo with an inner rate loop:
+
+    wanted rate = clip(omega / (2 zeta) (reference - angle), +-rate limit)
+    acceleration = clip(2 zeta omega (wanted rate - rate), +-acceleration limit)
+
+Between its limits the servo is linear, angle'' = omega^2 (reference - angle) - 2 zeta omega angle'. Over a step the
+reference moves in a straight line from the last command to the present one. The acceleration is therefore continuous
+although commands are held. With r = r0 + slope t the motion is
+
+    angle = a0 + (r0 - a0) G + v0 g + slope K,   g the impulse response, G = int omega^2 g, K = int G
+
+The solution is exact, whatever the damping and the step. Each term is computed without the cancellation of the textbook
+forms. They cancel near critical damping (where the poles meet), at small steps and far beyond critical damping. At a
+limit the rate decays to the limit, or the acceleration is held; the end of each regime is found within the step.
+
+With IDEAL the motors follow exactly: the commands are the control points of a uniform cubic B-spline. The angle at the
+end of step k is (u[k-2] + 4 u[k-1] + u[k]) / 6, the rate (u[k] - u[k-2]) / (2 dt), the acceleration (u[k] - 2 u[k-1] +
+u[k-2]) / dt^2. The motion is twice differentiable, never beyond the commands, and two steps late. Commands beyond the
+limits of rate and acceleration are slowed down to them (`slew`).
+
+The fin's active mechanism has two rods on parallel axes, which carry a support of fixed length (Qu 2024, sec. 3.1,
+corrected). Frame F_l is at the back rod's motor, parallel to the body. A = (0, r2 c2, r2 s2) is the tip of the back
+rod, B the tip of the front rod, which slides along x. The support's frame F_0 has its origin at A and its x axis from A
+to B. Everything is for the left fin; the right one is its mirror image.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +32,15 @@ import numpy as np
 
 from rtmms.base.jit import Array, Floats, kernel
 
-# A position servo of second order, moved exactly: whatever its damping, whatever the step.
-#
-# Between its limits the servo is linear, angle'' = omega^2 (reference - angle) - 2 zeta omega angle', and its reference
-# runs in a straight line over a step. With r = r0 + slope t its motion is
-#
-#     angle = a0 + (r0 - a0) G + v0 g + slope K,      g the impulse response, G = int omega^2 g, K = int G
-#
-# each taken without the cancellation that the textbook forms have near critical damping (there the poles meet), at
-# small
-# steps and far beyond critical damping. At a limit its rate decays to the limit, or its acceleration is held; where one
-# regime ends is found within the step.
-
-
 SAMPLES, SAMPLES_MAX, TURNS_MAX = 16, 256, 64
-"""The end of a regime is looked for at so many places of what is left of a step, more where the servo swings within it;
-so often may regimes follow one another within a step."""
+"""Search for the end of a regime, and regimes of a step.
+
+SAMPLES: places in the rest of a step at which the end is sought. SAMPLES_MAX: places where the servo swings within it.
+TURNS_MAX: largest number of regimes within a step.
+"""
 
 ROOT_STEPS, ROOT_MARGIN = 60, 1e-12
-"""Most steps towards the end of a regime, and the share of a limit by which it may lie outside."""
+"""Largest number of steps towards the end of a regime, and the share of a limit by which the end may be outside."""
 
 RESPONSES = (5, SAMPLES_MAX)
 """Shape of `servo_responses`: the parts of `servo_response`, and the places within a step."""
@@ -39,14 +55,44 @@ def _clip(x: float, limit: float) -> float:
 def servo_acceleration(
     angle: float, rate: float, reference: float, omega: float, zeta: float, rate_limit: float, accel_limit: float
 ) -> float:
-    """rad/s2; continuous in all of its arguments."""
+    """Return the acceleration of the servo, continuous in all of its arguments.
+
+    Parameters
+    ----------
+    angle, rate : float
+        Angle, rad, and rate, rad/s, at the start.
+    reference : float
+        rad.
+    omega, zeta : float
+        Natural frequency, rad/s, and damping ratio.
+    rate_limit, accel_limit : float
+        rad/s and rad/s2.
+
+    Returns
+    -------
+    float
+        rad/s2.
+    """
     wanted = _clip(omega / (2.0 * zeta) * (reference - angle), rate_limit)
     return _clip(2.0 * zeta * omega * (wanted - rate), accel_limit)
 
 
 @kernel
 def servo_response(omega: float, zeta: float, t: float) -> Floats:
-    """(g, g', g'', G, K) at t s of the linear servo: impulse response (s), its two rates, step and ramp response."""
+    """Return the responses of the linear servo.
+
+    Parameters
+    ----------
+    omega, zeta : float
+        Natural frequency, rad/s, and damping ratio.
+    t : float
+        s.
+
+    Returns
+    -------
+    tuple of float
+        (g, g', g'', G, K) at t: impulse response (s), its two rates, step and ramp response.
+    """
     if zeta > 1.0:
         half = np.sqrt((zeta - 1.0) * (zeta + 1.0))
         slow, fast = omega / (zeta + half), omega * (zeta + half)  # the poles, negated; their product is omega^2
@@ -68,13 +114,41 @@ def servo_response(omega: float, zeta: float, t: float) -> Floats:
 
 @kernel
 def sample_count(omega: float, t: float) -> int:
-    """At how many places of t s the end of a regime is looked for."""
+    """Return the number of places at which the end of a regime is sought.
+
+    Parameters
+    ----------
+    omega : float
+        Natural frequency, rad/s.
+    t : float
+        Length of the interval, s.
+
+    Returns
+    -------
+    int
+        At most SAMPLES_MAX.
+    """
     return int(min(SAMPLES + 2.0 * omega * t, float(SAMPLES_MAX)))
 
 
 @kernel
 def servo_responses(omega: float, zeta: float, t: float, out: Array) -> int:
-    """`servo_response` at i / n of t s into out[:, i - 1], i = 1 to n; returns n. They depend on the model alone."""
+    """Write `servo_response` at i / n of t to out[:, i - 1], i = 1 to n; it depends on the model alone.
+
+    Parameters
+    ----------
+    omega, zeta : float
+        Natural frequency, rad/s, and damping ratio.
+    t : float
+        s.
+    out : RESPONSES array
+        Result.
+
+    Returns
+    -------
+    int
+        n.
+    """
     n = sample_count(omega, t)
     for i in range(1, n + 1):
         out[0, i - 1], out[1, i - 1], out[2, i - 1], out[3, i - 1], out[4, i - 1] = servo_response(
@@ -85,8 +159,26 @@ def servo_responses(omega: float, zeta: float, t: float, out: Array) -> int:
 
 @kernel
 def servo_linear(angle: float, rate: float, away: float, slope: float, omega: float, response: Floats) -> Floats:
-    """(angle, rate, acceleration) after the time of `response`; away = reference - angle at first, slope of the
-    reference in rad/s."""
+    """Return the motion of the linear servo after the time of `response`.
+
+    Parameters
+    ----------
+    angle, rate : float
+        Angle, rad, and rate, rad/s, at the start.
+    away : float
+        reference - angle at the start, rad.
+    slope : float
+        Rate of the reference, rad/s.
+    omega : float
+        Natural frequency, rad/s.
+    response : tuple of float
+        From `servo_response`.
+
+    Returns
+    -------
+    (float, float, float)
+        Angle, rate and acceleration.
+    """
     g, g1, g2, rise, ramp = response
     w2 = omega * omega
     return (
@@ -98,7 +190,7 @@ def servo_linear(angle: float, rate: float, away: float, slope: float, omega: fl
 
 @kernel
 def _regime(angle: float, rate: float, reference: float, servo: Floats) -> tuple[int, int]:
-    """Which limits hold: of the wanted rate, of the acceleration; -1, 0 or 1 each."""
+    """Return the active limits, of the wanted rate and of the acceleration; -1, 0 or 1 each."""
     omega, zeta, rate_limit, accel_limit = servo
     wanted = omega / (2.0 * zeta) * (reference - angle)
     push = 2.0 * zeta * omega * (_clip(wanted, rate_limit) - rate)
@@ -109,7 +201,7 @@ def _regime(angle: float, rate: float, reference: float, servo: Floats) -> tuple
 def _glide(
     regime: tuple[int, int], angle: float, rate: float, away: float, slope: float, t: float, servo: Floats
 ) -> Floats:
-    """(angle, rate, acceleration) after t s in one regime."""
+    """Return (angle, rate, acceleration) after t s in one regime."""
     omega, zeta, rate_limit, accel_limit = servo
     if regime[1] != 0:
         accel = regime[1] * accel_limit
@@ -123,11 +215,11 @@ def _glide(
 
 @kernel
 def _within(angle: float, rate: float, away: float, slope: float, servo: Floats) -> bool:
-    """Whether the servo is sure to stay clear of its limits for as long as the reference runs so: by a bound.
+    """Return whether a bound guarantees that the servo stays clear of its limits while the reference moves so.
 
-    With e = reference - angle - (2 zeta / omega) slope and u = angle' - slope, the linear servo is e' = -u,
-    u' = omega^2 e - 2 zeta omega u, so V = omega^2 e^2 + u^2 never grows. Then |u'| <= omega sqrt((1 + 4 zeta^2) V),
-    and the wanted rate stays within |slope| + sqrt(V) / (2 zeta).
+    With e = reference - angle - (2 zeta / omega) slope and u = angle' - slope, the linear servo is e' = -u, u' =
+    omega^2 e - 2 zeta omega u, so V = omega^2 e^2 + u^2 never grows. Then |u'| <= omega sqrt((1 + 4 zeta^2) V), and the
+    wanted rate stays within |slope| + sqrt(V) / (2 zeta).
     """
     omega, zeta, rate_limit, accel_limit = servo
     k = 2.0 * zeta
@@ -140,7 +232,7 @@ def _within(angle: float, rate: float, away: float, slope: float, servo: Floats)
 def _clear(
     angle: float, rate: float, away: float, slope: float, t: float, servo: Floats, responses: Array, n: int
 ) -> bool:
-    """Whether no limit holds at the start nor at any of the n places: then `_limited` finds no end of the regime."""
+    """Return whether no limit is active at the start nor at any of the n places, as `_limited` would find."""
     omega, zeta, rate_limit, accel_limit = servo
     gain, k, w2 = omega / (2.0 * zeta), 2.0 * zeta * omega, omega * omega
     wanted = gain * away
@@ -157,7 +249,7 @@ def _clear(
 
 @kernel
 def _margin(regime: tuple[int, int], angle: float, rate: float, reference: float, servo: Floats) -> float:
-    """How far inside its regime the servo is, as a share of the limits: continuous in time, negative outside."""
+    """Return the servo's distance inside its regime, as a share of the limits: continuous in time, negative outside."""
     omega, zeta, rate_limit, accel_limit = servo
     wanted = omega / (2.0 * zeta) * (reference - angle)
     push = 2.0 * zeta * omega * (_clip(wanted, rate_limit) - rate)
@@ -171,9 +263,10 @@ def _end_of(
     regime: tuple[int, int], angle: float, rate: float, here: float, slope: float, low: float, high: float,
     servo: Floats,
 ) -> float:  # fmt: skip
-    """s, just behind the end of the regime, which lies between low (inside) and high (outside); by regula falsi.
+    """Return a time just behind the end of the regime, between low (inside) and high (outside), by regula falsi, s.
 
-    Illinois' variant of it. The acceleration is continuous there, so an end that is late by d costs the rate O(d^2).
+    It is Illinois' variant. The acceleration is continuous there, so that an end that is late by d costs the rate
+    O(d^2).
     """
     a, v, _ = _glide(regime, angle, rate, here - angle, slope, low, servo)
     inside = _margin(regime, a, v, here + slope * low, servo)
@@ -202,7 +295,7 @@ def _end_of(
 def _limited(
     angle: float, rate: float, reference: float, slope: float, t: float, servo: Floats, responses: Array, samples: int
 ) -> Floats:
-    """(angle, rate, acceleration) after t s, from regime to regime; responses, samples: `servo_responses` of t."""
+    """Return (angle, rate, acceleration) after t s, from regime to regime, with `servo_responses` of t."""
     here, left = reference, t
     for turn in range(TURNS_MAX):
         regime = _regime(angle, rate, here, servo)
@@ -236,10 +329,25 @@ def _column(responses: Array, i: int) -> Floats:
 def servo_step(
     angle: float, rate: float, ref0: float, ref1: float, t: float, servo: Floats, responses: Array, n: int
 ) -> Floats:
-    """(angle, rate, acceleration) after t s with the reference running from ref0 to ref1.
+    """Return the motion of the servo after a time in which the reference moves from ref0 to ref1.
 
-    servo         omega rad/s, zeta, rate limit rad/s, acceleration limit rad/s2
-    responses, n  `servo_responses` of t
+    Parameters
+    ----------
+    angle, rate : float
+        Angle, rad, and rate, rad/s, at the start.
+    ref0, ref1 : float
+        Reference at the start and at the end, rad.
+    t : float
+        s.
+    servo : tuple of float
+        omega rad/s, zeta, rate limit rad/s, acceleration limit rad/s2.
+    responses, n : array, int
+        `servo_responses` of t.
+
+    Returns
+    -------
+    (float, float, float)
+        Angle, rate and acceleration.
     """
     slope, away = (ref1 - ref0) / t, ref0 - angle
     if _within(angle, rate, away, slope, servo) or _clear(angle, rate, away, slope, t, servo, responses, n):
@@ -247,38 +355,42 @@ def servo_step(
     return _limited(angle, rate, ref0, slope, t, servo, responses, n)
 
 
-# How a held command becomes the motion of a rod: never a jump in acceleration, whatever arrives and whenever.
-#
-# servo   A position servo with a rate loop inside:
-#         wanted rate = clip(omega / (2 zeta) (reference - angle), +-rate limit),
-#         acceleration = clip(2 zeta omega (wanted rate - rate), +-acceleration limit). Between its limits this is
-#         angle'' = omega^2 (reference - angle) - 2 zeta omega angle'. The reference runs in a straight line from the
-#         last command to the present one over the step, so the acceleration is continuous although commands are held.
-#         Moved exactly, whatever damping and step (servo.py).
-# ideal   The motors follow exactly: the commands are the control points of a uniform cubic B-spline. The angle at
-#         the end of step k is (u[k-2] + 4 u[k-1] + u[k]) / 6, the rate (u[k] - u[k-2]) / (2 dt), the acceleration
-#         (u[k] - 2 u[k-1] + u[k-2]) / dt^2: twice differentiable, never beyond the commands, two steps late. Commands
-#         beyond the limits of rate and acceleration are slowed down to them (`slew`).
-
-
 SERVO, IDEAL = 0, 1
 
 ROD_SIZE = 5
-"""Per rod: angle, rate, acceleration, last command, the one before."""
+"""Numbers of a rod: angle, rate, acceleration, last command, the one before."""
 
 
 KNEE = 0.85
-"""Share of the limit of a fin's two rods (their difference) up to which commands are obeyed as they are."""
+"""Share of the limit of a fin's two rods (their difference) up to which commands are applied unchanged."""
 
 
 @kernel
 def limit_commands(lower: float, upper: float, difference: float, command: Array, out: Array, start: int) -> bool:
-    """The commands that the rods obey, into out[start] on: each within its limits, and the difference d of a fin's two
-    within `difference`: s(d) = knee + (difference - knee) tanh((d - knee) / (difference - knee)) beyond the knee, their
-    mean kept. Smooth, and the identity below the knee.
+    """Write the commands that the rods follow, each within its limits, and with saturated differences.
 
-    command  (4,) rad: front and back rod of each fin
-    Returns whether any command was changed.
+    Parameters
+    ----------
+    lower, upper : float
+        Limits of each command, rad.
+    difference : float
+        Limit of the difference of a fin's two rods, rad.
+    command : (4,) array
+        Front and back rod of each fin, rad.
+    out : array
+        Result.
+    start : int
+        First index of the result (4,).
+
+    Returns
+    -------
+    bool
+        Whether any command was changed.
+
+    Notes
+    -----
+    Beyond the knee the difference d of a fin's rods becomes s(d) = knee + (difference - knee) tanh((d - knee) /
+    (difference - knee)), and their mean persists. s is smooth, and the identity below the knee.
     """
     changed, knee = False, KNEE * difference
     for k in range(4):
@@ -296,9 +408,26 @@ def limit_commands(lower: float, upper: float, difference: float, command: Array
 
 @kernel
 def slew(target: float, last: float, before: float, dt: float, rate_limit: float, accel_limit: float) -> float:
-    """Where an ideal motor's control point goes towards `target` within its limits of rate and acceleration.
+    """Return the next control point of an ideal motor towards `target` within its limits of rate and acceleration.
 
-    Obeyed exactly where the last two control points lead there; else at a rate from which it can still stop there.
+    The target is reached exactly where the last two control points permit it. Otherwise the point moves at a rate from
+    which it can still stop there.
+
+    Parameters
+    ----------
+    target : float
+        Command, rad.
+    last, before : float
+        Last two control points, rad.
+    dt : float
+        Step, s.
+    rate_limit, accel_limit : float
+        rad/s and rad/s2.
+
+    Returns
+    -------
+    float
+        Control point, rad.
     """
     away, rate = target - last, (last - before) / dt
     wanted = away / dt
@@ -311,9 +440,18 @@ def slew(target: float, last: float, before: float, dt: float, rate_limit: float
 
 @kernel
 def stop_rods(most: float, rods: Array, start: int, stride: int) -> None:
-    """An inelastic stop between a fin's two rods: their difference goes no further than `most`, whatever the servos do.
+    """Apply an inelastic stop between a fin's two rods: their difference is at most `most`, whatever the servos do.
 
-    rods  from rods[start] on, (4, stride): angle, rate and acceleration first
+    Parameters
+    ----------
+    most : float
+        Largest difference, rad.
+    rods : array
+        Rods, with angle, rate and acceleration first in each row; changed.
+    start : int
+        First index of the rods (4, stride).
+    stride : int
+        Length of a row.
     """
     for f in range(2):
         i, j = start + 2 * f * stride, start + (2 * f + 1) * stride
@@ -336,13 +474,26 @@ def advance_rods(
 ) -> None:  # fmt: skip
     """Move all rods over one step.
 
-    kind     SERVO or IDEAL
-    servo    (6,) omega rad/s, zeta, lower and upper limit rad, rate limit rad/s, acceleration limit rad/s2
-    responses, samples   `servo_responses` of dt, of half of it if `halves`
-    command  (k,) rad, held over the step
-    rods     from rods[start] on (k, ROD_SIZE): angle rad, rate rad/s, acceleration rad/s2, last command, the one
-             before; moved to the end of the step
-    middle   from rods[middle] on (k, 3) written if `halves`: angle, rate, acceleration at the middle of the step
+    Parameters
+    ----------
+    kind : int
+        SERVO or IDEAL.
+    servo : (6,) array
+        omega rad/s, zeta, lower and upper limit rad, rate limit rad/s, acceleration limit rad/s2.
+    responses, samples : array, int
+        `servo_responses` of dt, or of half of it if `halves`.
+    dt : float
+        Step, s.
+    command : (k,) array
+        Held over the step, rad.
+    rods : array
+        Rods (k, ROD_SIZE) from rods[start] on; moved to the end of the step.
+    start : int
+        First index of the rods.
+    middle : int
+        First index in `rods` of angle, rate and acceleration (k, 3) at the middle of the step, written if `halves`.
+    halves : bool
+        Whether the middle of the step is needed.
     """
     omega, zeta, lower, upper, rate_limit, accel_limit = servo[0], servo[1], servo[2], servo[3], servo[4], servo[5]
     servo_limits = (omega, zeta, rate_limit, accel_limit)
@@ -373,17 +524,10 @@ def advance_rods(
         rods[r + 3], rods[r + 4] = u, u1
 
 
-# The fin's active mechanism: two rods on parallel axes carry a support of fixed length (Qu 2024, sec. 3.1, corrected).
-#
-# Frame F_l sits at the back rod's motor, parallel to the body. A = (0, r2 c2, r2 s2) is the tip of the back rod, B the
-# tip of the front rod, which slides along x. The support's frame F_0 has its origin at A and its x axis from A to B.
-# Everything is for the left fin; the right one is its mirror image.
-
-
 ROLL_ZERO, ROLL_MEAN = 0, 1
 
 SUPPORT_SIZE = 40
-"""Length of the array `support_motion` writes; the offsets below are where each quantity starts."""
+"""Length of the result of `support_motion`; the offsets below are the first index of each quantity."""
 ROTATION, POINT, POINT_RATE, POINT_ACCEL, OMEGA, OMEGA_RATE = 0, 9, 12, 15, 18, 21
 JACOBIAN_FRONT, JACOBIAN_BACK = 24, 30
 SINGULAR_MARGIN = 1e-4
@@ -399,16 +543,31 @@ def support_motion(
     length: float, r_front: float, r_back: float, roll: int, alpha: Floats, rate: Floats, accel: Floats, out: Array,
     start: int,
 ) -> bool:  # fmt: skip
-    """Pose, velocity and acceleration of the support relative to the body.
+    """Compute pose, velocity and acceleration of the support relative to the body.
 
-    length, r_front, r_back   m; the support AB and the two rods
-    roll      ROLL_MEAN: the support rolls with the mean of the rods; ROLL_ZERO: the paper's F_0 without roll
-    alpha, rate, accel        (2,) rad, rad/s, rad/s2 of front and back rod
-    out       SUPPORT_SIZE numbers from out[start] on are written: ROTATION (3, 3) F_0 to F_l; POINT, POINT_RATE,
-              POINT_ACCEL (3,) of A in F_l axes; OMEGA, OMEGA_RATE (3,) rotation rate of F_0 relative to the body and
-              its component derivative, in F_0; JACOBIAN_FRONT, JACOBIAN_BACK (6,) twist of F_0 relative to the body,
-              in F_0, for unit rate of each rod
-    Returns True, or False where the geometry is singular (X = 0; out is then not to be used).
+    Parameters
+    ----------
+    length, r_front, r_back : float
+        Length of the support AB and of the two rods, m.
+    roll : int
+        ROLL_MEAN: the support rolls with the mean of the rods; ROLL_ZERO: the paper's F_0 without roll.
+    alpha, rate, accel : (float, float)
+        Angle, rate and acceleration of front and back rod, rad, rad/s, rad/s2.
+    out : array
+        Result, see Notes.
+    start : int
+        First index of the result (SUPPORT_SIZE,).
+
+    Returns
+    -------
+    bool
+        False where the geometry is singular (X = 0); `out` is then undefined.
+
+    Notes
+    -----
+    The result has ROTATION (3, 3) F_0 to F_l; POINT, POINT_RATE, POINT_ACCEL (3,) of A in F_l axes. OMEGA and
+    OMEGA_RATE (3,) are the rotation rate of F_0 relative to the body and its component derivative, in F_0.
+    JACOBIAN_FRONT and JACOBIAN_BACK (6,) are the twist of F_0 relative to the body, in F_0, for unit rate of each rod.
     """
     a1, a2 = alpha[0], alpha[1]
     s1, c1, s2, c2 = np.sin(a1), np.cos(a1), np.sin(a2), np.cos(a2)

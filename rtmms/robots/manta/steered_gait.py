@@ -1,4 +1,4 @@
-"""The manta's gait with a parameter for each fin, by which `rtmms.trim` finds turns and climbs."""
+"""Provide the manta's gait with parameters for each fin, by which `rtmms.trim` finds turns and climbs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,22 @@ _SIDES = ("left", "right")
 
 @dataclass(frozen=True)
 class SteeredGait:
-    """Rod angles alpha_i = A_i sin(w t + phi_i) + delta of each fin, (37) of Qu 2024; A_1 by the rule of equal height.
+    """Rod angles alpha_i = A_i sin(w t + phi_i) + delta of each fin, with A_1 by the rule of equal height.
 
-    The parameters have the names that the controller `gait` gives them, so that it plays a gait that was found.
+    The parameters have the names of the controller `gait`, so that it plays a gait that was found.
 
-    Attributes
+    Parameters
     ----------
     usual : mapping of str to float
-        amplitude_deg, phase_deg and frequency_hz of the usual gait.
+        amplitude_deg, phase_deg and frequency_hz of the default gait.
     ratio : float
         r2 / r1, the length of the back rods over that of the front rods.
     limit_rad : float
         Largest angle of a rod.
+
+    Notes
+    -----
+    Qu 2024, eq. (37).
     """
 
     usual: Mapping[str, float]
@@ -34,7 +38,7 @@ class SteeredGait:
 
     @property
     def gait(self) -> dict[str, float]:
-        """Defaults: both fins beat alike."""
+        """Defaults, with which both fins beat alike."""
         sides = {f"{side}_{name}": self.usual[name] for side in _SIDES for name in ("amplitude_deg", "phase_deg")}
         return {"frequency_hz": self.usual["frequency_hz"], **sides, "bias_deg": 0.0}
 
@@ -49,11 +53,35 @@ class SteeredGait:
         return {"frequency_hz": (0.2, 1.2), **sides, "bias_deg": (-bias, bias)}
 
     def gait_period(self, **gait: float) -> float:
-        """Return the period, s."""
+        """Return the period.
+
+        Parameters
+        ----------
+        **gait : float
+            Parameters that differ.
+
+        Returns
+        -------
+        float
+            s.
+        """
         return 1.0 / {**self.gait, **gait}["frequency_hz"]
 
     def gait_commands(self, steps: int, **gait: float) -> npt.NDArray[np.float64]:
-        """Return the rods' angles (steps, 4), rad, in the order of the plant's actuators."""
+        """Return the rods' angles in the order of the plant's actuators.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps of a period.
+        **gait : float
+            Parameters that differ.
+
+        Returns
+        -------
+        (steps, 4) array
+            rad.
+        """
         values = {**self.gait, **gait}
         cycle = 2.0 * np.pi * np.arange(steps) / steps
         bias, rods = math.radians(values["bias_deg"]), []

@@ -1,4 +1,24 @@
-"""One step of body and fins, its joints, and how Python enters and precompiles it."""
+"""Take one step of body and fins, with its joints, its entry points for Python, and its compilation ahead.
+
+Joint angles and rates through the stages of a step, on all lanes of both fins, are
+
+- explicit: q_i = q + h a v_{i-1}, v_i = v + h a k_{i-1}, q+ = q + h sum b_i v_i
+- linearly implicit: q_i = q + h a (v_{i-1} + g k_{i-1}) with g = gamma h, and so in q+: two stages of equal weight
+
+The linearly implicit method is ROS2 of Verwer, with accelerations a_1 = k_1, a_2 = k_2 + 2 k_1 in place of its
+increments. M is the mass matrix, G = g C + g^2 K, g = gamma dt, K and C are the slopes of elasticity, damping and drag:
+
+    (M + G) a_1 = Q(q, v) - g K v
+    q_2 = q + dt (v + g a_1), v_2 = v + dt a_1
+    M a_2 + G (a_2 - 2 a_1) = Q(q_2, v_2) - g K (v_2 - 2 (v + g a_1)), the last bracket being -v_2 + 2 (dt - g) a_1
+    v+ = v + dt/2 (a_1 + a_2)
+    q+ = q + dt/2 (v + v_2 + g (a_2 - a_1))
+
+It is a W-method: second order whatever approximates the slopes, so K and C may omit terms that are small or costly.
+
+The body moves on SE(3), in canonical coordinates xi about its pose at the start of the step. Every stage has its own
+time, supports and water. The state changes only at the end, once all is known to be sound.
+"""
 
 from __future__ import annotations
 
@@ -79,19 +99,19 @@ from rtmms.robots.manta.rods import (
     stop_rods,
 )
 
-# Joint angles and rates through the stages of a step, on all lanes of both fins.
-#
-# Explicit:            q_i = q + h a v_{i-1},            v_i = v + h a k_{i-1},    q+ = q + h sum b_i v_i
-# linearly implicit:   q_i = q + h a (v_{i-1} + g k_{i-1}) with g = gamma h, and so in q+: two stages of equal weight
-
-
 HALF_TURN = 3.14159
 RATE_LIMIT = 1e6
 
 
 @kernel(fused=False)
 def start_joints(memory: Any) -> None:
-    """The first stage stands where the step starts, and so do the sums."""
+    """Set the first stage and the sums to the start of the step.
+
+    Parameters
+    ----------
+    memory : Record
+        Record of `layout.MANTA`.
+    """
     joints, links = memory.joints, memory.rows
     for n in range(joints.shape[0]):
         for i in range(LANES):
@@ -102,7 +122,17 @@ def start_joints(memory: Any) -> None:
 
 @kernel(fused=False)
 def next_joints(finned: Any, memory: Any, i: int) -> None:
-    """To stage i > 0, from the rate QD and the acceleration QDD of the stage before, which the sums take up."""
+    """Compute stage i > 0 from the rate QD and the acceleration QDD of the stage before, and add these to the sums.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    i : int
+        Index of the stage.
+    """
     method, dt = finned.integrator, finned.dt
     c, g = dt * LEADS[method, i], GAMMAS[method] * dt
     unit = dt / OVER[method]
@@ -129,7 +159,22 @@ def next_joints(finned: Any, memory: Any, i: int) -> None:
 
 @kernel(fused=False)
 def last_joints(finned: Any, memory: Any, i: int) -> bool:
-    """The sums take up the last stage; False where a joint has bent by half a turn, or is not finite."""
+    """Add the last stage to the sums.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    i : int
+        Index of the stage.
+
+    Returns
+    -------
+    bool
+        False where a joint has bent by half a turn, or is not finite.
+    """
     method = finned.integrator
     g = GAMMAS[method] * finned.dt
     w = finned.dt / OVER[method] * WEIGHTS[method, i]
@@ -147,26 +192,17 @@ def last_joints(finned: Any, memory: Any, i: int) -> bool:
 
 @kernel(fused=False)
 def keep_joints(memory: Any) -> None:
-    """The sums are the state."""
+    """Copy the sums to the state.
+
+    Parameters
+    ----------
+    memory : Record
+        Record of `layout.MANTA`.
+    """
     joints, links = memory.joints, memory.rows
     for n in range(joints.shape[0]):
         for i in range(LANES):
             joints[n, i], joints[n, LANES + i] = links[n, SUM_Q * LANES + i], links[n, SUM_QD * LANES + i]
-
-
-# One step of body and fins, by any method of tableaus.py.
-#
-# The linearly implicit one is ROS2 of Verwer, written with accelerations a_1 = k_1, a_2 = k_2 + 2 k_1 in place of its
-# increments, M the mass matrix, G = g C + g^2 K, g = gamma dt, K and C the slopes of elasticity, damping and drag:
-#
-#     (M + G) a_1 = Q(q, v) - g K v                       q_2 = q + dt (v + g a_1),  v_2 = v + dt a_1
-#     M a_2 + G (a_2 - 2 a_1) = Q(q_2, v_2) - g K (v_2 - 2 (v + g a_1)), the last bracket being -v_2 + 2 (dt - g) a_1
-#     v+ = v + dt/2 (a_1 + a_2)                           q+ = q + dt/2 (v + v_2 + g (a_2 - a_1))
-#
-# It is a W-method: second order whatever approximates the slopes, so K and C may leave out what is small or costly.
-#
-# The body moves on SE(3), in canonical coordinates xi about its pose at the start of the step. Every stage has its own
-# time, supports and water; the state changes at the end alone, once all is known to be sound.
 
 
 TWIST_LIMIT = 1e4
@@ -174,10 +210,17 @@ TWIST_LIMIT = 1e4
 
 @kernel(fused=False, merged=True)
 def step(memory: Any) -> int:
-    """One step of dt with memory.command: memory.state moved on, or left as it was when the step fails.
+    """Take one step of dt with memory.command; a failed step leaves memory.state unchanged.
 
-    memory   a record of layout.MANTA; command: left.front, left.back, right.front, right.back
-    Returns OK, BAD_COMMAND, SINGULAR, NOT_FINITE or NOT_CONVERGED.
+    Parameters
+    ----------
+    memory : Record
+        Record of `layout.MANTA`; its command is left.front, left.back, right.front, right.back.
+
+    Returns
+    -------
+    int
+        OK, BAD_COMMAND, SINGULAR, NOT_FINITE or NOT_CONVERGED.
     """
     finned, body, many = memory.finned, memory.body, memory.many
     status = begin(finned, memory, memory.command)
@@ -210,7 +253,22 @@ def step(memory: Any) -> int:
 
 @kernel(fused=False)
 def begin(finned: Any, memory: Any, command: Array) -> int:
-    """Rods and supports over the step; the first stage's joints, and sums at nothing."""
+    """Move rods and supports over the step, and set the first stage's joints and the sums.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    command : (4,) array
+        rad.
+
+    Returns
+    -------
+    int
+        OK, BAD_COMMAND or SINGULAR.
+    """
     state, work = memory.state, memory.work
     for k in range(4):
         if not abs(command[k]) < np.inf:
@@ -230,7 +288,17 @@ def begin(finned: Any, memory: Any, command: Array) -> int:
 
 @kernel(fused=False)
 def move_rods(finned: Any, memory: Any, command: Array) -> None:
-    """W_RODS, W_MIDDLE: the rods' motion at the end and the middle of the step."""
+    """Write W_RODS and W_MIDDLE: the rods' motion at the end and the middle of the step.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    command : (4,) array
+        rad.
+    """
     state, work = memory.state, memory.work
     for k in range(4 * ROD_SIZE):
         work[W_RODS + k] = state[RODS + k]
@@ -247,7 +315,20 @@ def move_rods(finned: Any, memory: Any, command: Array) -> None:
 
 @kernel(inline=True)
 def way(finned: Any, i: int) -> tuple[float, float, float, float]:
-    """(g, recall, rate_q, rate_a) of stage i for the chains, see fin_lanes."""
+    """Return (g, recall, rate_q, rate_a) of a stage for the chains, see `fin_chains`.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    i : int
+        Index of the stage.
+
+    Returns
+    -------
+    tuple[float, float, float, float]
+        s, 1, 1, s.
+    """
     method = finned.integrator
     g, recall = GAMMAS[method] * finned.dt, RECALLS[method, i]
     return g, recall, 1.0 - recall, recall * (finned.dt * LEADS[method, i] - g)
@@ -255,7 +336,17 @@ def way(finned: Any, i: int) -> tuple[float, float, float, float]:
 
 @kernel(fused=False)
 def place_body(finned: Any, memory: Any, i: int) -> None:
-    """Twist and pose of the body at stage i: as it is, and as the fins know it."""
+    """Write twist and pose of the body at a stage: the true ones, and the fins' version.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    i : int
+        Index of the stage.
+    """
     state, work, method = memory.state, memory.work, finned.integrator
     # the paper's body stands still while the fins move (forward Euler), ours is carried along
     c = 0.0 if finned.body_method == BODY_EULER else finned.dt * LEADS[method, i]
@@ -273,7 +364,17 @@ def place_body(finned: Any, memory: Any, i: int) -> None:
 
 @kernel(fused=False)
 def sum_body(finned: Any, memory: Any, i: int) -> None:
-    """Add stage i's rates of twist and pose to their sums."""
+    """Add a stage's rates of twist and pose to their sums.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    i : int
+        Index of the stage.
+    """
     work, method = memory.work, finned.integrator
     w = 1.0 if EVEN[method] else finned.dt / OVER[method] * WEIGHTS[method, i]
     if CURVED[method]:
@@ -288,7 +389,20 @@ def sum_body(finned: Any, memory: Any, i: int) -> None:
 
 @kernel(fused=False)
 def end_body(finned: Any, memory: Any) -> bool:
-    """W_TWIST, W_XI: the twist at the end, and the way of the pose; False where they left their range."""
+    """Write W_TWIST and W_XI: the twist at the end, and the displacement of the pose.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+
+    Returns
+    -------
+    bool
+        False where they left their range.
+    """
     state, work, method = memory.state, memory.work, finned.integrator
     w = finned.dt / OVER[method] * WEIGHTS[method, 0] if EVEN[method] else 1.0
     bad = 0
@@ -305,7 +419,17 @@ def end_body(finned: Any, memory: Any) -> bool:
 
 @kernel(fused=False)
 def finish(finned: Any, body: Any, memory: Any) -> None:
-    """All is sound: from here on the state changes."""
+    """Change the state: all is sound.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    body : Record
+        Record of `body.BODY`.
+    memory : Record
+        Record of `layout.MANTA`.
+    """
     state, work = memory.state, memory.work
     keep_joints(memory)
     for k in range(6):
@@ -320,13 +444,17 @@ def finish(finned: Any, body: Any, memory: Any) -> None:
     state[TIME] = state[STEP] * finned.dt
 
 
-# What follows from the coordinates of a state (rtmms.robots.manta.chart): the rest of the rods' motion, supports, and
-# the lanes without a chain.
-
-
 @kernel
 def settle_rods(finned: Any, s: Array) -> None:
-    """The rest of the rods' motion in a state s."""
+    """Compute the dependent numbers of the rods' motion in a state.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    s : array
+        State of the manta; changed.
+    """
     servo, dt = finned.servo, finned.dt
     for r in range(4):
         at = RODS + r * ROD_SIZE
@@ -340,7 +468,18 @@ def settle_rods(finned: Any, s: Array) -> None:
 
 @kernel
 def settle(manta: Any) -> int:
-    """Put it in order in manta.state, a record of layout.MANTA; SINGULAR where the supports are."""
+    """Compute the dependent elements of manta.state (rtmms.robots.manta.chart): rods, supports, lanes without a chain.
+
+    Parameters
+    ----------
+    manta : Record
+        Record of `layout.MANTA`.
+
+    Returns
+    -------
+    int
+        SINGULAR where the supports are singular, else OK.
+    """
     finned, s, joints = manta.finned, manta.state, manta.joints
     settle_rods(finned, s)
     links, blocks = finned.links, finned.blocks
@@ -353,45 +492,103 @@ def settle(manta: Any) -> int:
     return OK if move_supports(finned, s, RODS, ROD_SIZE, s, SUPPORTS) else SINGULAR
 
 
-# How Python enters a step of body and fins: by the address of one record (rtmms.base.memory), so that a call makes
-# nothing.
-#
-# What a manta may lack goes in beside it, None or any word, so that the kernels are compiled without it.
-
-
 @kernel(fused=False)
 def enter_step(address: int, many: int | None, drift: int | None, normals: int | None) -> int:
-    """One step of the manta whose record stands at `address`; its status."""
+    """Take one step of the manta whose record is at `address`.
+
+    Parameters
+    ----------
+    address : int
+        Address of the manta's record.
+    many, drift, normals : int or None
+        None where the manta lacks the part, else any number.
+
+    Returns
+    -------
+    int
+        Status of `step`.
+    """
     return step(manta_at(address, (many, drift, normals)))
 
 
 @kernel
 def enter_account(address: int, many: int | None, drift: int | None, normals: int | None, g: float) -> int:
-    """All outputs of its state; the status of their stage."""
+    """Compute all outputs of the state.
+
+    Parameters
+    ----------
+    address : int
+        Address of the manta's record.
+    many, drift, normals : int or None
+        None where the manta lacks the part, else any number.
+    g : float
+        See `account`, s.
+
+    Returns
+    -------
+    int
+        Status of their stage.
+    """
     return account(manta_at(address, (many, drift, normals)), g)
 
 
 @kernel
 def enter_settle(address: int, many: int | None, drift: int | None, normals: int | None) -> int:
-    """What follows from the coordinates of its state, in order; its status."""
+    """Compute the elements of the state that depend on its coordinates.
+
+    Parameters
+    ----------
+    address : int
+        Address of the manta's record.
+    many, drift, normals : int or None
+        None where the manta lacks the part, else any number.
+
+    Returns
+    -------
+    int
+        Status of `settle`.
+    """
     return settle(manta_at(address, (many, drift, normals)))
 
 
 def arguments(manta: Record) -> tuple[int, int | None, int | None, int | None]:
-    """Of a record of MANTA, for all of them."""
+    """Return the arguments of the entry points.
+
+    Parameters
+    ----------
+    manta : Record
+        Record of `layout.MANTA`.
+
+    Returns
+    -------
+    (int, int or None, int or None, int or None)
+        Address, many, drift, normals.
+    """
     absent = (manta.many is None, manta.drift is None, manta.normals is None)
     many, drift, normals = (None if lacks else 1 for lacks in absent)
     return manta.address, many, drift, normals
 
 
-# Kernels that a second process compiles while the first is at work on the others, with the types that they are called
-# with: from the end of the first one's way to its middle.
-#
-# An entry that no longer fits costs time alone: what the plant needs is compiled there when it is not in the cache.
-
-
 def jobs(many: bool, drift: bool, normals: bool) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """(kernel, types of its arguments); whether chains have other than three links, a current that varies, normals."""
+    """Yield kernels with the types of their arguments, for a second process that compiles beside the first.
+
+    They are in order from the end of the first process's work to its middle. An entry that no longer fits costs time
+    alone: the plant compiles what is not in the cache.
+
+    Parameters
+    ----------
+    many : bool
+        Whether chains have other than three links.
+    drift : bool
+        Whether the current varies.
+    normals : bool
+        Whether normals are those of the neighbours.
+
+    Yields
+    ------
+    (kernel, tuple of types)
+        The kernel, and the types of its arguments.
+    """
     i, f = types.int64, types.float64
     line, cube, four = (types.Array(f, n, "C") for n in (1, 3, 4))
     links = i if many else types.none
@@ -422,6 +619,12 @@ def jobs(many: bool, drift: bool, normals: bool) -> Iterator[tuple[Any, tuple[An
 
 
 def compile_ahead(many: bool, drift: bool, normals: bool) -> None:
-    """Compile them into the cache."""
+    """Compile the kernels of `jobs` into the cache.
+
+    Parameters
+    ----------
+    many, drift, normals : bool
+        See `jobs`.
+    """
     for one, arguments in jobs(many, drift, normals):
         one.get_call_template(arguments, {})

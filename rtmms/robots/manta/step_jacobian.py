@@ -1,10 +1,11 @@
-"""A and B of one step of a manta by its structure, from traced equations.
+"""Compute A and B of one step of a manta by its structure, from generated derivatives.
 
-No chain of a fin sees another: each sees its support, and the support the sum of what they push. So of a chain
-everything is known by its joints and by the motion of its support at both stages (traced.py); of a support by rods,
-twist, acceleration and water (supports.py); of the body by the wrench of the fins at both stages (body.py). With the
-sequential coupling the acceleration that the fins see is a coordinate of the state. With the monolithic one it is that
-of the body itself: all chains then see one another through twelve numbers, the body's accelerations at both stages.
+A chain of a fin depends on its joints and on its support, and the support on the sum of the chains' wrenches. So the
+derivatives of a chain are by its joints and by the motion of its support at both stages (chain_jacobian.py). The
+derivatives of a support are by rods, twist, acceleration and water (support_jacobian.py). The derivatives of the body
+are by the wrench of the fins at both stages (body_jacobian.py). With the sequential coupling the acceleration that the
+fins use is a coordinate of the state. With the monolithic one it is that of the body itself: all chains then depend on
+one another through twelve numbers, the body's accelerations at both stages.
 """
 
 from __future__ import annotations
@@ -92,7 +93,26 @@ FIN_RODS = 2 * ROD_WORDS
 
 @kernel
 def take_step(finned: Any, body: Any, memory: Any, many: int | None, room: Any) -> int:
-    """A step up to where the state would change; what was between is kept: bases, on_support, accel, recalled."""
+    """Take a step up to the change of the state, and store intermediate results: bases, on_support, accel, recalled.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    body : Record
+        Record of `body.BODY`.
+    memory : Record
+        Record of `layout.MANTA`.
+    many : int or None
+        Number of links of a chain, or None for three: the compiler specialises on None.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+
+    Returns
+    -------
+    int
+        Status as of a step.
+    """
     status = begin(finned, memory, memory.command)
     if status != OK:
         return int(status)
@@ -127,8 +147,19 @@ def take_step(finned: Any, body: Any, memory: Any, many: int | None, room: Any) 
 
 @kernel
 def slopes_of_rods(finned: Any, memory: Any, room: Any) -> None:
-    """rods_by (8, STAGES, fin, 6): angles, rates and accelerations of a fin's rods by their coordinates and commands;
-    and the rods' columns of the head. Both fins at once."""
+    """Write rods_by (8, STAGES, fin, 6) and the rods' columns of the head, for both fins at once.
+
+    rods_by has the angles, rates and accelerations of a fin's rods by their coordinates and commands.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     state, work, command, body = memory.state, memory.work, memory.command, room.head.shape[1] - ROD_COORDINATES
     for d in range(FIN_RODS + 2):
         is_command = d >= FIN_RODS
@@ -170,8 +201,19 @@ def slopes_of_rods(finned: Any, memory: Any, room: Any) -> None:
 
 @kernel
 def slopes_of_supports(finned: Any, memory: Any, room: Any) -> None:
-    """motion and on_body of room, see supports.py; water_by (STAGES, ., 3): the current in body axes by attitude and
-    twist."""
+    """Write motion and on_body of room (support_jacobian.py), and water_by (STAGES, ., 3).
+
+    water_by has the current in body axes by attitude and twist.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     state, work, into, c = memory.state, memory.work, room.into, lead(finned)
     for i in range(STAGES):
         for k in range(7):
@@ -218,7 +260,17 @@ def slopes_of_supports(finned: Any, memory: Any, room: Any) -> None:
 
 @kernel
 def slopes_of_motion(finned: Any, room: Any, still: bool) -> None:
-    """moved and turned: what each way does to the supports' motion, and by their turning to the wrench on the body."""
+    """Write moved and turned: the supports' motion by each way, and the wrench on the body by their rotation.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    still : bool
+        Whether there is no uniform current.
+    """
     motion, c, monolithic = room.motion, lead(finned), finned.coupling == MONOLITHIC
     for f in range(2):
         for i in range(STAGES):
@@ -253,7 +305,13 @@ def slopes_of_motion(finned: Any, room: Any, still: bool) -> None:
 
 @kernel
 def share_motion(room: Any) -> None:
-    """shares: `moved` in the order of tiles, without rows that are zero there."""
+    """Write shares: `moved` in the order of tiles, without rows that are zero there.
+
+    Parameters
+    ----------
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     for f in range(2):
         for t in range(room.moved.shape[2] // TILE):
             shares, rows, count = room.shares[f, t], room.rows_of[f, t], 0
@@ -270,7 +328,19 @@ def share_motion(room: Any) -> None:
 
 @kernel
 def slopes_of_chains(finned: Any, memory: Any, links: Any, room: Any) -> None:
-    """own, pushed, below, and by_base: the wrench on the body at each stage by the motion of a support."""
+    """Write own, pushed, below, and by_base: the wrench on the body at each stage by the motion of a support.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    memory : Record
+        Record of `layout.MANTA`.
+    links : tuple
+        One member for each link of a chain.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     param, fins, m, blocks, chains = memory.param, memory.fins, finned.links, finned.blocks, finned.chains
     width, scalars, method, groups = 2 * m, room.scalars, finned.integrator, LANES // GROUP
     scalars[0], scalars[1], scalars[2], scalars[3] = way(finned, STAGES - 1)
@@ -329,8 +399,10 @@ def _put_tile(
     shares: int, rows: int, used: int, panel: int, stride: int, to: Array, every: Array, out: Array, at: int,
     out_stride: int, lanes: int, whole: Array,
 ) -> None:  # fmt: skip
-    """A tile of which `lanes` columns are of use, to columns `at` on of rows `to` of out; whole (TILE, GROUP) scratch,
-    every 0, 1, 2 and so on."""
+    """Write a tile of which `lanes` columns are used, to columns `at` on of rows `to` of out.
+
+    `whole` (TILE, GROUP) is scratch; `every` is 0, 1, 2 and so on.
+    """
     if lanes == GROUP:
         tile(shares, rows, used, panel, stride, to.ctypes.data, out.ctypes.data + 8 * at, out_stride)
         return
@@ -343,7 +415,13 @@ def _put_tile(
 
 @kernel
 def slopes_of_wrench(room: Any) -> None:
-    """wrench (fin, WRENCHES, ways): the wrench of each fin on the body at both stages by every way."""
+    """Write wrench (fin, WRENCHES, ways): the wrench of each fin on the body at both stages by every way.
+
+    Parameters
+    ----------
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     ways = room.moved.shape[2]
     for f in range(2):
         for i in range(STAGES):
@@ -360,7 +438,15 @@ def slopes_of_wrench(room: Any) -> None:
 
 @kernel
 def put_right(finned: Any, room: Any) -> None:
-    """right: what the wrenches of each chain do to the body, by its joints."""
+    """Write right: the effect of the wrenches of each chain on the body, by its joints.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     m, blocks, chains, groups = finned.links, finned.blocks, finned.chains, LANES // GROUP
     tiles, count, every = room.right.shape[0] // TILE, room.right.shape[1], room.every
     for f in range(2):
@@ -392,7 +478,7 @@ def put_right(finned: Any, room: Any) -> None:
 
 @kernel
 def _put_column(finned: Any, room: Any, m: int, column: int, push: Array) -> None:
-    """The body's rows of a column of the head, of what is pushed (WRENCHES,), and of coordinate m itself; -1: none."""
+    """Write the body's rows of a column of the head, from the wrench (WRENCHES,) and coordinate m itself; -1: none."""
     head, after = room.head[column], room.after
     body = room.head.shape[1] - ROD_COORDINATES
     for r in range(AFTERS):
@@ -411,7 +497,15 @@ def _put_column(finned: Any, room: Any, m: int, column: int, push: Array) -> Non
 
 @kernel
 def put_head(finned: Any, room: Any) -> None:
-    """head, and seen: the body's rows."""
+    """Write the body's rows of head, and seen.
+
+    Parameters
+    ----------
+    finned : Record
+        Record of `layout.FINNED`.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+    """
     heads, push, wrench = room.head.shape[1], room.push, room.wrench
     body = heads - ROD_COORDINATES
     for m in range(body):
@@ -431,10 +525,23 @@ def put_head(finned: Any, room: Any) -> None:
 
 @kernel
 def traced_jacobian(memory: Any, many: int | None, links: Any, room: Any) -> int:
-    """The blocks of A and B in `room`, of the state room.origin under room.commands; a status as of a step.
+    """Compute the blocks of A and B in `room`, of the state room.origin under room.commands.
 
-    many   links a chain where they are not three, else None
-    links  a tuple with as many members as a chain has links
+    Parameters
+    ----------
+    memory : Record
+        Record of `layout.MANTA`.
+    many : int or None
+        Number of links of a chain, or None for three: the compiler specialises on None.
+    links : tuple
+        One member for each link of a chain.
+    room : Record
+        Record of `jacobian_layout.TRACED`.
+
+    Returns
+    -------
+    int
+        Status as of a step.
     """
     finned, body, state, c = memory.finned, memory.body, memory.state, memory.finned.current
     copy(room.origin, state)

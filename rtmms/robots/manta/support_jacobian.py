@@ -1,5 +1,7 @@
-"""Slopes of the supports' motion, traced: what rods, twist and acceleration of the body and the water's velocity do to
-what the chains see of a support, and to the fin's wrench on the body. Both fins at both stages are four lanes.
+"""Generate derivatives of the supports' motion by rods, twist and acceleration of the body, and the water's velocity.
+
+The results are the derivatives of the chains' view of a support and of the fin's wrench on the body. Both fins at both
+stages are four lanes.
 """
 
 from __future__ import annotations
@@ -22,17 +24,23 @@ from rtmms.robots.manta.rods import ROLL_MEAN, ROLL_ZERO, SUPPORT_SIZE
 SUPPORT_LANES = 4
 """Left and right fin at the first stage, then at the second."""
 RODS, TWIST, ACCEL, WATER, WRENCH, SIDE, ROWS = 0, 6, 12, 18, 21, 27, 28
-"""Rows of what goes in (ROWS, SUPPORT_LANES): angles, rates, accelerations of front and back rod; twist of the body as
-the fins know it, and its rate; the water's velocity in body axes; the wrench on the support; 1 or -1."""
+"""Rows of the inputs (ROWS, SUPPORT_LANES).
+
+Angles, rates, accelerations of front and back rod; twist of the body in the fins' version, and its rate; the water's
+velocity in body axes; the wrench on the support; 1 or -1.
+"""
 INTO, LENGTHS, MOTION, ON_BODY = range(4)
-"""Arrays: what goes in; support, front, back rod and the root's place (6,), m; written: slopes of the motion and of the
-wrench on the body (WRENCH, MOTION_ROWS, SUPPORT_LANES) by the rows before WRENCH, and of the wrench on the body by that
-on the support (6, 6, SUPPORT_LANES)."""
+"""Arrays of the generated code.
+
+INTO: inputs. LENGTHS: support, front, back rod and the root's place (6,), m. Results: MOTION, derivatives of the motion
+and of the wrench on the body (WRENCH, MOTION_ROWS, SUPPORT_LANES) by the rows before WRENCH. ON_BODY, those of the
+wrench on the body by that on the support (6, 6, SUPPORT_LANES).
+"""
 MOTION_ROWS = BASE_SIZE + 6
 
 
 class _Fin:
-    """0 where it selects the fin, and a node where it counts in the arithmetic."""
+    """Number of the fin while functions are recorded: 0 where it is an index, a node where it is in the arithmetic."""
 
     def __init__(self, value: graphs.Node) -> None:
         self.value = value
@@ -45,7 +53,7 @@ class _Fin:
 
 
 class _Numbers:
-    """What the recorded functions know as np."""
+    """Replacement of np for the recorded functions."""
 
     sqrt = staticmethod(graphs.square_root)
 
@@ -59,7 +67,7 @@ class _Numbers:
 
 
 def _plain(compiled: Any, **more: Any) -> Any:
-    """The Python of a kernel, on nodes."""
+    """Return the Python function of a kernel, for nodes."""
     given: Any = compiled.py_func
     return python.FunctionType(given.__code__, {**given.__globals__, "np": _Numbers, **more})
 
@@ -108,11 +116,37 @@ def _written(roll: int) -> Any:
 
 @intrinsic
 def rolling_slopes(typing_context: Any, into: Any, lengths: Any, motion: Any, on_body: Any) -> Any:
-    """Of supports that roll with the mean of their rods."""
+    """Write the derivatives for supports that roll with the mean of their rods.
+
+    Parameters
+    ----------
+    typing_context : object
+        Context of numba's type inference.
+    into, lengths, motion, on_body : int
+        Addresses of the arrays INTO to ON_BODY.
+
+    Returns
+    -------
+    (Signature, callable)
+        Signature and code generator.
+    """
     return _written(ROLL_MEAN)
 
 
 @intrinsic
 def upright_slopes(typing_context: Any, into: Any, lengths: Any, motion: Any, on_body: Any) -> Any:
-    """Of supports that do not roll."""
+    """Write the derivatives for supports that do not roll.
+
+    Parameters
+    ----------
+    typing_context : object
+        Context of numba's type inference.
+    into, lengths, motion, on_body : int
+        Addresses of the arrays INTO to ON_BODY.
+
+    Returns
+    -------
+    (Signature, callable)
+        Signature and code generator.
+    """
     return _written(ROLL_ZERO)
