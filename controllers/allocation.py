@@ -57,7 +57,6 @@ class Allocation:
 
         allocation = Allocation(plant, ("heave", "yaw"), "mine")
         commands = allocation.commands(hold=np.array([0.0, 0, 10, 0, 0, 0.5]), push=np.array([5.0, 0, 0, 0, 0, 0]))
-
     """
 
     def __init__(self, plant: rtmms.PlantInfo, needed: tuple[str, ...], controller: str) -> None:
@@ -97,7 +96,6 @@ class Allocation:
         -------
         Array
             (n,) N.
-
         """
         first = self.inverse @ hold
         first *= min(1.0, self._room(first, np.zeros(len(first))))
@@ -116,7 +114,6 @@ class Allocation:
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         out = {}
         for name, thrust, (command, curve) in zip(self.names, self.thrusts(hold, push), self._laws, strict=True):

@@ -77,7 +77,6 @@ class Autopilot(rtmms.Controller):
         Gain, see `rtmms_controllers.pilot.Gains`.
     steady_s2_m2 : float, optional
         Gain, see `rtmms_controllers.pilot.Gains`.
-
     """
 
     # fmt: off
@@ -133,7 +132,6 @@ class Autopilot(rtmms.Controller):
         ----------
         plant : rtmms.PlantInfo
             The plant, with its channels and parameters.
-
         """
         self._helm.start(plant)
 
@@ -144,7 +142,6 @@ class Autopilot(rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         super().on_parameters_changed(values)
         self._take_up()
@@ -166,7 +163,6 @@ class Autopilot(rtmms.Controller):
         -------
         dict[str, float]
             Rod angles by actuator, rad.
-
         """
         return self._helm.steer(self._aim, self._helm.read(state))
 

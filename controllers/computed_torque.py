@@ -37,7 +37,6 @@ class ComputedTorque(rtmms.Controller):
         Of the gait, as the eel's own. Unit: rad.
     pitch_offset_rad : float, default 0.07853981633974483
         Of the gait, as the eel's own. Unit: rad.
-
     """
 
     # fmt: off
@@ -77,7 +76,6 @@ class ComputedTorque(rtmms.Controller):
         ------
         ModelError
             The plant does not fit.
-
         """
         from rtmms.analysis.equilibrium import Inverse
         from rtmms.base.parameters import build
@@ -113,7 +111,6 @@ class ComputedTorque(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         import numpy as np
 

@@ -22,7 +22,6 @@ class CourseProgress:
         Length of the course, m.
     warn : Callable[[str], None]
         Receives each message.
-
     """
 
     def __init__(self, name: str, whole_m: float, warn: Callable[[str], None]) -> None:

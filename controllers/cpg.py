@@ -67,7 +67,6 @@ class Cpg(rtmms.Controller):
         How fast parameters follow: by three poles at -rate. Unit: 1/s.
     coupling_1_s : float, default 5.0
         How fast phases follow. Unit: 1/s.
-
     """
 
     # fmt: off
@@ -139,7 +138,6 @@ class Cpg(rtmms.Controller):
         ------
         ModelError
             It has neither, or a rod would leave its limits.
-
         """
         names = [channel.name for channel in plant.actuators]
         self._plant = plant
@@ -162,7 +160,6 @@ class Cpg(rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         trial = replace(self, **values)
         if self._player is not None:
@@ -183,7 +180,6 @@ class Cpg(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         assert self._player is not None
         return self._player.at(state.time)
@@ -205,7 +201,6 @@ class Cpg(rtmms.Controller):
         -------
         Stroke
             Its values, or those of both sides.
-
         """
         values = []
         for name in _OF_A_SIDE:

@@ -85,7 +85,6 @@ class DepthHold(rtmms.Controller):
         Inertia with added mass about y; the plant's win. Unit: kg m2.
     yaw_kg_m2 : float, default 0.592
         Inertia with added mass about z; the plant's win. Unit: kg m2.
-
     """
 
     # fmt: off
@@ -142,7 +141,6 @@ class DepthHold(rtmms.Controller):
         ------
         ModelError
             It has no thrusters.
-
         """
         self._allocation = Allocation(plant, ("heave", "yaw"), "depth_hold")
         self._senses.start(plant)
@@ -166,7 +164,6 @@ class DepthHold(rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         super().on_parameters_changed(values)
         self._tune()
@@ -190,7 +187,6 @@ class DepthHold(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         now = self._senses.read(state)
         self._watch(now)

@@ -52,7 +52,6 @@ class EelCourse(rtmms.Controller):
         Pitch per error. Unit: rad/m.
     depth_d : float, default 8.0
         Pitch of a joint per pitch. Unit: deg/rad.
-
     """
 
     # fmt: off
@@ -96,7 +95,6 @@ class EelCourse(rtmms.Controller):
         ----------
         plant : rtmms.PlantInfo
             The plant, with its channels and parameters.
-
         """
         self._cpg.start(plant)
         self._senses.start(plant)
@@ -113,7 +111,6 @@ class EelCourse(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         now = self._senses.read(state)
         heading, depth, pitch, rate, _ = self._means(now)

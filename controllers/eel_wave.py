@@ -42,7 +42,6 @@ class EelWave(rtmms.Controller):
         On every pitch joint: climbs or dives. Unit: deg.
     ramp_s : float, default 2.0
         Time of the soft start. Unit: s.
-
     """
 
     # fmt: off
@@ -86,7 +85,6 @@ class EelWave(rtmms.Controller):
         ------
         ModelError
             The plant has its own gait, or its actuators are no angles.
-
         """
         if plant.parameters.get("gait", "none") != "none":
             raise rtmms.ModelError("controller 'eel_wave': the eel's own gait is on; run it with --set gait=none")
@@ -112,7 +110,6 @@ class EelWave(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         strength, phase = self._strength(state.time), self._omega * state.time
         bend = [a * sin(self._k * s - phase) for s, a in self._stations]

@@ -33,7 +33,6 @@ class FishWave(rtmms.Controller):
         On every joint: turns. Unit: N m.
     ramp_s : float, default 0.5
         Time of the soft start. Unit: s.
-
     """
 
     torque_n_m: Annotated[float, Parameter("A, at the head's end.", "N m", ge=0)] = 0.02
@@ -66,7 +65,6 @@ class FishWave(rtmms.Controller):
         ------
         ModelError
             It has no such joints.
-
         """
         parameters = plant.parameters
         names = [channel.name for channel in plant.actuators if channel.name.startswith("bend")]
@@ -91,7 +89,6 @@ class FishWave(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         strength, phase = self._strength(state.time), self._omega * state.time
         return {name: strength * (self.bias_n_m + size * sin(at - phase)) for name, at, size in self._joints}

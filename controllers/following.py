@@ -40,7 +40,6 @@ class Following:
         Name of the controller.
     report : Callable[[str], None]
         Receives a sentence when a rod stops following, and when it follows again.
-
     """
 
     def __init__(self, name: str, report: Callable[[str], None]) -> None:
@@ -65,7 +64,6 @@ class Following:
         ----------
         plant : rtmms.PlantInfo
             The plant, with its channels and parameters.
-
         """
         shapes = {channel.name: channel.shape for channel in plant.outputs}
         found = next((name for name in ("encoder.angle", "rod_angle") if shapes.get(name) == (len(RODS),)), "")
@@ -85,7 +83,6 @@ class Following:
         ----------
         state : rtmms.State
             The plant's state.
-
         """
         if not self._output or self._output not in state.outputs:
             return
@@ -113,7 +110,6 @@ class Following:
         ----------
         angles : Mapping[str, float]
             Rod angles by actuator, rad.
-
         """
         self._wanted, self._next = self._next, angles
 

@@ -55,7 +55,6 @@ class Gait(rtmms.Controller):
         Of the right side alone. Unit: deg.
     right_bias_deg : float | None, optional
         Of the right side alone. Unit: deg.
-
     """
 
     # fmt: off
@@ -120,7 +119,6 @@ class Gait(rtmms.Controller):
         ------
         ModelError
             The plant does not fit.
-
         """
         self._plant, self._ratio = plant, rod_ratio(plant.parameters)
         self._see_to_limits()
@@ -133,7 +131,6 @@ class Gait(rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         trial = replace(self, **values)
         trial._plant, trial._ratio = self._plant, self._ratio
@@ -164,7 +161,6 @@ class Gait(rtmms.Controller):
             Numbers of the gait, see _WORDS.
         command : Any
             (4,) result, rad.
-
         """
         memory[_NOW] = time
         if not time >= memory[_FROM]:  # the first state, or the first after a reset

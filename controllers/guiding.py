@@ -48,7 +48,6 @@ class Guide:
         Distance ahead at which the line of sight meets the course, m.
     compensate : str
         One of COMPENSATIONS.
-
     """
 
     def __init__(self, course: Course, lookahead_m: float, compensate: str) -> None:

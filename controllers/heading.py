@@ -37,7 +37,6 @@ def yaw(quaternion: Sequence[float]) -> float:
     >>> from rtmms_controllers.heading import yaw
     >>> yaw((1.0, 0.0, 0.0, 0.0))
     0.0
-
     """
     w, x, y, z = quaternion
     return atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
@@ -55,7 +54,6 @@ def wrapped(angle: float) -> float:
     -------
     float
         rad.
-
     """
     return -((-angle + pi) % (2.0 * pi) - pi)
 
@@ -79,7 +77,6 @@ class Heading(rtmms.Controller):
         Of the straight gait, as in `gait`. Unit: deg.
     ramp_s : float, default 1.0
         Of the straight gait, as in `gait`. Unit: s.
-
     """
 
     # fmt: off
@@ -122,7 +119,6 @@ class Heading(rtmms.Controller):
         ------
         ModelError
             The plant does not fit.
-
         """
         self._plant, self._ratio = plant, rod_ratio(plant.parameters)
         self._see_to_limits(self.amplitude_deg)
@@ -134,7 +130,6 @@ class Heading(rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         self._see_to_limits(values.get("amplitude_deg", self.amplitude_deg))
         super().on_parameters_changed(values)
@@ -162,7 +157,6 @@ class Heading(rtmms.Controller):
         -------
         dict[str, float]
             Rod angles by actuator, rad.
-
         """
         turn = self._steer(state)
         strength = self._strength(state.time)

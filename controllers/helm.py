@@ -31,7 +31,6 @@ class Helm:
         Largest strokes.
     frequency_hz : float
         Frequency of the stroke.
-
     """
 
     def __init__(self, name: str, gains: Gains, most: Most, frequency_hz: float) -> None:
@@ -51,7 +50,6 @@ class Helm:
         ------
         ModelError
             The plant does not fit.
-
         """
         self.fins.start(plant)
         self.senses.start(plant)
@@ -72,7 +70,6 @@ class Helm:
         -------
         Motion
             The motion.
-
         """
         now = self.senses.read(state)
         self._watch(now)
@@ -93,7 +90,6 @@ class Helm:
         -------
         dict[str, float]
             Rod angles by actuator, rad.
-
         """
         left, right = self.pilot(aim, now)
         self.fins.aim(left, right, self.frequency_hz)
@@ -116,7 +112,6 @@ def most_of(amplitude_deg: float, turn: str) -> Most:
     -------
     Most
         The strokes.
-
     """
     return Most(radians(amplitude_deg), MOST.lead, MOST.incidence, MOST.bias, turn)
 
@@ -140,7 +135,6 @@ def checked_gains(controller: str, own: Any) -> Gains:
     ------
     ModelError
         A gain is out of range; the message names it.
-
     """
     gains = Gains(**{one.name: getattr(own, one.name) for one in fields(Gains) if hasattr(own, one.name)})
     check_parameters(f"controller '{controller}': ", gains)
@@ -154,6 +148,5 @@ def print_line(text: str) -> None:
     ----------
     text : str
         The line.
-
     """
     print_text(text, err=True)

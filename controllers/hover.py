@@ -49,7 +49,6 @@ class Hover(rtmms.Controller):
         Thrust of a rotor; the plant's value wins. Unit: N s2.
     drag_n_m_s2 : float, default 1.4e-07
         Drag torque of a rotor; the plant's own value wins. Unit: N m s2.
-
     """
 
     # fmt: off
@@ -87,7 +86,6 @@ class Hover(rtmms.Controller):
         ----------
         plant : rtmms.PlantInfo
             The plant, with its channels and parameters.
-
         """
         self._senses.start(plant)
         self._g = max(-plant.gravity[2], 1e-3)
@@ -114,7 +112,6 @@ class Hover(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         now = self._senses.read(state)
         roll, pitch, yaw = now.roll, now.pitch, now.yaw

@@ -21,7 +21,6 @@ class Loop:
     >>> loop = Loop(2.0, 0.0, 0.0, 1.0)
     >>> loop(0.25, 0.0, 0.1), loop(5.0, 0.0, 0.1)
     (0.5, 1.0)
-
     """
 
     __slots__ = ("d", "i", "integral", "most", "output", "p")
@@ -58,7 +57,6 @@ class Loop:
         -------
         float
             The output.
-
         """
         self.output = max(-self.most, min(self.most, ahead + self.integral))
         return self.output

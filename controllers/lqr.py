@@ -46,7 +46,6 @@ class Lqr(rtmms.Controller):
         What counts as one in the quadratic cost. Unit: rad/s.
     word : float, default 0.015
         What counts as one in the quadratic cost.
-
     """
 
     # fmt: off
@@ -89,7 +88,6 @@ class Lqr(rtmms.Controller):
         ------
         ModelError
             A stroke is no whole number of steps.
-
         """
         period = 2.0 * pi / float(plant.parameters.get("omega_rad_s", 50.0 * pi))
         self._steps = round(period / plant.dt)
@@ -113,7 +111,6 @@ class Lqr(rtmms.Controller):
         -------
         Mapping[str, float]
             Commands by actuator.
-
         """
         if state.step % self._steps == 0:
             import numpy as np
@@ -181,7 +178,6 @@ def stroke_map(own: Any, chart: Any, steps: int) -> Any:
     -------
     : Linear
         A and B.
-
     """
     import numpy as np
 

@@ -44,7 +44,6 @@ class Mixer(rtmms.Controller):
         Of the stroke at thrust 1. Unit: Hz.
     incidence_deg : float, default 12.0
         Of the fins at pitch 1. Unit: deg.
-
     """
 
     thrust: Annotated[float, Parameter("Forward; < 0 swims backward.", signed=True, le=1, live=True)] = 0.0
@@ -78,7 +77,6 @@ class Mixer(rtmms.Controller):
         ------
         ModelError
             The rods cannot do the stroke.
-
         """
         self._fins.start(plant)
         left, right = mixed(self._most, 1.0, 0.0, 1.0, 0.0)
@@ -92,7 +90,6 @@ class Mixer(rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         super().on_parameters_changed(values)
         self._aim()
@@ -109,7 +106,6 @@ class Mixer(rtmms.Controller):
         -------
         dict[str, float]
             Rod angles by actuator, rad.
-
         """
         return self._fins.at(state.time)
 

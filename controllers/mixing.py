@@ -32,7 +32,6 @@ class Most:
         rad.
     turn : str, default 'phase'
         One of TURNS.
-
     """
 
     amplitude: float
@@ -48,7 +47,6 @@ class Most:
         -------
         Stroke
             Without bias.
-
         """
         return Stroke(self.amplitude, self.lead, 0.0, self.incidence)
 
@@ -69,7 +67,6 @@ def mixed(
     -------
     tuple[Stroke, Stroke]
         Left and right.
-
     """
     thrust, yaw, pitch, roll, bias = (max(-1.0, min(1.0, one)) for one in (thrust, yaw, pitch, roll, bias))
     m = min(1.0, abs(thrust) + abs(yaw))

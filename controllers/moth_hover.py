@@ -39,7 +39,6 @@ class MothHover(rtmms.Controller):
         Added to both wings' offsets: > 0 turns both to the left, the body to the right. Unit: rad.
     ramp_s : float, default 0.5
         Time in which altitude, speed, gain and bias come in. Unit: s.
-
     """
 
     # fmt: off
@@ -84,7 +83,6 @@ class MothHover(rtmms.Controller):
         ------
         ModelError
             dt is too long for a mean over a stroke.
-
         """
         period = 2.0 * pi / float(plant.parameters.get("omega_rad_s", 50.0 * pi))
         steps = round(period / plant.dt)
@@ -107,7 +105,6 @@ class MothHover(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         if state.time < self._time:  # the first state, or the first after a reset
             self._window.clear()

@@ -28,7 +28,6 @@ class Follower:
         Initial value and target.
     rate_1_s : float
         w, 1/s.
-
     """
 
     __slots__ = ("rate_1_s", "target", "v", "v1", "v2")
@@ -49,7 +48,6 @@ class Follower:
         -------
         float
             The value dt later.
-
         """
         e = self.v - self.target
         if e == 0.0 and self.v1 == 0.0 and self.v2 == 0.0:
@@ -90,7 +88,6 @@ class Oscillators:
     >>> pair = Oscillators(2, [(0, 1)], [0.5], 10.0, 10.0, 5.0)
     >>> round(pair.theta[0] - pair.theta[1], 3)
     0.5
-
     """
 
     def __init__(
@@ -119,7 +116,6 @@ class Oscillators:
             rad, of each pair.
         frequency_hz : float
             Hz.
-
         """
         for one in (*self.amplitude, *self.bias):
             one.v = one.v1 = one.v2 = 0.0
@@ -136,7 +132,6 @@ class Oscillators:
         ----------
         dt : float
             s.
-
         """
         if dt <= 0.0:
             return
@@ -156,7 +151,6 @@ class Oscillators:
         -------
         list[float]
             rad.
-
         """
         return [
             x.v + r.v * sin(theta) for x, r, theta in zip(self.bias, self.amplitude, self.theta, strict=True)
@@ -177,7 +171,6 @@ class Oscillators:
         -------
         list[float]
             rad/s.
-
         """
         return [
             x.v1 + r.v1 * sin(t) + r.v * cos(t) * w

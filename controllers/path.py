@@ -54,7 +54,6 @@ class Path(rtmms.Controller):
         As the autopilot's. Unit: Hz.
     amplitude_deg : float, default 30.0
         As the autopilot's. Unit: deg.
-
     """
 
     # fmt: off
@@ -121,7 +120,6 @@ class Path(rtmms.Controller):
         ------
         ModelError
             The plant does not fit.
-
         """
         self._helm.start(plant)
         self._guide.reset()
@@ -134,7 +132,6 @@ class Path(rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         super().on_parameters_changed(values)
         self._guide.lookahead_m = self.lookahead_m
@@ -156,7 +153,6 @@ class Path(rtmms.Controller):
         -------
         dict[str, float]
             Rod angles by actuator, rad.
-
         """
         now = self._helm.read(state)
         if not self._guide.finished:

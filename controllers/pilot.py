@@ -71,7 +71,6 @@ class Gains:
         Speed. Unit: 1/m.
     steady_s2_m2 : float, default 1.9
         Thrust word over the square of the speed that it keeps. Unit: s2/m2.
-
     """
 
     # fmt: off
@@ -110,7 +109,6 @@ class Aim:
         m/s, upward, of the path itself.
     turn : float, default 0.0
         rad/s, of the path itself.
-
     """
 
     depth: float = 0.0
@@ -137,7 +135,6 @@ class Pilot:
         Gains of the cascades.
     most : Most
         Largest strokes.
-
     """
 
     def __init__(self, gains: Gains, most: Most) -> None:
@@ -155,7 +152,6 @@ class Pilot:
         ----------
         gains : Gains
             Gains of the cascades.
-
         """
         self.gains = g = gains
         for loop, p, i, d in (
@@ -214,6 +210,5 @@ def wrapped(angle: float) -> float:
     -------
     float
         rad.
-
     """
     return -((-angle + pi) % (2.0 * pi) - pi)

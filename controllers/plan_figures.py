@@ -124,7 +124,6 @@ def summary(plans: list[Plan], late: int, tries: int, iterating: bool = False) -
     -------
     str
         The line.
-
     """
     seconds = sorted(plan.seconds for plan in plans)
     finished = sum(plan.finished for plan in plans)
@@ -154,6 +153,5 @@ def finite(value: float) -> float | None:
     -------
     float | None
         The number or None.
-
     """
     return float(f"{value:.4g}") if isfinite(value) else None

@@ -32,7 +32,6 @@ class Usual:
         Of sampling.
     setpoints : tuple[str, ...]
         Names of the set-points without a course or a user's cost.
-
     """
 
     horizon_s: float
@@ -87,7 +86,6 @@ def usual(robot: str, method: str) -> Usual:
     ------
     ModelError
         The robot has no linear plans.
-
     """
     if method == LINEAR:
         if robot not in BY_STROKES:
@@ -112,7 +110,6 @@ def refuse_unknown_model(robot: str) -> None:
     ------
     ModelError
         There is no such robot.
-
     """
     import rtmms
     from rtmms.plant.protocol import builder
@@ -141,7 +138,6 @@ def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], pla
     ------
     ModelError
         The plant is another robot.
-
     """
     import rtmms
 
@@ -174,7 +170,6 @@ def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: s
     -------
     : Plant
         The model.
-
     """
     import rtmms
     from rtmms.wire.protocol.messages import plain_parameters
@@ -222,7 +217,6 @@ def read_preset(path: str, robot: str) -> dict[str, Any]:
     ------
     ModelError
         It is no such file, or its parameters do not belong to the robot.
-
     """
     import rtmms
     from rtmms.base.toml_file import read_toml
@@ -261,7 +255,6 @@ def any_knots(model: Any, rows: int, horizon_s: float) -> Any:
     -------
     : Knots
         The words.
-
     """
     import numpy as np
 
@@ -292,7 +285,6 @@ def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: flo
     -------
     : Knots
         The words.
-
     """
     import numpy as np
 
@@ -332,7 +324,6 @@ def rotor_knots(model: Any, rows: int, horizon_s: float, method: str) -> Any:
     -------
     : Knots
         The words.
-
     """
     import numpy as np
 
@@ -366,7 +357,6 @@ def eel_waves(model: Any, rows: int, horizon_s: float, frequency_hz: float, limi
     -------
     : Waves
         The words.
-
     """
     from math import radians
 
@@ -398,7 +388,6 @@ def course_cost(robot: str, way: Any, speed_m_s: float, horizon_s: float) -> Any
     -------
     : Cost
         The cost.
-
     """
     from rtmms.planning.swaying import sway_along
     from rtmms.planning.tasks import along_course
@@ -426,7 +415,6 @@ def holding_cost(robot: str, depth_m: float, heading_rad: float, speed_m_s: floa
     -------
     : Cost
         The cost.
-
     """
     from rtmms.planning.swaying import sway_holding
     from rtmms.planning.tasks import hold

@@ -134,7 +134,6 @@ class Predictive(PlanFigures, rtmms.Controller):
         What it costs to change the knots.
     preset : str, default ''
         FILE.toml of parameters in the model, in place of the plant's own; one that names a preset begins from that.
-
     """
 
     # fmt: off
@@ -327,7 +326,6 @@ class Predictive(PlanFigures, rtmms.Controller):
         ------
         ModelError
             The cost, the preset or the model is wrong.
-
         """
         from rtmms.base.jit import compile_progress
         from rtmms.planning.planner import Background
@@ -374,7 +372,6 @@ class Predictive(PlanFigures, rtmms.Controller):
         ------
         ModelError
             The plant does not fit.
-
         """
         self._names = tuple(channel.name for channel in plant.actuators)
         self._lockstep = plant.period_s is None
@@ -489,7 +486,6 @@ class Predictive(PlanFigures, rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         super().on_parameters_changed(values)
         if self._strokes is not None:
@@ -513,7 +509,6 @@ class Predictive(PlanFigures, rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         now = self._senses.read(state)
         self._watch(now)
@@ -660,7 +655,6 @@ class Predictive(PlanFigures, rtmms.Controller):
         ----------
         reason : str
             Reason of the end.
-
         """
         self._finish()
         if self._strokes is not None:

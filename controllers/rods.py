@@ -33,7 +33,6 @@ def rod_ratio(parameters: Mapping[str, Any]) -> float:
     -------
     float
         Ratio of the lengths.
-
     """
     front = parameters.get("front_rod_m", FRONT_LENGTH_M)
     back = parameters.get("back_rod_m", BACK_LENGTH_M)
@@ -65,7 +64,6 @@ def front_amplitude(back: float, ratio: float) -> float:
     >>> from rtmms_controllers.rods import front_amplitude
     >>> front_amplitude(0.5, 1.0)
     0.5
-
     """
     height = ratio * sin(back)
     if height > 1.0:
@@ -95,7 +93,6 @@ def rod_angles(
     -------
     tuple[float, float]
         rad.
-
     """
     front = front_amplitude(amplitude, ratio) * sin(cycle + phase) + bias  # alpha1
     back = amplitude * sin(cycle) + bias  # alpha2
@@ -116,7 +113,6 @@ class SoftStart:
     >>> strength = SoftStart(2.0)
     >>> [strength(t) for t in (0.0, 1.0, 2.0)]
     [0.0, 0.5, 1.0]
-
     """
 
     def __init__(self, ramp_s: float) -> None:
@@ -151,7 +147,6 @@ def within_limits(controller: str, plant: rtmms.PlantInfo, side: str, front: flo
     ------
     ModelError
         An angle is beyond a limit.
-
     """
     for rod, angle in (("front", front), ("back", back)):
         channel = plant.actuator(f"{side}.{rod}")

@@ -46,7 +46,6 @@ class Motion:
         rad/s, body.
     doubts : set[str]
         Sensors that are silent or contradict the others, and 'estimate' where it is lost.
-
     """
 
     time: float = 0.0
@@ -67,7 +66,6 @@ class Senses:
     ----------
     name : str
         Name of the controller, for messages.
-
     """
 
     def __init__(self, name: str) -> None:
@@ -91,7 +89,6 @@ class Senses:
         ------
         ModelError
             It sends neither.
-
         """
         names = dict.fromkeys(
             channel.name for channel in plant.outputs
@@ -134,7 +131,6 @@ class Senses:
         -------
         Motion
             One object, which the next call changes.
-
         """
         outputs, time = state.outputs, state.time
         if time < self._time and self._sensed:  # the first after a reset
@@ -217,7 +213,6 @@ def angles(q: Sequence[float]) -> tuple[float, float, float]:
     -------
     tuple[float, float, float]
         rad.
-
     """
     w, x, y, z = q
     return (
@@ -245,7 +240,6 @@ def quaternion_of(roll: float, pitch: float, yaw: float) -> tuple[float, float, 
     >>> from rtmms_controllers.senses import quaternion_of
     >>> quaternion_of(0.0, 0.0, 0.0)
     (1.0, 0.0, 0.0, 0.0)
-
     """
     a, b, c = cos(0.5 * roll), cos(0.5 * pitch), cos(0.5 * yaw)
     p, q, r = sin(0.5 * roll), sin(0.5 * pitch), sin(0.5 * yaw)
@@ -266,7 +260,6 @@ def to_world(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, floa
     -------
     tuple[float, float, float]
         Components, world.
-
     """
     w, x, y, z = q
     a, b, c = v
@@ -289,7 +282,6 @@ def to_body(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, float
     -------
     tuple[float, float, float]
         Components, body.
-
     """
     w, x, y, z = q
     return to_world((w, -x, -y, -z), v)

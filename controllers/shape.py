@@ -56,7 +56,6 @@ class Shape(rtmms.Controller):
         How many, then it stays: sines are then played as a closed path; 0: without end.
     ramp_s : float, default 1.0
         Time of the soft start, or in which it goes to where the path begins. Unit: s.
-
     """
 
     # fmt: off
@@ -101,7 +100,6 @@ class Shape(rtmms.Controller):
         ------
         ModelError
             Parameters contradict each other.
-
         """
         check_parameters("controller 'shape': ", self)
         if self.period_s is not None and self.frequency_hz is not None:
@@ -124,7 +122,6 @@ class Shape(rtmms.Controller):
         ------
         ModelError
             The actuators do not fit, or the gait leaves their limits.
-
         """
         player = self._made(plant)
         player.check(self.amplitude, self.steer)
@@ -138,7 +135,6 @@ class Shape(rtmms.Controller):
         ----------
         values : Mapping[str, Any]
             New values by name.
-
         """
         trial = replace(self, **values)
         if self._player is not None:
@@ -159,7 +155,6 @@ class Shape(rtmms.Controller):
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         assert self._player is not None
         return self._player(state.time)

@@ -27,7 +27,6 @@ class Around:
         Time of the soft move, s.
     cycles : int
         Number of cycles, after which it stays; 0: no end.
-
     """
 
     own_s = 4.0
@@ -55,7 +54,6 @@ class Around:
         ------
         ModelError
             It leaves a limit, or `steer` is not 0.
-
         """
         if steer:
             raise rtmms.ModelError(f"controller 'shape': steer: a closed path does not steer, got {steer:g}")
@@ -73,7 +71,6 @@ class Around:
             Factor on the gait's own.
         steer : float
             Added to the steering actuators.
-
         """
         self._period_s, self._amplitude = self.own_s if period_s is None else period_s, amplitude
 
@@ -107,7 +104,6 @@ class Swing:
         The actuators.
     ramp_s : float
         Time of the soft start, s.
-
     """
 
     def __init__(self, sines: Sines, channels: tuple[rtmms.Channel, ...], ramp_s: float) -> None:
@@ -131,7 +127,6 @@ class Swing:
         ------
         ModelError
             One would leave its limits.
-
         """
         for channel, wave, _ in self._moves:
             middle, most = wave.offset + wave.steer * steer, abs(amplitude * wave.amplitude)
@@ -148,7 +143,6 @@ class Swing:
             Factor on the gait's own.
         steer : float
             Added to the steering actuators.
-
         """
         omega = 2.0 * pi * (self._own_hz if period_s is None else 1.0 / period_s)
         self._behind += (self._omega - omega) * self._time
@@ -185,7 +179,6 @@ def within(channel: rtmms.Channel, low: float, high: float) -> None:
     ------
     ModelError
         It is not.
-
     """
     least = -inf if channel.lower is None else channel.lower
     most = inf if channel.upper is None else channel.upper

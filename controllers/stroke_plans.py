@@ -44,7 +44,6 @@ def own_moth(parameters: Mapping[str, Any], grid_s: float) -> Any:
     ------
     ModelError
         The plant's moth does not hover, or is driven in another way.
-
     """
     from rtmms.planning.linear import WINDS
 
@@ -83,7 +82,6 @@ class StrokePlans:
         Computing time, s.
     age : float
         Half strokes since the state from which the plan in use was made.
-
     """
 
     def __init__(self, grid_s: float, half_s: float, horizon_s: float) -> None:
@@ -103,7 +101,6 @@ class StrokePlans:
         ----------
         background : Background
             Thread of the plans.
-
         """
         import numpy as np
 
@@ -128,7 +125,6 @@ class StrokePlans:
         ------
         ModelError
             Half strokes are no whole number of answers, or the commands are sent too far ahead.
-
         """
         names = tuple(channel.name for channel in plant.actuators)
         if names != ACTUATORS:
@@ -186,7 +182,6 @@ class StrokePlans:
         -------
         dict[str, float]
             Commands by actuator.
-
         """
         if now.time > self._tick + self._half - 1e-9:
             self._turn_over(now, place, yaw)

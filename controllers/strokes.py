@@ -37,7 +37,6 @@ class Stroke:
         Of both rods, rad.
     incidence : float, default 0.0
         rad.
-
     """
 
     amplitude: float = 0.0
@@ -57,7 +56,6 @@ class Stroke:
         -------
         tuple[float, float]
             Front and back, rad.
-
         """
         offset = self.bias + self.incidence, self.bias - self.incidence
         return front_amplitude(self.amplitude, ratio) + abs(offset[0]), self.amplitude + abs(offset[1])
@@ -68,9 +66,8 @@ class Fins:
 
     Parameters
     ----------
-    rate_1_s, bias_rate_1_s, coupling_1_s : float, default RATE_1_S
+    rate_1_s, bias_rate_1_s, coupling_1_s : float
         See Oscillators.
-
     """
 
     def __init__(
@@ -86,7 +83,6 @@ class Fins:
         ----------
         plant : rtmms.PlantInfo
             The plant, with its channels and parameters.
-
         """
         self.ratio = rod_ratio(plant.parameters)
         limits = [abs(x) for rod in RODS for x in (plant.actuator(rod).lower, plant.actuator(rod).upper) if x]
@@ -102,7 +98,6 @@ class Fins:
             Strokes.
         frequency_hz : float
             Frequency of both.
-
         """
         o = self.oscillators
         for k, stroke in ((0, left), (2, right)):
@@ -125,7 +120,6 @@ class Fins:
         -------
         dict[str, float]
             Rod angles by actuator, rad.
-
         """
         o = self.oscillators
         if time < self._time or self._time < 0.0:
@@ -158,7 +152,6 @@ def check_rods(controller: str, plant: Any, ratio: float, strokes: Mapping[str, 
     ------
     ModelError
         A rod would leave its limits; the message names it.
-
     """
     for side, stroke in strokes.items():
         for rod, angle in zip(("front", "back"), stroke.largest(ratio), strict=True):

@@ -34,7 +34,6 @@ class Template(rtmms.Controller):
         Amplitude of the rods, deg.
     frequency_hz : float, default 0.5
         Frequency of the beat.
-
     """
 
     amplitude_deg: float = 25.0
@@ -52,7 +51,6 @@ class Template(rtmms.Controller):
         ----------
         plant : rtmms.PlantInfo
             Its actuators and outputs are channels with units and limits; plant.dt is the step.
-
         """
         self.most = plant.actuator("left.back").upper or pi
 
@@ -68,7 +66,6 @@ class Template(rtmms.Controller):
         -------
         dict[str, float]
             Rod angles by actuator, rad.
-
         """
         angle = 2.0 * pi * self.frequency_hz * state.time
         amplitude = min(radians(self.amplitude_deg), self.most)

@@ -17,7 +17,6 @@ class Watch:
         Name of the controller.
     report : Callable[[str], None]
         Receives a sentence.
-
     """
 
     def __init__(self, name: str, report: Callable[[str], None]) -> None:

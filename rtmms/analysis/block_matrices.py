@@ -49,7 +49,6 @@ def tile(
     -------
     Any
         Signature and code generator, for numba.
-
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -131,7 +130,6 @@ class Bordered(NamedTuple):
     >>> one = Bordered(np.eye(1), np.zeros((0, 2)), np.ones((2, 1)), own, np.array([[0, 1]]))
     >>> one.times(np.array([1.0, 1.0, 1.0]))
     array([1., 4., 5.])
-
     """
 
     head: Array
@@ -154,7 +152,6 @@ class Bordered(NamedTuple):
         -------
         Bordered
             The copy.
-
         """
         return Bordered(*(None if one is None else one.copy() for one in self))  # type: ignore[arg-type]
 
@@ -165,7 +162,6 @@ class Bordered(NamedTuple):
         -------
         Array
             (h + n, h + n).
-
         """
         h, n = len(self.head), len(self.below)
         out = np.zeros((h + n, h + n))
@@ -188,7 +184,6 @@ class Bordered(NamedTuple):
         -------
         Array
             In the shape of x.
-
         """
         h = len(self.head)
         out = np.concatenate([self.head @ x[:h], self.below @ x[:h]])
@@ -215,7 +210,6 @@ def sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) 
         (ROWS,) indices of rows of out.
     panel, out : Any
         (., c), with c in whole tiles.
-
     """
     a, b, t = shares.ctypes.data, rows.ctypes.data, to.ctypes.data
     c = panel.shape[1]
@@ -253,7 +247,6 @@ def push(
     -------
     int
         0 where the result is in the panel, 1 where it is in the other.
-
     """
     h, n, t, w, q = head.shape[1], below.shape[2], right.shape[1], own.shape[1], spread.shape[1]
     shares, rows = np.zeros((h + n + w + q + 1, ROWS)), np.zeros(h + n + w + q + 1, dtype=np.int64)

@@ -51,7 +51,6 @@ def chained(
     -------
     tuple[Array, Array] | None
         (k, k) and (k, n); None where a step fails.
-
     """
     one = structures[0]
     k, n, steps = one.a.size, commands.shape[1], len(commands)

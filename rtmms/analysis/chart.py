@@ -32,7 +32,6 @@ class Chart(Protocol):
         Names of the coordinates, in order.
     size : Array
         (k,) size that counts as one of each.
-
     """
 
     names: tuple[str, ...]
@@ -45,7 +44,6 @@ class Chart(Protocol):
         -------
         Array
             (k,).
-
         """
 
     def write(self, coordinates: Array) -> None:
@@ -55,7 +53,6 @@ class Chart(Protocol):
         ----------
         coordinates : Array
             (k,).
-
         """
 
 
@@ -70,7 +67,6 @@ class Charted(Protocol):
         -------
         Chart
             The chart.
-
         """
 
 
@@ -91,7 +87,6 @@ def chart_of(plant: Plant) -> Chart:
     ------
     ModelError
         The plant has none.
-
     """
     if isinstance(plant, Charted):
         return plant.chart()
@@ -118,7 +113,6 @@ def whole_periods(plant: TreePlant, time: Array) -> tuple[float, float]:
     -------
     tuple[float, float]
         Start and end, s; the second half where no period fits.
-
     """
     period, half = 2.0 * math.pi / plant.law.omega, float(time[-1] - time[0]) / 2.0
     whole = math.floor(half / period * (1.0 + 1e-9)) * period
@@ -148,7 +142,6 @@ def rise(time: Array, values: Array, start: float, end: float) -> float:
     >>> from rtmms.analysis.chart import rise
     >>> rise(np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0, 6.0]), 0.5, 1.5)
     3.0
-
     """
     first, last = np.interp([start, end], time, values)
     return float(last - first) / (end - start)
@@ -161,7 +154,6 @@ class Structure(Protocol):
     ----------
     a : Bordered
         A of the last step, in memory that the next one is written to.
-
     """
 
     a: Bordered
@@ -189,7 +181,6 @@ class Structure(Protocol):
         -------
         bool
             False where the step fails.
-
         """
 
 
@@ -209,5 +200,4 @@ class Structured(Protocol):
         -------
         Structure | None
             None: the structure of this plant is not known; differences of all coordinates, one by one, are used.
-
         """

@@ -49,7 +49,6 @@ def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> 
     -----
     Along the course the distance to `at` changes no faster than the arc length. So the segments that follow a point at
     the distance d are skipped for the length d - (smallest distance so far).
-
     """
     last = len(length) - 2
     home, other = 0, last
@@ -111,7 +110,6 @@ class Course:
     >>> line = course("waypoints", waypoints="0 0 -1; 10 0 -1")
     >>> line.whole_m
     10.0
-
     """
 
     points: Array
@@ -136,7 +134,6 @@ class Course:
         -------
         tuple[Array, Array, float]
             (3,) m, (3,), and 1/m.
-
         """
         k = int(np.searchsorted(self.length, min(max(s, 0.0), self.whole_m), side="right")) - 1
         k = min(max(k, 0), len(self.length) - 2)
@@ -162,7 +159,6 @@ class Course:
         -------
         float
             m.
-
         """
         points, length = self._lists
         x, y, z = point
@@ -210,7 +206,6 @@ def course(
         A point or a number is impossible; the message names it.
     UnknownNameError
         The name is unknown.
-
     """
     if kind not in KINDS:
         raise UnknownNameError("course", kind, KINDS)
@@ -284,7 +279,6 @@ def read_course(words: str) -> Course:
     ------
     ModelError
         The text has a wrong name or number.
-
     """
     kind, _, rest = words.partition(":")
     if kind == "waypoints":
@@ -324,7 +318,6 @@ def spelled(kind: str, waypoints: str, **numbers: float) -> str:
     >>> from rtmms.analysis.courses import spelled
     >>> spelled("helix", "", radius_m=4.0, turns=2.0)
     'helix:radius_m=4.0;turns=2.0'
-
     """
     if kind == "waypoints":
         return f"waypoints:{waypoints}"

@@ -45,7 +45,6 @@ class Load:
         Place of the force in the body's frame; None: its origin.
     follower : bool, default False
         The load keeps its direction in the body's frame, else in the world.
-
     """
 
     body: str
@@ -71,7 +70,6 @@ def wrenches(model: Model, q: Array, loads: Sequence[Load]) -> Array:
     -------
     Array
         (bodies, 6) N and N m, at each body's origin in its frame.
-
     """
     rotations, _ = body_poses(model, _at(model, q))
     out = np.zeros((len(model.body_names), 6))
@@ -112,7 +110,6 @@ def equilibrium(
     ------
     ModelError
         The base is not fixed, or the method does not converge.
-
     """
     if model.base_mode != BASE_FIXED:
         raise ModelError(f"{model.name}: equilibrium: expected base='fixed'")
@@ -198,7 +195,6 @@ class Inverse:
     ------
     ModelError
         The flow is a function, or the mechanism has contacts or modal bodies.
-
     """
 
     def __init__(self, model: Model, flow: Flow | None = None, **nodes: int) -> None:

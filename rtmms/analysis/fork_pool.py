@@ -45,7 +45,6 @@ def turn(state: Any, at: int, axis: int, angle: float) -> None:
         0 to 2.
     angle : float
         rad.
-
     """
     c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
     w, x, y, z = state[at], state[at + 1], state[at + 2], state[at + 3]
@@ -68,7 +67,6 @@ def rotation(quaternion: Any, out: Any) -> None:
         (4,).
     out : Any
         (9,) result.
-
     """
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     out[0], out[1], out[2] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
@@ -94,7 +92,6 @@ def move(state: Any, words: Any, pose: int, frame: Any, m: int, by: float) -> No
         Index of the coordinate.
     by : float
         Displacement, in the coordinate's unit.
-
     """
     if pose < 0 or m >= 6:
         state[words[m]] += by
@@ -123,7 +120,6 @@ def coordinates_of(state: Any, words: Any, pose: int, reference: Any, frame: Any
         (9,) rotation of the reference.
     out : Any
         (k,) result, the pose's 6 first.
-
     """
     first = 0
     if pose >= 0:
@@ -154,7 +150,6 @@ def copy(source: Any, out: Any) -> None:
         (n,).
     out : Any
         (n,) result.
-
     """
     for i in range(out.shape[0]):
         out[i] = source[i]
@@ -197,7 +192,7 @@ class Batch(NamedTuple):
         (n,) command before the first row, where a stage has more than one step or feedback writes it.
     run_forks : Integers, optional
         (r, words) packed forks of single runs; rows of 0 and runs without a row use the fork of their thread.
-    words, pose : Integers, optional
+    words, pose : Integers, int
         Fields of `Coordinates`.
     by : Array, default np.zeros((0, 0))
         (d, k + 2 n) displacements of the coordinates, of the command before, and of all rows of commands.
@@ -213,7 +208,7 @@ class Batch(NamedTuple):
         (s + 1, w) motion that feedback refers to: its states before each stage and after the last.
     base_rows : Array, default np.zeros((0, 0))
         (s + 1, n) commands of that motion.
-    correction, gain, share : Array, default np.zeros((0, 0))
+    correction, gain, share : Array
         (s, n), (s, n, k + n), (r,) feedback: row t of `commands` is written as base_rows[t + 1] + share correction[t] +
         gain[t] (x - x_base, u_before - u_base_before), clamped to the limits.
     lower, upper : Array, default np.zeros((0, 0))
@@ -232,7 +227,6 @@ class Batch(NamedTuple):
         (r, w), written: state of each successful run at its end. May be the same array as `starts`.
     recovered : Array, default np.zeros((0, 0))
         (r, w), written: state of each failed run, where the plant recovers it (`Fork.sound`).
-
     """
 
     starts: Array
@@ -277,7 +271,7 @@ def batch_of(
 
     Parameters
     ----------
-    starts, counts, commands, dt : Array
+    starts, counts, commands, dt : Array, Any, float
         Fields of `Batch`.
     runs : int | None, optional
         Number of runs; None: the rows of `commands`.
@@ -290,7 +284,6 @@ def batch_of(
     -------
     Batch
         The batch.
-
     """
     count = len(commands) if runs is None else runs
     return Batch(
@@ -385,7 +378,6 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
     int
         Place in `order` of a run that failed, whose fork must be cleared before the next run; -1 when all runs are
         done.
-
     """
     # local names, because each look into the batch counts references, in every step
     starts, counts, commands, run_forks, stop = batch.starts, batch.counts, batch.commands, batch.run_forks, batch.stop
@@ -475,9 +467,8 @@ class Displaced(NamedTuple):
     ----------
     size : Array
         (d,) size of each displacement to either side.
-    by, displacements, settles : Array
+    by, displacements, settles : Array, Integers, npt.NDArray[np.bool_]
         Fields of `Batch`.
-
     """
 
     size: Array
@@ -497,7 +488,6 @@ class Displaced(NamedTuple):
         -------
         Integers
             Indices of runs.
-
         """
         return np.concatenate([np.arange(2 * part.start, 2 * part.stop) for part in which])
 
@@ -513,7 +503,6 @@ class Displaced(NamedTuple):
         -------
         Array
             (j, ...), a row of each displacement.
-
         """
         found = ends[0::2] - ends[1::2]
         found *= (0.5 / self.size[: len(found)])[:, None]
@@ -534,7 +523,6 @@ def displaced_along(coordinates: Coordinates, by: Array) -> Displaced:
     -------
     Displaced
         d displacements.
-
     """
     k, runs = len(coordinates.names), 2 * len(by)
     size = np.concatenate([by[:, :k], np.zeros((len(by), by.shape[1] - k)), by[:, k:]], axis=1)
@@ -557,7 +545,6 @@ def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
     -------
     Displaced
         A displacement for each number, and for each command before.
-
     """
     k, n = len(coordinates.names), len(by) - len(coordinates.names)
     size = np.concatenate([by, by[k:]])
@@ -584,7 +571,6 @@ def core_count() -> int:
     -------
     int
         At least 1.
-
     """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -598,7 +584,6 @@ class PackedFork:
         Plant that made the fork.
     fork : Fork
         The fork.
-
     """
 
     def __init__(self, plant: Any, fork: Fork) -> None:
@@ -633,7 +618,6 @@ class PackedFork:
         -------
         Integers
             (words,).
-
         """
         if settles and not self._words[SETTLE]:  # its kernel is compiled only for callers that displace states
             self._put(SETTLE, self._plant.settling(self.fork))
@@ -665,7 +649,6 @@ class PackedFork:
         -------
         int
             Least run that failed, -1 where none did.
-
         """
         row, begin, failed = self.row(outputs, settles=len(batch.settles) > 0), 0, list[int]()
         while begin < len(order):
@@ -692,7 +675,6 @@ class ForkPool:
         Threads that advance runs where a call names no other number; the caller's counts as one of them.
     name : str
         Prefix of the threads' names.
-
     """
 
     def __init__(self, plant: Any, threads: int, name: str) -> None:
@@ -719,7 +701,6 @@ class ForkPool:
         -------
         ThreadPoolExecutor
             The executor.
-
         """
         if self._executor is None or self._workers < count:
             self.close()
@@ -733,7 +714,6 @@ class ForkPool:
         -------
         bool
             False for a plant that Python steps.
-
         """
         if not isinstance(self.plant, HasFork):
             return False
@@ -756,7 +736,6 @@ class ForkPool:
         -------
         PackedFork
             The fork, made if necessary.
-
         """
         while len(self.forks) <= k:
             self.forks.append(PackedFork(self.plant, self.plant.fork()))
@@ -769,7 +748,6 @@ class ForkPool:
         ----------
         count : int | None, optional
             Number of forks; None: all that exist.
-
         """
         for k in range(len(self.forks) if count is None else count):
             self.current_fork(k)
@@ -786,7 +764,6 @@ class ForkPool:
         -------
         PackedFork
             The fork, made anew if necessary.
-
         """
         if k < len(self.forks) and not self.forks[k].fork.follow():
             self.forks[k] = PackedFork(self.plant, self.plant.fork())
@@ -808,7 +785,6 @@ class ForkPool:
         -------
         list[Integers]
             Parts of the order.
-
         """
         threads = self.threads if threads is None else threads
         size = len(order) if threads == 1 else len(order) // (PARTS * threads)
@@ -843,7 +819,6 @@ class ForkPool:
         -------
         int
             Least run that failed, -1 where none did.
-
         """
         threads = self.threads if threads is None else threads
         parts = self.parts(np.arange(len(batch.status)), batch.steps, threads) if parts is None else parts
@@ -891,7 +866,6 @@ class ForkPool:
         -------
         list[Result]
             Results in the order of the forks.
-
         """
         forks = [self.fork(k) for k in range(count)]
         here = takes_part or (count == 1 and current_thread() is not main_thread())

@@ -39,7 +39,6 @@ class Node:
         Nodes or numbers.
     place : int
         Index in the graph.
-
     """
 
     __slots__ = ("operands", "operation", "place")
@@ -128,7 +127,6 @@ def load(array: int, offset: int) -> Node:
     -------
     Node
         The node.
-
     """
     return Node("load", array, offset)
 
@@ -147,7 +145,6 @@ def same(array: int, offset: int) -> Node:
     -------
     Node
         The node.
-
     """
     return Node("same", array, offset)
 
@@ -164,7 +161,6 @@ def is_zero(value: Value) -> bool:
     -------
     bool
         False for every node.
-
     """
     return not isinstance(value, Node) and value == 0
 
@@ -181,7 +177,6 @@ def add(a: Value, b: Value) -> Value:
     -------
     Value
         Node or number.
-
     """
     if not isinstance(a, Node) and not isinstance(b, Node):
         return a + b
@@ -205,7 +200,6 @@ def subtract(a: Value, b: Value) -> Value:
     -------
     Value
         Node or number.
-
     """
     if not isinstance(a, Node) and not isinstance(b, Node):
         return a - b
@@ -228,7 +222,6 @@ def multiply(a: Value, b: Value) -> Value:
     -------
     Value
         Node or number.
-
     """
     if not isinstance(a, Node) and not isinstance(b, Node):
         return a * b
@@ -253,7 +246,6 @@ def negative(a: Value) -> Value:
     -------
     Value
         Node or number.
-
     """
     if not isinstance(a, Node):
         return -a
@@ -272,7 +264,6 @@ def sine_cosine(a: Value) -> tuple[Value, Value]:
     -------
     tuple[Value, Value]
         Sine and cosine.
-
     """
     return (Node("sine", a), Node("cosine", a)) if isinstance(a, Node) else (0.0, 1.0)
 
@@ -289,7 +280,6 @@ def square_root(a: Value) -> Value:
     -------
     Value
         Node or number.
-
     """
     return Node("root", a) if isinstance(a, Node) else math.sqrt(a)
 
@@ -310,7 +300,6 @@ def slopes(values: Sequence[Value], by: Node, end: int) -> list[Value]:
     -------
     list[Value]
         A derivative of each value.
-
     """
     found: dict[int, Value] = {by.place: 1.0}
     for node in Node.graph[by.place + 1 : end]:
@@ -362,7 +351,6 @@ class Output(NamedTuple):
         Offset of the first lane.
     added : bool, default False
         Added to the old number, or in its place.
-
     """
 
     value: Value
@@ -388,7 +376,6 @@ def write(
         Values to compute.
     width : int, optional
         Lanes at once.
-
     """
     graph, word = Node.graph, ir.IntType(64)
     needed, stack = set(), [o.value.place for o in outputs if isinstance(o.value, Node)]

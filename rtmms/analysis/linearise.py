@@ -39,7 +39,6 @@ class Around(NamedTuple):
         State where the plant has coordinates.
     snapshot : bytes
         Snapshot of any other plant.
-
     """
 
     coordinates: Coordinates | None
@@ -95,7 +94,6 @@ class Linear:
     >>> decay = Linear(np.array([[-1.0]]), np.array([[1.0]]), ("x",), ("u",))
     >>> decay.held(0.1).a.round(4)
     array([[0.9048]])
-
     """
 
     packed: Array | Bordered
@@ -136,7 +134,6 @@ class Linear:
         ------
         ModelError
             The model was not taken at a single state, or the plant has other states.
-
         """
         if self.around is None:
             raise ModelError(
@@ -172,7 +169,6 @@ class Linear:
         ------
         ModelError
             This is a model of a step already.
-
         """
         from scipy import linalg
 
@@ -209,7 +205,6 @@ class HasStepDerivatives(Protocol):
         -------
         Linear | None
             None where only differences of the plant's steps are possible.
-
         """
 
 
@@ -252,7 +247,6 @@ def linearise_step(plant: Plant, commands: Array | None = None, *, chart: Chart 
     Central differences with steps h and h / 2, h 1e-6 of each coordinate's size, extrapolated. `error` is the largest
     correction by the extrapolation, in those sizes: an upper estimate wherever the step is smooth. It includes a kink
     within h.
-
     """
     held = np.array([c.neutral for c in plant.actuators]) if commands is None else np.asarray(commands, dtype=float)
     held = np.atleast_2d(held)
@@ -281,7 +275,6 @@ def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Lin
     -------
     Linear
         Means of A and B, and the largest error.
-
     """
     blob, found = plant.snapshot(), []
     try:
@@ -346,7 +339,6 @@ def reach_of(actuators: Sequence[Channel]) -> Array:
     -------
     Array
         (n,).
-
     """
     spans = [(c.upper - c.lower) / 2.0 if c.upper is not None and c.lower is not None else 1.0 for c in actuators]
     return np.array([span if span > 0.0 else 1.0 for span in spans])
@@ -395,7 +387,6 @@ def linearise(
     about 1e-15 of the largest entry; with a flow given by a function it is that of its central differences, about 1e-9.
     Of any other plant it is of one step, see `linearise_step`, with an estimated error. At a kink (|V| V at V = 0,
     Coulomb friction at rest) it is the derivative on the side of the state, or the mean of both.
-
     """
     if not isinstance(plant, TreePlant):
         if over_period:

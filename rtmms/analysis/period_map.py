@@ -51,7 +51,6 @@ def period_map(
     ------
     ModelError
         The plant lacks a coordinate.
-
     """
     blob = plant.snapshot()
     chart = chart_of(plant) if chart is None else chart

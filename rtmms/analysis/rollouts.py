@@ -59,7 +59,6 @@ class Runs:
         Steps from sample to sample.
     reasons : dict[int, str]
         Why runs ended early, by run.
-
     """
 
     outputs: dict[str, Array]
@@ -89,7 +88,6 @@ class Runs:
         -------
         str
             '' for a run that did not.
-
         """
         return self.reasons.get(run, "")
 
@@ -133,7 +131,6 @@ def rollout(
         An output or a parameter is unknown.
     ModelError
         The plant cannot have a parameter's value.
-
     """
     with Rollout(plant, threads) as pool:
         return pool(commands, initial, outputs, every, parameters, out)
@@ -153,7 +150,6 @@ class Rollout:
     ------
     ArgumentError
         The plant is none, or the number of threads is wrong.
-
     """
 
     def __init__(self, plant: Plant, threads: int | None = None) -> None:

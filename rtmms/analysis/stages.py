@@ -42,7 +42,6 @@ def multiply(a: Any, b: Any, out: Any) -> None:
         (m, c).
     out : Any
         (n, c) result.
-
     """
     columns = out.shape[1]
     for i in range(out.shape[0]):
@@ -69,7 +68,6 @@ class Motion:
         {name: (s, *shape)} at the ends of the stages.
     stages : int
         Stages without a failure, s where all succeeded.
-
     """
 
     states: Array
@@ -97,7 +95,6 @@ class Slopes:
         (s, k, n) by the knot at the stage's end.
     outputs : dict[str, Array]
         {output: (s, numbers, k)} of outputs that are not part of the state.
-
     """
 
     a: Array
@@ -124,7 +121,6 @@ class Stages:
     ------
     ModelError
         It is another plant, or compiled code cannot compute an output.
-
     """
 
     def __init__(self, plant: Any, steps: int, outputs: Sequence[str] = (), threads: int = 1) -> None:
@@ -189,7 +185,6 @@ class Stages:
         -------
         Motion
             The motion.
-
         """
         state, first = self.plant.present()
         (found,) = self._motions(state, first, knots[0], knots[None, 1:])
@@ -219,7 +214,6 @@ class Stages:
         -------
         list[Motion]
             One for each share.
-
         """
         _, first = self.plant.present()
         return self._motions(
@@ -272,7 +266,6 @@ class Stages:
         -------
         Slopes | None
             None where a step fails, or `going` returned False.
-
         """
         coordinates = self.coordinates
         count, n, k = len(motion.knots) - 1, motion.knots.shape[1], len(coordinates.names)

@@ -72,7 +72,6 @@ class Drive(NamedTuple):
         Variable that is a factor on the plant's own gait; '' where none is.
     fixed : Mapping[str, float], default {}
         Parameters of the gait that are no variables.
-
     """
 
     name: str
@@ -118,7 +117,6 @@ class SteadyMotion:
         (steps, n_actuators) of one period.
     snapshot : bytes
         The plant at the period's start.
-
     """
 
     robot: str
@@ -208,7 +206,6 @@ def trim(
 
         motion = rtmms.trim(rtmms.load("torpedo"), speed=0.5)
         motion.variables["propeller.command"]
-
     """
     plant, targets = _checked(plant, {"speed": speed, "turn_rate": turn_rate, "climb": climb, "depth": depth})
     tried: list[SteadyMotion] = []

@@ -49,7 +49,6 @@ def tree_jacobian(system: Any, room: Any) -> bool:
     -------
     bool
         False where the result is not finite.
-
     """
     _begin(system, room)
     hold, vector, start, place = system.hold, system.motion.vector, room.start, room.place
@@ -94,7 +93,6 @@ def tree_accelerations(system: Any, room: Any) -> None:
         Record of the tree's step.
     room : Any
         Record TREE_JACOBIAN.
-
     """
     _begin(system, room)
     evaluate(system, system.motion.vector, system.hold.start, 0.0, system.motion.rates[0])
@@ -546,7 +544,6 @@ def covered(plant: Running) -> bool:
     -------
     bool
         True where it is covered.
-
     """
     system, method, free = plant.system, METHODS[plant.method], ~plant.model.imposed
     tree = system.tree
@@ -574,7 +571,6 @@ class TreeJacobian:
         A tree that is `covered`.
     by : Array
         (k + n_actuators,) steps to either side, of the coordinates and the commands.
-
     """
 
     def __init__(self, plant: Running, by: Array) -> None:
@@ -647,7 +643,6 @@ class TreeJacobian:
         -------
         bool
             False where the step fails.
-
         """
         room = self._room
         room.origin[:], room.commands_given[:] = state, command
@@ -678,7 +673,6 @@ class TreeJacobian:
         -------
         Array
             (6 + m, rows).
-
         """
         room = self._room
         room.origin[:], room.commands_given[:] = state, command

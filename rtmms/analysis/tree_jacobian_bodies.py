@@ -109,7 +109,6 @@ def water_slopes(fluid: Any, time: float, s: Any, far: Any, room: Any) -> None:
         (6,) displacements of twists and poses.
     room : Any
         Record TREE_JACOBIAN.
-
     """
     kept, by_twist, by_pose, rows = room.kept, room.by_twist, room.by_pose, s.shape[0]
     for j in range(rows):
@@ -183,7 +182,6 @@ def twist_cross(v: Any, j: int, u: Any, i: int, out: Any, o: int) -> None:
         (., 6) result.
     o : int
         Its row.
-
     """
     a, b, c, x, y, z = v[j, 0], v[j, 1], v[j, 2], v[j, 3], v[j, 4], v[j, 5]
     d, e, f, p, q, r = u[i, 0], u[i, 1], u[i, 2], u[i, 3], u[i, 4], u[i, 5]
@@ -211,7 +209,6 @@ def add_wrench_cross(v: Any, j: int, f: Any, i: int, out: Any, o: int) -> None:
         (., 6) result.
     o : int
         Its row.
-
     """
     a, b, c, x, y, z = v[j, 0], v[j, 1], v[j, 2], v[j, 3], v[j, 4], v[j, 5]
     d, e, g, p, q, r = f[i, 0], f[i, 1], f[i, 2], f[i, 3], f[i, 4], f[i, 5]
@@ -413,7 +410,6 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
         s.
     implicit : float
         Share of the implicit terms, as in the evaluation.
-
     """
     tree, law, fluid, work, pushes, hold = (
         system.tree,

@@ -51,7 +51,6 @@ class Trim:
         (3,) m, world, over one period.
     iterations : int
         Of Newton's method.
-
     """
 
     vector: Array
@@ -73,7 +72,6 @@ class TreeChart:
         (13 + 2 n,) state vector.
     free : npt.NDArray[np.intp]
         (m,) indices of the free joints.
-
     """
 
     origin: Array
@@ -91,7 +89,6 @@ class TreeChart:
         -------
         list[str]
             In order.
-
         """
         joints = [f"q{j}" for j in self.free] + [f"qd{j}" for j in self.free]
         return ["x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz", *joints]
@@ -108,7 +105,6 @@ class TreeChart:
         -------
         Array
             (13 + 2 n,).
-
         """
         out, n, m = self.origin.copy(), (len(self.origin) - 13) // 2, len(self.free)
         r = quaternion_matrix(self.origin[3:7])
@@ -130,7 +126,6 @@ class TreeChart:
         -------
         Array
             (12 + 2 m,).
-
         """
         n = (len(vector) - 13) // 2
         turn = displacement(self.origin[:7], vector[:7])[3:]
@@ -163,7 +158,6 @@ def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffnes
     ------
     ModelError
         The period is no whole number of steps.
-
     """
     period = 2.0 * math.pi / plant.law.omega
     steps = round(period / plant.dt)
@@ -191,7 +185,6 @@ def fitting_dt(plant: TreePlant) -> float:
     -------
     float
         s.
-
     """
     period = 2.0 * math.pi / plant.law.omega
     steps = round(period / plant.dt)
@@ -234,7 +227,6 @@ def trim(
         The gait has no period, or no orbit is found.
     UnknownNameError
         The unknown has another name.
-
     """
     if plant.law.omega <= 0.0 or not np.any(plant.law.motion[:, 1:]):
         raise ModelError(f"{plant.model.name}: trim needs a periodic gait")
@@ -305,7 +297,6 @@ def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
     -------
     Trim
         The gait.
-
     """
     wanted = dict(plant.trimming)
     if unknown is not None:
@@ -327,7 +318,6 @@ def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
     -------
     dict[str, Any]
         Values by name, with their units in the names.
-
     """
     period = 2.0 * math.pi / plant.law.omega
     return {
@@ -420,7 +410,6 @@ class Periodic:
         (3,) m, world, over one period; None for a plant without a position.
     iterations : int
         Of Newton's method.
-
     """
 
     snapshot: bytes
@@ -470,7 +459,6 @@ def trim_commands(
     -----
     A chord method (the slope is computed once) on central differences of the period map; least squares, so that neutral
     directions keep their values.
-
     """
     held = np.atleast_2d(np.asarray(commands, dtype=float))
     if held.ndim != 2 or held.shape[1] != len(plant.actuators):
@@ -534,7 +522,6 @@ def command_coordinates_as_words(robot: str, found: Periodic) -> dict[str, Any]:
     -------
     dict[str, Any]
         Values by name, with their units in the names.
-
     """
     travel = found.travel
     return {

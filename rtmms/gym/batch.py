@@ -32,7 +32,6 @@ class Batch(Protocol):
             Index of the run.
         parameters : Mapping[str, Any]
             Parameters that the plant's `set` received for it.
-
         """
 
     def advance(self, commands: Array, steps: int, active: Mask) -> Mask:
@@ -51,7 +50,6 @@ class Batch(Protocol):
         -------
         Mask
             (runs,) whether a run failed.
-
         """
 
     def see(self, names: tuple[str, ...]) -> dict[str, Array]:
@@ -66,7 +64,6 @@ class Batch(Protocol):
         -------
         dict[str, Array]
             (runs, *shape) by name.
-
         """
 
 
@@ -86,7 +83,6 @@ def batch(plant: Plant, runs: int, threads: int | None) -> Batch:
     -------
     Batch
         On forks where the plant has them.
-
     """
     count = max(1, min(runs, threads or core_count()) if runs >= THREADED or threads else 1)
     pool = ForkPool(plant, count, "environments")

@@ -38,7 +38,6 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
         The name or a member is unknown.
     ArgumentError
         It is no task, or a required member is missing.
-
     """
     if isinstance(given, str) and reward is None:
         from rtmms.gym import tasks
@@ -89,13 +88,12 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         A `Task`, its class, a name of rtmms.gym.tasks, or the name of a robot together with a reward.
     reward : Callable[..., Any] | None, optional
         (seen, action, memory) -> (runs,).
-    sensors, randomise : str | None, optional
+    sensors, randomise : str | None, Mapping[str, Sequence[float]] | None
         See rtmms.gym.episodes.Episodes.
     render_mode : str | None, optional
         Not used.
     **more : Any
         Further members of `Task` by name: outputs, step_s, ended, ...
-
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  gymnasium's own
@@ -128,7 +126,6 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         -------
         tuple[Any, dict[str, Any]]
             Observation, and an empty info.
-
         """
         whole("seed", seed, MOST_SEED, 0)
         super().reset(seed=seed)
@@ -148,7 +145,6 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         -------
         tuple[Any, float, bool, bool, dict[str, Any]]
             Observation, reward, ended, truncated (False), info.
-
         """
         given = _action(action, (self.episodes.actions,))
         seen, reward, ended, failed = self.episodes.step(given[None, :], self._one)
@@ -163,7 +159,8 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
 
     Parameters
     ----------
-    task, reward, sensors, randomise, render_mode, **more : Any
+    task, reward, sensors, randomise, render_mode, **more : Any, Callable[..., Any] | None, str | None, Mapping[str,
+        Sequence[float]] | None
         See `RobotEnv`.
     num_envs : int, default 1
         Number of robots.
@@ -179,7 +176,6 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
     ------
     ArgumentError
         A number or the mode is wrong.
-
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -238,7 +234,6 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         ------
         ArgumentError
             There are not as many seeds as robots, or one is no whole number.
-
         """
         if type(seed) is not bool and (isinstance(seed, (int, np.integer)) or seed is None):
             seeds: list[int | None] = [None if seed is None else int(seed) + k for k in range(self.num_envs)]
@@ -270,7 +265,6 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         -------
         tuple[Any, Any, Any, Any, dict[str, Any]]
             Observations, rewards, ended, truncated, info.
-
         """
         given = _action(actions, (self.num_envs, self.episodes.actions))
         active = ~self._over

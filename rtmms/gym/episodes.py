@@ -38,7 +38,6 @@ def whole(place: str, given: Any, most: int, least: int = 1) -> None:
     ------
     ArgumentError
         It is neither.
-
     """
     if given is not None and (type(given) is bool or not isinstance(given, (int, np.integer))):
         raise ArgumentError(f"gym: {place}: expected a whole number, got {given!r:.60}")
@@ -90,7 +89,6 @@ class Episodes:
     ------
     ArgumentError, ModelError, UnknownNameError
         The task, or an argument, does not fit the plant.
-
     """
 
     def __init__(
@@ -165,7 +163,6 @@ class Episodes:
         ------
         ArgumentError
             The task's `start` returns no mapping.
-
         """
         plant: Any = self.plant
         for run in np.flatnonzero(which).tolist():
@@ -193,7 +190,6 @@ class Episodes:
         -------
         dict[str, Array]
             (runs, *shape) by name.
-
         """
         found = self.batch.see(self.names)
         return {name.removeprefix(self.prefix): value for name, value in found.items()}
@@ -215,7 +211,6 @@ class Episodes:
         ------
         ArgumentError
             The task's observation has another shape.
-
         """
         if self.measured:
             place = "sensor_observation"
@@ -251,7 +246,6 @@ class Episodes:
         ------
         ArgumentError
             The task's commands or `ended` have another shape.
-
         """
         given = self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
         commands = np.ascontiguousarray(_numbers("commands", given))

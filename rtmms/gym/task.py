@@ -41,7 +41,6 @@ class Task:
         Count of numbers of an action, each from -1 to 1; 0: one for each actuator.
     most : float, default 1000.0
         Observations are clipped to -most and most.
-
     """
 
     robot: str = ""
@@ -59,7 +58,6 @@ class Task:
         ----------
         plant : Plant
             The robot.
-
         """
         low = [-1.0 if one.lower is None else one.lower for one in plant.actuators]
         high = [1.0 if one.upper is None else one.upper for one in plant.actuators]
@@ -80,7 +78,6 @@ class Task:
         -------
         Mapping[str, Any]
             Numbers or arrays of the memory.
-
         """
         return {}
 
@@ -102,7 +99,6 @@ class Task:
         -------
         Array
             (runs, steps or 1, actuators).
-
         """
         return np.asarray((self.middle + self.half * action)[:, None, :])
 
@@ -120,7 +116,6 @@ class Task:
         -------
         Array
             (runs, k).
-
         """
         parts = [seen[name].reshape(len(seen[name]), -1) for name in self.outputs]
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
@@ -141,7 +136,6 @@ class Task:
         -------
         Array
             (runs, k); by default all outputs of the instruments, then the memory, by name.
-
         """
         parts = [value.reshape(len(value), -1) for value in measured.values()]
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
@@ -168,7 +162,6 @@ class Task:
         ------
         NotImplementedError
             The subclass has none.
-
         """
         raise NotImplementedError(f"{type(self).__name__}.reward(seen, action, memory) is to be written: (runs,)")
 
@@ -186,6 +179,5 @@ class Task:
         -------
         Mask
             (runs,).
-
         """
         return np.zeros(len(next(iter(seen.values()))), dtype=bool)

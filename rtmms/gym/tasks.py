@@ -24,7 +24,6 @@ def upwards(quaternion: Array) -> tuple[Array, Array, Array]:
     -------
     tuple[Array, Array, Array]
         Three components, each (runs,).
-
     """
     w, x, y, z = quaternion.T
     return 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
@@ -44,7 +43,6 @@ def to_world(turn: Array, v: Array) -> Array:
     -------
     Array
         (runs, 3).
-
     """
     return turn[:, :, 0] * v[:, :1] + turn[:, :, 1] * v[:, 1:2] + turn[:, :, 2] * v[:, 2:]
 
@@ -61,7 +59,6 @@ def size(v: Array) -> Array:
     -------
     Array
         (runs,).
-
     """
     return np.asarray(np.sqrt(v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]))
 
@@ -78,7 +75,6 @@ def start_height(plant: Any) -> float:
     -------
     float
         0 where the plant has no such height.
-
     """
     return float(getattr(bare(plant), "start_height", 0.0))
 
@@ -148,7 +144,6 @@ class MantaDepth(_Manta):
         -------
         Mapping[str, Any]
             Numbers or arrays of the memory.
-
         """
         begun = self.begin(random, plant)
         return {**begun, "height": begun["level"] + random.uniform(-0.5, 0.5)}
@@ -167,7 +162,6 @@ class MantaDepth(_Manta):
         -------
         Array
             (runs, k).
-
         """
         return np.stack([memory["height"] - seen["position"][:, 2], *self.motion(seen, memory)], axis=1)
 
@@ -187,7 +181,6 @@ class MantaDepth(_Manta):
         -------
         Array
             (runs,).
-
         """
         off = np.abs(memory["height"] - seen["position"][:, 2])
         return np.asarray(1.0 - np.minimum(off / 0.5, 2.0) - 0.05 * np.max(action * action, axis=1))
@@ -206,7 +199,6 @@ class MantaDepth(_Manta):
         -------
         Mask
             (runs,).
-
         """
         upright = upwards(seen["quaternion"])[2] > 0.0
         return np.asarray((np.abs(memory["height"] - seen["position"][:, 2]) > 2.0) | ~upright)
@@ -229,7 +221,6 @@ class MantaPath(_Manta):
         -------
         Mapping[str, Any]
             Numbers or arrays of the memory.
-
         """
         side = 1.0 if random.random() < 0.5 else -1.0
         return {**self.begin(random, plant), "radius": side * random.uniform(2.0, 4.0)}
@@ -258,7 +249,6 @@ class MantaPath(_Manta):
         -------
         Array
             (runs, k).
-
         """
         turn = rotations(seen["quaternion"])
         off, tx, ty = self._course(seen, memory)
@@ -284,7 +274,6 @@ class MantaPath(_Manta):
         -------
         Array
             (runs,).
-
         """
         flow = to_world(rotations(seen["quaternion"]), seen["velocity"])
         off, tx, ty = self._course(seen, memory)
@@ -305,7 +294,6 @@ class MantaPath(_Manta):
         -------
         Mask
             (runs,).
-
         """
         off, _, _ = self._course(seen, memory)
         upright = upwards(seen["quaternion"])[2] > 0.0
@@ -347,7 +335,6 @@ class QuadrotorHover(_Hover):
         ----------
         plant : Plant
             The robot.
-
         """
         p: Any = plant.parameters  # type: ignore[attr-defined]
         self.middle = np.full(4, np.sqrt(p.mass_kg * p.gravity_m_s2 / (4.0 * p.thrust_n_s2)))
@@ -367,7 +354,6 @@ class QuadrotorHover(_Hover):
         -------
         Mapping[str, Any]
             Numbers or arrays of the memory.
-
         """
         plant.place(
             position=random.uniform(-0.5, 0.5, 3), velocity=random.uniform(-0.3, 0.3, 3),
@@ -390,7 +376,6 @@ class MothHover(_Hover):
         ----------
         plant : Plant
             The robot.
-
         """
         self.middle, self.half = np.zeros(4), np.full(4, 0.3)
         self.turn = 2.0 * np.pi * self.step_s * float(plant.law.omega) / (2.0 * np.pi)  # type: ignore[attr-defined]
@@ -409,7 +394,6 @@ class MothHover(_Hover):
         -------
         Mapping[str, Any]
             Numbers or arrays of the memory.
-
         """
         seen = plant.observe()
         plant.place(
@@ -436,7 +420,6 @@ class MothHover(_Hover):
         -------
         Array
             (runs, steps or 1, actuators).
-
         """
         s, c = memory["stroke"].T
         memory["stroke"] = np.stack(
@@ -465,7 +448,6 @@ class EelCourse(Task):
         ----------
         plant : Plant
             The robot.
-
         """
         names = [one.name for one in plant.actuators]
         self.yaw = [k for k, name in enumerate(names) if name.startswith("yaw")]
@@ -486,7 +468,6 @@ class EelCourse(Task):
         -------
         Mapping[str, Any]
             Numbers or arrays of the memory.
-
         """
         course = random.uniform(-np.pi / 2.0, np.pi / 2.0)
         way = np.array([np.cos(course), np.sin(course)])
@@ -511,7 +492,6 @@ class EelCourse(Task):
         -------
         Array
             (runs, steps or 1, actuators).
-
         """
         time = dt * np.arange(1, steps + 1)
         held, phase = memory["held"], memory["phase"]
@@ -545,7 +525,6 @@ class EelCourse(Task):
         -------
         Array
             (runs, k).
-
         """
         turn, phase, way = rotations(seen["quaternion"]), memory["phase"], memory["way"]
         flow = to_world(turn, seen["velocity"])
@@ -571,7 +550,6 @@ class EelCourse(Task):
         -------
         Array
             (runs,).
-
         """
         flow, way = to_world(rotations(seen["quaternion"]), seen["velocity"]), memory["way"]
         return np.asarray(
@@ -592,6 +570,5 @@ class EelCourse(Task):
         -------
         Mask
             (runs,).
-
         """
         return np.asarray(np.abs(seen["position"][:, 2] - memory["level"]) > 1.5)

@@ -55,7 +55,6 @@ class Iteration:
         Values of the requested unknowns, by name.
     elapsed_s, left_s : float
         Wall time, and an estimate of the remaining time.
-
     """
 
     number: int
@@ -89,7 +88,6 @@ class Watch:
         That sum of squares.
     slope : Array | None, optional
         (m, unknowns) last derivatives in the present round.
-
     """
 
     show: Callable[[str], None] = lambda _: None
@@ -113,7 +111,6 @@ class Watch:
         ------
         OutOfTimeError
             The wall time is over.
-
         """
         self.budget.refuse_late()
         self.show(text)
@@ -131,7 +128,6 @@ class Watch:
             (n,) values.
         cost : float
             Their sum of squares.
-
         """
         if cost < self.best_cost:
             self.best, self.best_cost = z.copy(), cost
@@ -157,7 +153,6 @@ class Problem(Protocol):
         -------
         Array
             (m,), in deviations.
-
         """
 
     def slope(self, z: Array) -> Array:
@@ -172,7 +167,6 @@ class Problem(Protocol):
         -------
         Array
             (m, n).
-
         """
 
     def narrow(self, z: Array, beyond: Array) -> bool:
@@ -189,7 +183,6 @@ class Problem(Protocol):
         -------
         bool
             True where a bound is new.
-
         """
 
 
@@ -205,7 +198,6 @@ def bounds_of(unknowns: Sequence[Any]) -> tuple[Array, Array]:
     -------
     tuple[Array, Array]
         (n,) lower and (n,) upper bounds.
-
     """
     return (
         np.array([one.low / one.scale for one in unknowns]), np.array([one.high / one.scale for one in unknowns])
@@ -237,7 +229,6 @@ def descend(
     -------
     tuple[Array, float, Array]
         z, cost and slope; the slope is of the last iteration's start, less than a step from z.
-
     """
     low, high = bounds_of(problem.unknowns)
     z = np.clip(z, low, high)

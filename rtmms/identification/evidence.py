@@ -52,7 +52,6 @@ class Channel:
         Of such residuals, if they were white noise.
     samples : int
         Fitted samples.
-
     """
 
     unit: str
@@ -93,7 +92,6 @@ class Evidence:
         (k, k) in their units, nan beside a value at its bound.
     causes : list[str]
         Sentences.
-
     """
 
     names: list[str]
@@ -120,7 +118,6 @@ def weighed(solution: Solution) -> Evidence:
     -------
     Evidence
         Errors, correlations and causes.
-
     """
     asked = solution.asked
     scale = np.array([solution.unknowns[k].scale for k in asked])
@@ -227,7 +224,6 @@ def autocovariance(r: Array) -> Array:
     The process comes from Burg's method, its order from the corrected criterion of Akaike. Each partial correlation k
     is enlarged by the mean deficit of an estimate from n samples, (1 + 3 k) / n for the first one (Marriott and Pope
     1954).
-
     """
     n = len(r)
     most = min(MOST_ORDER, n // 10)
@@ -268,7 +264,6 @@ def correlations(coefficients: Array, count: int) -> Array:
     >>> from rtmms.identification.evidence import correlations
     >>> correlations(np.array([0.5]), 4)
     array([1.   , 0.5  , 0.25 , 0.125])
-
     """
     order = len(coefficients)
     found = np.zeros(max(count, order + 1))
@@ -383,7 +378,6 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
     -------
     list[str]
         A sentence for each recording and channel that is further off than its noise, and for each value at a bound.
-
     """
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
@@ -516,7 +510,6 @@ def combination(names: list[str], shares: list[float]) -> str:
     >>> from rtmms.identification.evidence import combination
     >>> combination(["a", "b"], [0.71, -0.7])
     '0.71 a - 0.70 b'
-
     """
     words = [f"{abs(share):.2f} {name}" for name, share in zip(names, shares, strict=True)]
     signs = ["-" if share < 0.0 else "+" for share in shares]
@@ -535,7 +528,6 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
     -------
     list[str]
         Note, indistinct combinations, advice.
-
     """
     found = []
     for one in report["combinations"]:
@@ -565,7 +557,6 @@ def as_words(solution: Solution, evidence: Evidence, settings: Mapping[str, Any]
     -------
     dict[str, Any]
         The report.
-
     """
     asked = [solution.unknowns[k] for k in solution.asked]
     values = [float(solution.z[k] * solution.unknowns[k].scale) for k in solution.asked]

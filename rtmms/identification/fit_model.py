@@ -49,7 +49,6 @@ class Prediction:
         (k,) samples of the fit; the others were held back.
     unit : str
         Unit of the channel.
-
     """
 
     time: Array
@@ -81,7 +80,6 @@ class Identified:
         In the parameters' units, and without unit.
     report : dict
         See above.
-
     """
 
     def __init__(self, solution: Solution, evidence: Evidence, report: dict[str, Any]) -> None:
@@ -138,7 +136,6 @@ class Identified:
         -------
         Figure
             The matplotlib figure.
-
         """
         from rtmms.identification.page import drawn
 
@@ -239,7 +236,6 @@ def identify(
         result = rtmms.identify("manta", "pool.mcap", fit=["drag_coefficient"])
         result.values           # {'drag_coefficient': 1.8}
         result.standard_errors  # {'drag_coefficient': 0.0006}
-
     """
     if isinstance(fit, str):
         fit = [fit]
@@ -285,18 +281,18 @@ def identify_recordings(
     ----------
     recordings : Sequence[Recording]
         Recordings of one robot.
-    fit, bounds, prior, per_recording, delay_per_recording : Sequence[str]
+    fit, bounds, prior, per_recording, delay_per_recording : Sequence[str], Mapping[str, tuple[float, float]] | None,
+        bool
         See `identify`.
     watch : Watch
         Progress and wall time.
-    hold_out, lead_in, segments, starts, seed, free, pin, threads : float
+    hold_out, lead_in, segments, starts, seed, free, pin, threads : float, int, int | None, Sequence[str]
         See `identify`.
 
     Returns
     -------
     Identified
         Values and their quality.
-
     """
     asked = asked_for(fit, recordings, recordings[0].build(), bounds or {}, prior or {}, per_recording,
                       delay_per_recording=delay_per_recording)  # fmt: skip
@@ -333,7 +329,6 @@ def identified(
     -------
     Identified
         Values and their quality.
-
     """
     solution = fit_unknowns(recordings, asked, settings, watch)
     evidence = weighed(solution)
@@ -371,7 +366,6 @@ class Reader:
         The code that a log names may run.
     warn : Callable[[str], None], default lambda _: None
         Receives warnings.
-
     """
 
     model: Model | None
@@ -404,7 +398,6 @@ class Reader:
         ------
         ModelError, UnknownNameError
             A recording cannot be read; the message names it.
-
         """
         found: list[Recording] = []
         for number, one in enumerate(given):

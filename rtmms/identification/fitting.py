@@ -59,7 +59,6 @@ class Block:
         (w,) deviations that the residuals are divided by.
     fitted : npt.NDArray[np.bool_]
         (k,) samples that the fit uses.
-
     """
 
     segment: int
@@ -91,7 +90,6 @@ def blocks(recordings: Sequence[Recording], segments: Sequence[Segment], sigma: 
     -------
     list[Block]
         Blocks with at least one sample.
-
     """
     found = []
     for k, one in enumerate(segments):
@@ -130,7 +128,6 @@ class Residuals:
     central : bool
         Whether slopes are central differences, which need twice the runs of one-sided ones. Those by a first state are
         always one-sided.
-
     """
 
     def __init__(
@@ -161,7 +158,6 @@ class Residuals:
         -------
         Array
             (size + priors,).
-
         """
         out = np.ones(self.size + len(self.priors))
         for block, part in zip(self.blocks, self.sources, strict=True):
@@ -184,7 +180,6 @@ class Residuals:
         -------
         Case
             A case of the predictor.
-
         """
         count = len(self.predictor.recordings)
         values: list[dict[str, float]] = [{} for _ in range(count)]
@@ -209,7 +204,6 @@ class Residuals:
         -------
         list[dict[str, Array]]
             {channel: (steps, w)} of each segment.
-
         """
         if self._at is None or not np.array_equal(self._at, z):
             self._predicted, self._at = self._aligned(self.predictor.one(self.case(z))), z.copy()
@@ -255,7 +249,6 @@ class Residuals:
         -------
         Array
             (k, w), in the channel's unit.
-
         """
         number = self.predictor.segments[block.segment].recording
         recording = self.predictor.recordings[number]
@@ -304,7 +297,6 @@ class Residuals:
         -------
         Array
             (k, w); nan where there was no measurement.
-
         """
         return self.expected(block, predicted, z) - block.values
 
@@ -337,7 +329,6 @@ class Residuals:
         -------
         Array
             (size + priors,).
-
         """
         tail = [(z[k] * self.scale[k] - mean) / deviation for k, mean, deviation in self.priors]
         return np.concatenate([self._data(self.predicted(z), z), tail])
@@ -359,7 +350,6 @@ class Residuals:
         ------
         ModelError
             The model fails on both sides of a value.
-
         """
         out = np.zeros((self.size + len(self.priors), len(z)))
         for row, (k, _, deviation) in enumerate(self.priors):
@@ -430,7 +420,6 @@ class Residuals:
         -------
         bool
             True where there is a new bound.
-
         """
         if not self.predictor.refusal(self.case(beyond)):
             return False
@@ -534,7 +523,6 @@ class Settings:
         Time at the beginning of each recording that is simulated and not compared, s.
     free, pinned : tuple[str, ...], default ()
         Coordinates of first states, see `starts`.
-
     """
 
     hold_out: float = 0.3
@@ -578,7 +566,6 @@ class Solution:
         Their segments.
     note : str, default ''
         Why the search ended early; '' where it did not.
-
     """
 
     unknowns: list[Unknown]
@@ -616,7 +603,6 @@ class Solution:
         -------
         dict[str, float]
             By name.
-
         """
         return _named(self.unknowns, z)
 
@@ -652,7 +638,6 @@ def fit(
     ------
     ModelError
         The recordings do not determine the requested values, or the model fails at the start.
-
     """
     watch = watch or Watch()
     for recording in recordings:

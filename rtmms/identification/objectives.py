@@ -61,7 +61,6 @@ class Objective:
         Phases count from a time of their own (free), or from the time of the commands (common).
     recording : str, default ''
         Name of the recording; default all of them.
-
     """
 
     # fmt: off
@@ -138,7 +137,6 @@ class Feature:
         Measured numbers of the output, which count.
     is_slope : bool, default False
         A mean speed is the slope of a position, not the mean of a velocity.
-
     """
 
     objective: Objective
@@ -176,7 +174,6 @@ class Feature:
         -----
         In axes of two markers A and B, x points from A to B in the horizontal plane, z is up. They need no frame of the
         world, so a camera's picture has them in its own.
-
         """
         own, markers = self.objective, self.objective.markers
         if not markers:
@@ -206,7 +203,6 @@ class Feature:
         -------
         tuple[Array, Array]
             (w,) values and (w,) deviations; nan with too few samples.
-
         """
         inside = (time > self.begin - 1e-9) & (time <= self.end + 1e-9) & np.isfinite(rows).all(axis=1)
         orders = max(FITTED_ORDERS, self.objective.order if self.objective.kind == "harmonic" else 0)
@@ -260,7 +256,6 @@ def read_objectives(words: Sequence[str]) -> list[Objective]:
     ------
     ModelError, UnknownNameError
         An objective is wrong; the message has the word, or the file and the table.
-
     """
     found: list[Objective] = []
     for word in words:
@@ -299,7 +294,6 @@ def read_objective(place: str, table: Any, *, words: bool) -> Objective:
     ------
     ModelError, UnknownNameError
         The table is wrong; the message begins with the place.
-
     """
 
     def fault(_: str, text: str) -> ModelError:
@@ -344,7 +338,6 @@ def with_objectives(
     ------
     ModelError, UnknownNameError
         An objective does not fit a recording; the message names both.
-
     """
     if not objectives:
         return list(recordings)
@@ -459,7 +452,6 @@ def drive_frequency(
     ------
     ModelError
         No command changes, or there is no whole period.
-
     """
     commands = recording.commands[round(lead_in / recording.dt) :]
     commands = commands - commands.mean(axis=0)
@@ -507,7 +499,6 @@ def aligning_delay(pairs: Sequence[tuple[complex, complex, float, float]]) -> fl
     -------
     float
         s.
-
     """
     model, measured, sigma, rate = (np.array(column) for column in zip(*pairs, strict=True))
     weight = 2.0 * measured * np.conj(model) / sigma**2  # maximise sum Re(weight exp(i rate delay))

@@ -43,7 +43,6 @@ def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[
     -------
     str
         The text.
-
     """
     given: dict[str, Any] = {}
     if recording.preset is not None and recording.preset.endswith(".toml"):
@@ -90,7 +89,6 @@ def write_text(path: Path, text: str, option: str) -> None:
     ------
     RtmmsError
         The file cannot be written.
-
     """
     with beside(path, option) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -139,7 +137,6 @@ def page(solution: Solution, evidence: Evidence, report: Mapping[str, Any], path
     ------
     ModelError
         The page cannot be written.
-
     """
     title = f"{_word(report['robot'])}: identified parameters"
     held, count = 100.0 * report["hold_out"], len(evidence.names)
@@ -185,7 +182,6 @@ def drawn(solution: Solution, evidence: Evidence, path: Path | None = None) -> A
     ------
     RtmmsError
         The file cannot be written.
-
     """
     with styled():
         whole = figure(9.0, 2.0 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))

@@ -43,7 +43,6 @@ class Segment:
         State of a fork, and step: the first guess of its start. None: at the reset.
     counts_from : int, default 0
         Steps of it that are not compared.
-
     """
 
     recording: int
@@ -65,7 +64,6 @@ class Case:
         Parameters by name, of each recording.
     offsets : Array
         (segments, w) offsets of the segments' starts: of pose and twist 12, of joints' positions and velocities.
-
     """
 
     values: Sequence[Mapping[str, float]]
@@ -133,7 +131,6 @@ class Predictor:
         Their segments.
     threads : int
         Number of threads.
-
     """
 
     def __init__(self, recordings: Sequence[Recording], segments: Sequence[Segment], threads: int) -> None:
@@ -168,7 +165,6 @@ class Predictor:
         ------
         list[dict[str, Array]]
             The result of `one` for each case, in order.
-
         """
         yield from self._pool.map(self._one, cases)
 
@@ -184,7 +180,6 @@ class Predictor:
         -------
         list[dict[str, Array]]
             {channel: (steps, w)} of each segment at the end of each step; nan from where the model failed.
-
         """
         return self._one(case)
 
@@ -197,7 +192,6 @@ class Predictor:
         ----------
         values : Sequence[Mapping[str, float]]
             Parameters by name, of each recording.
-
         """
         worker = self._workers.get()
         try:
@@ -275,7 +269,6 @@ class Predictor:
         -------
         str
             The reason; '' where all can be built.
-
         """
         worker = self._workers.get()
         try:
@@ -300,7 +293,6 @@ class Predictor:
         -------
         list[str]
             'NAME: reason' of each.
-
         """
         worker, found = self._workers.get(), list[str]()
         try:
@@ -393,7 +385,6 @@ def can_be_placed(plant: Plant) -> bool:
     -------
     bool
         False where it has no `place`, no fork or no complete pose and twist.
-
     """
     if not isinstance(plant, HasFork) or not hasattr(plant, "place"):
         return False
@@ -424,7 +415,6 @@ def free_start(plant: Plant, commands: Array | None = None) -> FirstState:
     -------
     FirstState
         Names of the coordinates, and whether each can be changed.
-
     """
     free = not isinstance(plant, HasCoordinates) or plant.coordinates().pose >= 0
     plant.reset()
@@ -457,14 +447,15 @@ def free_start(plant: Plant, commands: Array | None = None) -> FirstState:
 
 
 def _movable_base(plant: Plant, commands: Array | None) -> tuple[bool, ...]:
-    """Return which of the 12 coordinates of pose and twist can be changed; the plant is at its reset, and stays there.
+    """Return which of the 12 coordinates of pose and twist can be changed.
+
+    The plant is at its reset, and stays there.
 
     Notes
     -----
     Contacts restrict the twist: the twists that `place` reaches from the unit twists span the free ones. The pose can
     move in the Lie algebra that these twists generate, with those of a run. A wheel cannot slide, but gets to its side
     all the same; heave, roll and pitch of a planar robot belong to no such motion.
-
     """
     if not set(MOVING) <= plant.observe().keys():
         return (True,) * 12

@@ -59,7 +59,6 @@ class Series:
         Instrument of a sensor, None for an output.
     feature : Any, optional
         Feature of an objective with one number (rtmms.identification.objectives.Feature), else None.
-
     """
 
     channel: str
@@ -87,7 +86,6 @@ class Series:
         -------
         str
             The name.
-
         """
         return self.channel if self.width == 1 else f"{self.channel}[{k}]"
 
@@ -122,7 +120,6 @@ class Recording:
         Seed of the reset.
     model : Any, optional
         Recordings of an equal model build equal plants; None: a model of its own.
-
     """
 
     name: str
@@ -188,7 +185,6 @@ def from_log(
     ModelError
         The log's robot cannot be built, changed during the run, or has other channels than the log; or no run is long
         enough.
-
     """
     log = open_log(path)
     origin = log.origin
@@ -268,7 +264,6 @@ def of_plant(
     -------
     Recording
         The recording.
-
     """
     sensed = describe_plant(plant).truth is not None
     tools = instruments(describe_plant(plant).sensors, bare(plant))
@@ -313,7 +308,6 @@ def builder_of(
     -------
     Callable[..., Plant]
         Function of parameters.
-
     """
     if make is not None:
         return lambda **parameters: make(**{**settings, **parameters})
@@ -359,7 +353,6 @@ def chosen(
     ------
     UnknownNameError
         A requested channel does not exist.
-
     """
     if sensed:
         known = [one.channel for one in tools]
@@ -427,7 +420,6 @@ def refuse_still(recording: Recording) -> None:
     ------
     ModelError
         Nothing is driven and nothing moves, or there are too few samples.
-
     """
     if any(one.feature is not None for one in recording.series):
         return
@@ -461,7 +453,6 @@ def mean_square(rows: Array) -> Array:
     -------
     Array
         (w,); 0 for a column without a measurement.
-
     """
     there = np.isfinite(rows)
     found: Array = np.sum(np.where(there, rows, 0.0) ** 2, axis=0) / np.maximum(there.sum(axis=0), 1)
@@ -480,7 +471,6 @@ def spread(rows: Array) -> Array:
     -------
     Array
         (w,); 0 for a column without a measurement.
-
     """
     there = np.isfinite(rows)
     middle = np.sum(np.where(there, rows, 0.0), axis=0) / np.maximum(there.sum(axis=0), 1)
@@ -502,7 +492,6 @@ def noise_of(one: Series) -> Array:
     -------
     Array
         (w,); nan for a column without a measurement.
-
     """
     found = one.noise.copy()
     for k in np.flatnonzero(~np.isfinite(found)):
@@ -527,7 +516,6 @@ def thinned(one: Series, most: int) -> Series:
     -------
     Series
         A copy.
-
     """
     rows = np.flatnonzero(np.isfinite(one.values).any(axis=1))
     every = max(1, -(-len(rows) // most))

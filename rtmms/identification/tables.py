@@ -47,7 +47,6 @@ def refuse_bomb(path: Path) -> None:
     ------
     ModelError
         The file has too many cells for its size.
-
     """
     if path.suffix != ".parquet" or not path.is_file():
         return
@@ -103,7 +102,6 @@ class Column:
         Addend, in our unit.
     noise : float, default math.nan
         Standard deviation; nan where it is not known.
-
     """
 
     column: str
@@ -129,7 +127,6 @@ def read_columns(words: Sequence[str]) -> dict[str, Column]:
     ------
     ModelError
         A value is neither a file nor OURS=THEIRS.
-
     """
     found: dict[str, Column] = {}
     for word in words:
@@ -202,7 +199,6 @@ def from_table(
     -------
     Recording
         The recording.
-
     """
     refuse_bomb(path)
     return of_table(_read(path), path.name, robot, settings, wanted, preset=preset, dt=dt, columns=columns,
@@ -228,7 +224,6 @@ def of_mapping(data: Mapping[str, Any], name: str) -> Table:
     ------
     ModelError
         The columns have different lengths, or no numbers.
-
     """
     found: dict[str, Array] = {}
     for key, values in data.items():
@@ -267,7 +262,8 @@ def of_table(
         Columns.
     title : str
         Name of the recording.
-    robot, settings, wanted, preset, dt, columns, sensors, at_rest, more, make : str
+    robot, settings, wanted, preset, dt, columns, sensors, at_rest, more, make : str, Mapping[str, Any], Sequence[str],
+        str | None, float | None, Mapping[str, Column] | None, bool, Sequence[str] | None, Callable[..., Plant] | None
         See `from_table`.
     path : Path | None, optional
         File of the table, for messages.
@@ -283,7 +279,6 @@ def of_table(
         A column is missing, there are several runs, or there are too few steps.
     UnknownNameError
         A name of `columns` is unknown.
-
     """
     path = path or Path(title)
     build = builder_of(robot, dt, preset, settings, make)
@@ -373,7 +368,6 @@ class Table(dict[str, Array]):
         Columns by name.
     cells : Mapping[str, Sequence[Any]]
         Original cells of the columns with text.
-
     """
 
     def __init__(self, path: Path, numbers: Mapping[str, Array], cells: Mapping[str, Sequence[Any]]) -> None:
@@ -392,7 +386,6 @@ class Table(dict[str, Array]):
         ------
         ModelError
             There is such a cell.
-
         """
         for k in np.flatnonzero(np.isnan(self[name])).tolist():
             cell = self._cells[name][k] if name in self._cells else None  # a column of an array: nan is no sample

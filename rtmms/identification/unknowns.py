@@ -56,7 +56,7 @@ class Unknown:
         Start of the search.
     scale : float
         Size that counts as one.
-    low, high : float, default -math.inf
+    low, high : float
         Bounds.
     prior : tuple[float, float] | None, optional
         Mean and standard deviation of prior knowledge, None without it.
@@ -64,7 +64,7 @@ class Unknown:
         The user requested it, and the report has it. The others separate persistent errors from the model's.
     unit : str, default ''
         Unit of the value.
-    channel, component : str, default ''
+    channel, component : str, int
         Of a channel's unknown; -1 for all components.
     recording : int, default -1
         Recording in which it holds, -1 for all: each power-on has offsets of its own.
@@ -76,7 +76,6 @@ class Unknown:
         Why the model cannot be built beyond a bound that the fit has found; '' for other bounds.
     narrowed : bool, default False
         The user gave the bounds; the model may accept values beyond them.
-
     """
 
     name: str
@@ -134,7 +133,6 @@ def asked_for(
     ------
     UnknownNameError, ModelError
         A name cannot be fitted; the message has it.
-
     """
     names = [*names, *(name for name in dict.fromkeys(per_recording) if name not in names)]
     own = {*per_recording}
@@ -216,7 +214,6 @@ def value_of(plant: Plant, name: str) -> Any:
     ------
     UnknownNameError
         There is no such parameter; the message has the numbers of the plant.
-
     """
     table = parameter_values(plant)
     if name not in table:
@@ -267,7 +264,6 @@ def split(name: str) -> tuple[str, int]:
     >>> from rtmms.identification.unknowns import split
     >>> split("body_drag_area_m2[1]")
     ('body_drag_area_m2', 1)
-
     """
     found = _ELEMENT.fullmatch(name)
     return (found[1], int(found[2])) if found else (name, -1)
@@ -337,7 +333,6 @@ def lasting(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unkno
     -------
     list[Unknown]
         Unknowns with priors.
-
     """
     taken, found, seen = set(taken), [], set()
     for number, one in ((k, one) for k, recording in enumerate(recordings) for one in recording.series):
@@ -386,7 +381,6 @@ def start_names(joints: Sequence[str]) -> list[tuple[str, tuple[str, ...], float
     -------
     list[tuple[str, tuple[str, ...], float, float]]
         12 of pose and twist, then the joints'.
-
     """
     rows: list[tuple[str, tuple[str, ...], float, float]] = [
         (word, (), _OFFSET_SIZES[k], _OFFSET_PRIORS[k]) for k, word in enumerate(OFFSETS)
@@ -411,7 +405,6 @@ class FirstState:
         For each coordinate whether the mechanism allows a change.
     known : bool
         The segment begins at a reset: its state is known.
-
     """
 
     names: list[tuple[str, tuple[str, ...], float, float]]
@@ -443,7 +436,6 @@ def starts(
         No segment has that name.
     ModelError
         --free names a coordinate that the mechanism holds, or both options name it.
-
     """
     _refuse_unknown_starts(segments, free, pinned)
     found = []

@@ -42,7 +42,6 @@ def factorise(h: Any, which: Any, count: int, out: Any) -> bool:
     -------
     bool
         False where the part is not positive definite.
-
     """
     for i in range(count):
         for j in range(i + 1):
@@ -70,7 +69,6 @@ def substitute(factor: Any, count: int, x: Any) -> None:
         Rows of L.
     x : Any
         Changed in place.
-
     """
     for i in range(count):
         for k in range(i):
@@ -112,7 +110,6 @@ def box_step(h: Any, g: Any, cross: Any, lower: Any, upper: Any, x: Any, gain: A
     -------
     int
         Iterations; -1 where H is not positive definite in the free unknowns.
-
     """
     n = len(g)
     factor, gradient, step, tried = np.zeros((n, n)), np.empty(n), np.empty(n), np.empty(n)

@@ -44,7 +44,6 @@ class Cost:
         Count of numbers of a run's own, 0 at its start.
     data : Any, default ()
         Last argument of the functions, if they have one: any tuple that numba accepts.
-
     """
 
     def __init__(self, running: Callable[..., float], outputs: Sequence[str], memory: int, data: Any = ()) -> None:
@@ -67,7 +66,6 @@ class Cost:
         -------
         Cost
             The cost itself.
-
         """
         _takes(function, 1, "terminal cost", "(state[, memory[, data]])")
         self.terminal_cost = function
@@ -102,7 +100,6 @@ class Cost:
         ------
         ModelError
             The functions do not compile.
-
         """
         runs, samples = next(iter(outputs.values())).shape[:2]
         costs = np.full(runs, math.inf)
@@ -137,7 +134,6 @@ class Cost:
         -------
         Array
             (count,).
-
         """
         costs = np.empty(len(commands))
         self._call("each", outputs, commands, times, memories, weight, lasts, self.data, costs)
@@ -190,7 +186,6 @@ def cost(function: Any = None, *, outputs: Sequence[str] = POSE, memory: int = 0
     ...     return (state.position[2] + 2.0) ** 2
     >>> height.outputs
     ('position',)
-
     """
     if isinstance(memory, bool) or not isinstance(memory, int) or not 0 <= memory <= MOST_MEMORY:
         raise ModelError(f"cost: memory: expected a whole number from 0 to {MOST_MEMORY}, got {memory!r}")
@@ -313,7 +308,6 @@ class CostSlopes:
         The cost.
     stages : Stages
         The stages.
-
     """
 
     def __init__(self, cost: Cost, stages: Stages) -> None:
@@ -375,7 +369,6 @@ class CostSlopes:
         -------
         Array
             (s, memory).
-
         """
         cost = self.cost
         kept, now = np.zeros((len(commands), max(1, cost.memory))), np.zeros((1, max(1, cost.memory)))
@@ -408,7 +401,6 @@ class CostSlopes:
         ------
         ModelError
             A cost is not finite.
-
         """
         outputs, commands = motion.outputs, motion.knots[1:]
         count, p, m = len(commands), len(self._moves), len(self._steps)

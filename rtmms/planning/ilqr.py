@@ -65,7 +65,6 @@ class Problem:
         (s, n) u - u_before.
     lower, upper : Array
         (s, n) bounds of a correction.
-
     """
 
     a: Array
@@ -91,7 +90,6 @@ class Policy:
         (s, n, k + n).
     linear, square : float
         The expected decrease of the cost is share * linear + share^2 * square.
-
     """
 
     correction: Array
@@ -111,7 +109,6 @@ class Policy:
         -------
         float
             In the cost's unit.
-
         """
         return share * self.linear + share * share * self.square
 
@@ -125,7 +122,7 @@ def recursion(
 
     Parameters
     ----------
-    a, before, own, gradient, hessian, change, moved, lower, upper : Any
+    a, before, own, gradient, hessian, change, moved, lower, upper : Any, float
         Fields of Problem.
     regularisation : float
         Added to the diagonal of Q_uu.
@@ -140,7 +137,6 @@ def recursion(
     -------
     bool
         False where Q_uu is not positive definite.
-
     """
     count, k, n = own.shape
     z, wide = k + n, k + 2 * n
@@ -239,7 +235,6 @@ def backward(of: Problem, regularisation: float) -> Policy | None:
     -------
     Policy | None
         None where Q_uu is not positive definite.
-
     """
     count, k, n = of.own.shape
     correction, gain, promised = np.zeros((count, n)), np.zeros((count, n, k + n)), np.zeros(2)
@@ -274,7 +269,6 @@ class IterativeLqr:
     ------
     ModelError
         Knots are no whole steps apart, the model has no compiled derivatives, or lacks an output of the cost.
-
     """
 
     def __init__(
@@ -324,7 +318,6 @@ class IterativeLqr:
         -------
         float
             J.
-
         """
         if not motion.whole:
             return math.inf
@@ -350,7 +343,6 @@ class IterativeLqr:
         -------
         Problem
             The problem.
-
         """
         reach, n = self.stages.reach, motion.knots.shape[1]
         gradient, hessian = self.slopes(motion, self.span, slopes.outputs)
@@ -385,7 +377,6 @@ class IterativeLqr:
         -------
         Plan
             The plan.
-
         """
         begin = time.monotonic()
         before = self.words.shifted(self.mean, since) if since > 0.0 else self.mean.copy()

@@ -50,7 +50,6 @@ class HalfStroke:
         (k, n) by the knots before, in the middle of, and after the half stroke.
     wind : Array
         (k, 3) by the wind.
-
     """
 
     a: Array
@@ -74,7 +73,6 @@ class StrokeMap:
         Coordinates of a state.
     steps : int
         Steps of the model, of each half stroke.
-
     """
 
     halves: tuple[HalfStroke, HalfStroke]
@@ -100,7 +98,6 @@ class StrokeMap:
         -------
         Array
             (k,).
-
         """
         coordinates, origin, seen = self.coordinates, self.orbit[phase], state.copy()
         p = coordinates.pose
@@ -127,7 +124,6 @@ class StrokeMap:
         -------
         Array
             (k,).
-
         """
         half = self.halves[phase]
         found: Array = half.a @ x + half.before @ knots[0] + half.between @ knots[1] + half.after @ knots[2]
@@ -147,7 +143,6 @@ class StrokeMap:
         -------
         float
             rad.
-
         """
         q = slice(self.coordinates.pose + 3, self.coordinates.pose + 7)
         return math.remainder(float(np.subtract(*heading(np.array([state[q], self.orbit[phase][q]])))), math.tau)
@@ -174,7 +169,6 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
     ------
     ModelError
         The state after a stroke differs, or a step fails.
-
     """
     model.reset()
     coordinates: Coordinates = model.coordinates()
@@ -241,7 +235,6 @@ def lines(knots: Array, steps: int) -> Array:
     -------
     Array
         (steps, n).
-
     """
     part = np.arange(1, steps + 1) / steps
     at = (part + 0.5)[:, None]
@@ -265,7 +258,6 @@ def turned(q: Array, angle: float) -> Array:
     -------
     Array
         (4,).
-
     """
     return quaternion_product(np.array([math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle)]), q)
 
@@ -303,7 +295,7 @@ class Weights:
     ----------
     position : float, default 0.05
         m.
-    tilt, yaw : float, default 1.0
+    tilt, yaw : float
         rad.
     velocity : float, default 0.5
         m/s.
@@ -313,7 +305,6 @@ class Weights:
         Of a knot, in the actuators' units.
     change : float, default 0.2
         Of a knot's change.
-
     """
 
     position: float = 0.05
@@ -339,7 +330,6 @@ class WindObserver:
         m/s, in the axes of the orbit.
     rest : tuple of (k,) arrays
         Remaining error of each half stroke.
-
     """
 
     def __init__(self, model: StrokeMap) -> None:
@@ -367,7 +357,6 @@ class WindObserver:
             (k,) x by the robot's full model in still air.
         linear : Array
             (k,) x by the linear model without any disturbance.
-
         """
         half = self._model.halves[phase]
         correction = self._by_twist[phase] @ (seen - flown)[TWIST]
@@ -386,7 +375,6 @@ class WindObserver:
         -------
         Array
             (k,).
-
         """
         found: Array = self._model.halves[phase].wind @ self.wind + self.rest[phase]
         return found
@@ -410,7 +398,6 @@ class LinearPlanner:
     ------
     ModelError
         The robot cannot be held.
-
     """
 
     def __init__(
@@ -464,7 +451,6 @@ class LinearPlanner:
         -------
         Plan
             Its words are the knots after the fixed ones.
-
         """
         begin = time.monotonic()
         model, n = self.model, self._n
@@ -501,7 +487,6 @@ class LinearPlanner:
         -------
         tuple[Array, Array]
             (k + 2 n,) of each phase.
-
         """
         k, n, halves = self._k, self._n, self.model.halves
         d = [self.observer.disturbance(phase) for phase in range(2)]

@@ -39,7 +39,6 @@ class Words(Protocol):
         (k,) spread of the candidates, 0 for fixed numbers.
     lower, upper : Array
         (k,) limits.
-
     """
 
     home: Array
@@ -64,7 +63,6 @@ class Words(Protocol):
         -------
         Array
             Of the words' own length.
-
         """
 
     def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
@@ -87,7 +85,6 @@ class Words(Protocol):
         -------
         tuple[Array, Array]
             (plans, steps, actuators), each at the end of its step, and the state.
-
         """
 
     def shifted(self, plan: Array, by: float) -> Array:
@@ -104,7 +101,6 @@ class Words(Protocol):
         -------
         Array
             (rows, k).
-
         """
 
 
@@ -122,7 +118,6 @@ def within(words: Words, plans: Array) -> Array:
     -------
     Array
         A copy.
-
     """
     found: Any = np.clip(plans, words.lower, words.upper)
     return found  # type: ignore[no-any-return]
@@ -144,7 +139,6 @@ def shifted_rows(plan: Array, span: float, by: float) -> Array:
     -------
     Array
         (rows, k).
-
     """
     if len(plan) == 1:
         return plan.copy()
@@ -170,7 +164,6 @@ class CrossEntropy:
         Words of the plans.
     seed : int
         Seed of the random candidates.
-
     """
 
     name = "cem"
@@ -200,7 +193,6 @@ class CrossEntropy:
         -------
         Array
             (count, rows, k).
-
         """
         words, rng = self.words, self._rng
         rows, k = mean.shape
@@ -229,7 +221,6 @@ class CrossEntropy:
         -------
         Array
             (rows, k).
-
         """
         order = np.argsort(costs, kind="stable")
         sound = int(np.isfinite(costs).sum())
@@ -275,7 +266,6 @@ class Mppi(CrossEntropy):
         -------
         Array
             (rows, k).
-
         """
         sound = np.isfinite(costs)
         if not sound.any():
@@ -311,7 +301,6 @@ class PredictiveSampling(CrossEntropy):
         -------
         Array
             (rows, k).
-
         """
         best = int(np.argmin(costs))
         return candidates[best].copy() if np.isfinite(costs[best]) else before
@@ -351,7 +340,6 @@ class Plan:
         Of a method that improves a plan step by step.
     shown : Array
         (k, points, 3) m, of a few other candidates (rtmms.planning.shadow).
-
     """
 
     words: Array
@@ -394,7 +382,6 @@ class Planner:
         The method or an output of the cost is unknown.
     ModelError
         The robot has no compiled steps, or no output 'position'.
-
     """
 
     def __init__(
@@ -452,7 +439,6 @@ class Planner:
         -------
         Plan
             The plan.
-
         """
         begin = time.monotonic()
         if since > 0.0:
@@ -514,7 +500,6 @@ class Knots:
     ------
     ModelError
         An actuator lacks a limit.
-
     """
 
     def __init__(
@@ -548,7 +533,6 @@ class Knots:
         -------
         Array
             (0,).
-
         """
         return np.zeros(0)
 
@@ -572,7 +556,6 @@ class Knots:
         -------
         tuple[Array, Array]
             (p, steps, n), each at the end of its step, and the state.
-
         """
         times = since + dt * np.arange(1, steps + 1)
         if len(self.at) == 1:
@@ -602,7 +585,6 @@ class Knots:
         -------
         Array
             (rows, n).
-
         """
         later = self.at + by
         if self._period > 0.0:
@@ -633,7 +615,6 @@ class Background:
     ----------
     name : str
         Prefix of the thread's name.
-
     """
 
     def __init__(self, name: str) -> None:
@@ -657,7 +638,6 @@ class Background:
         -------
         Future[Any]
             Future of its result.
-
         """
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix=self._name)

@@ -35,7 +35,6 @@ class Shadow:
     ----------
     model : Any
         Plant with place, present and put (rtmms.plant.protocol.HasFork).
-
     """
 
     def __init__(self, model: Any) -> None:
@@ -54,7 +53,6 @@ class Shadow:
         ----------
         state : Array
             (w,) as a Fork has it.
-
         """
         self.model.put(state, 0)
 
@@ -70,7 +68,6 @@ class Shadow:
         -------
         bool
             False where a step fails: the model is then at its reset.
-
         """
         try:
             for command in commands:
@@ -87,7 +84,6 @@ class Shadow:
         ----------
         **values : Any
             Outputs by name.
-
         """
         try:
             self.model.place(**values)
@@ -113,7 +109,6 @@ class CurrentObserver:
     ----------
     current : (3,) array
         m/s, world.
-
     """
 
     def __init__(self, model: Any, tick_s: float) -> None:
@@ -146,7 +141,6 @@ class CurrentObserver:
         -------
         bool
             True where the current has changed.
-
         """
         self._states.append(state)
         if sent is not None:
@@ -193,7 +187,6 @@ def distance_apart(coarse: Any, fine: Any, words: Any, horizon_s: float) -> floa
     -------
     float
         m; nan where one of them fails.
-
     """
     ends = []
     for model in (coarse, fine):
@@ -237,7 +230,6 @@ def places(samples: int) -> Any:
     -------
     Any
         (POINTS,) indices.
-
     """
     return np.round(np.linspace(0.0, samples - 1.0, POINTS + 1))[1:].astype(int)
 
@@ -256,7 +248,6 @@ def chosen(costs: Sequence[float] | Array, share: float = 0.5) -> list[int]:
     -------
     list[int]
         Indices.
-
     """
     order = [int(k) for k in np.argsort(costs, kind="stable") if np.isfinite(costs[k])]
     ranks = np.round(np.linspace(0.0, share * max(0, len(order) - 1), PATHS + 1))[1:]
@@ -279,7 +270,6 @@ def as_text(begin: Array, paths: Array) -> str:
     -------
     str
         Text of at most MAX_TEXT characters.
-
     """
     paths = paths[np.isfinite(paths).all(axis=(1, 2)) & (np.abs(paths).max(axis=(1, 2), initial=0.0) < _FARTHEST)]
     for some in (paths, *(paths[:k, -1:] for k in range(len(paths), 0, -1))):
@@ -308,7 +298,6 @@ def of_text(words: str, begin: Array) -> list[Array]:
     -------
     list[Array]
         (n, 3) m each; none where the text is malformed.
-
     """
     try:
         steps = [np.array([[float(x) for x in word.split(",")] for word in path.split()]) for path in words.split(";")]

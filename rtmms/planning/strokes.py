@@ -62,7 +62,6 @@ def stroke_commands(
         (p, steps, 4) result, rad.
     end : Any
         (10,) result: phase and words at the end of the first plan's.
-
     """
     rows = plans.shape[1]
     share = 1.0 - math.exp(-FOLLOWS_1_S * dt)
@@ -112,7 +111,6 @@ class Strokes:
         rad, at home.
     lead : float, default radians(50.0)
         Lead of the front rods, rad, at home.
-
     """
 
     names = NAMES
@@ -137,7 +135,6 @@ class Strokes:
         -------
         Array
             (10,).
-
         """
         found = np.zeros(10)
         found[1], found[4:6] = self.home[0, 0], self.home[0, 3:5]
@@ -163,7 +160,6 @@ class Strokes:
         -------
         tuple[Array, Array]
             (p, steps, n), each at the end of its step, and the state at the end of the first plan's.
-
         """
         out, end = np.empty((len(plans), steps, 4)), np.empty(10)
         stroke_commands(
@@ -185,6 +181,5 @@ class Strokes:
         -------
         Array
             (rows, k).
-
         """
         return shifted_rows(plan, self.span, by)

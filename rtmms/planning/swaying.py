@@ -142,7 +142,6 @@ def sway_along(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     -------
     Cost
         The cost.
-
     """
     return Given(_along, _end_along, _along_totals, MEMORY, course_data(way, speed_m_s, horizon_s))
 
@@ -167,7 +166,6 @@ def sway_holding(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s
     -------
     Cost
         The cost.
-
     """
     data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
     return Given(_holding, _end_holding, _holding_totals, MEMORY, data)

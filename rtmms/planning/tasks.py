@@ -70,7 +70,6 @@ def project(
     tuple[int, float, float, float, float, bool]
         Segment, arc length, the vector from that point to `at` (x, y, z), and whether the point is a corner that stays
         the nearest one while `at` moves a little.
-
     """
     k, s, _ = nearest(points, length, at, near, REACH_M)
     along = 0.0
@@ -116,7 +115,6 @@ def late_by(points: Any, direction: Any, length: Any, s: float, at: Any) -> tupl
     -------
     tuple[int, float]
         Segment, and m2.
-
     """
     first, other = 0, len(length) - 2
     while first < other:
@@ -144,7 +142,6 @@ def angles(q: Any) -> tuple[float, float, float]:
     -------
     tuple[float, float, float]
         rad.
-
     """
     w, x, y, z = q[0], q[1], q[2], q[3]
     return (
@@ -169,7 +166,6 @@ def to_world(q: Any, v: Any) -> tuple[float, float, float]:
     -------
     tuple[float, float, float]
         Components, world.
-
     """
     w, x, y, z = q[0], q[1], q[2], q[3]
     a, b, c = v[0], v[1], v[2]
@@ -190,7 +186,6 @@ def wrapped(angle: float) -> float:
     -------
     float
         rad.
-
     """
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
@@ -210,7 +205,6 @@ def facing(q: Any, direction: Any) -> float:
     -------
     float
         -1 to 1.
-
     """
     x, y, z = to_world(q, (1.0, 0.0, 0.0))
     return x * direction[0] + y * direction[1] + z * direction[2]  # type: ignore[no-any-return]
@@ -302,7 +296,6 @@ class Given(Cost):
         Numbers of a run's own.
     data : Any
         Last argument of the kernels.
-
     """
 
     def __init__(self, running: Any, terminal: Any, totals: Callable[..., None], memory: int, data: Any) -> None:
@@ -330,7 +323,6 @@ class Given(Cost):
         -------
         Array
             (runs,).
-
         """
         given = Pose(*(outputs[name] for name in POSE))
         runs, samples = given.position.shape[:2]
@@ -357,7 +349,6 @@ def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array,
     tuple[Array, ...]
         Points, direction, length, and (speed, horizon, arc length near which the search begins, arc length where a plan
         begins).
-
     """
     return (
         np.ascontiguousarray(way.points), np.ascontiguousarray(way.direction), np.ascontiguousarray(way.length),
@@ -383,7 +374,6 @@ def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     -------
     Cost
         The cost.
-
     """
     return Given(_along_course, _end_of_course, _course_totals, 9, course_data(way, speed_m_s, horizon_s))
 
@@ -408,7 +398,6 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     -------
     float
         m along the course, of the place's nearest point.
-
     """
     points, direction, length, given = course.data
     # of two legs that are equally near, the one that the reference is on
@@ -457,7 +446,6 @@ def hold(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float)
     -------
     Cost
         The cost.
-
     """
     data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
     return Given(_held, _end_of_hold, _hold_totals, 0, data)
@@ -472,7 +460,6 @@ def hold_from(held: Cost, position: Array) -> None:
         A cost of `hold`.
     position : Array
         (3,) m, world.
-
     """
     held.data[4:6] = position[:2]
 
@@ -534,6 +521,5 @@ def hover_at(x_m: float, y_m: float, z_m: float, yaw_rad: float) -> Cost:
     -------
     Cost
         The cost.
-
     """
     return Given(_hovers, _end_of_hover, _hover_totals, 0, np.array([x_m, y_m, z_m, yaw_rad]))

@@ -49,7 +49,6 @@ class Waves:
         Targets in a horizon, evenly spaced.
     horizon_s : float
         Horizon, s.
-
     """
 
     names = NAMES
@@ -74,7 +73,6 @@ class Waves:
         -------
         Array
             (4,).
-
         """
         return np.zeros(1 + len(NAMES))
 
@@ -98,7 +96,6 @@ class Waves:
         -------
         tuple[Array, Array]
             (p, steps, n), each at the end of its step, and the state at the end of the first plan's.
-
         """
         rows = plans.shape[1]
         at = (since + dt * np.arange(1, steps + 1)) / self.span if rows > 1 else np.zeros(steps)
@@ -130,6 +127,5 @@ class Waves:
         -------
         Array
             (rows, k).
-
         """
         return shifted_rows(plan, self.span, by)
