@@ -372,7 +372,7 @@ def block(x: float, y: float, z: float, bevel: float = 0.12) -> Mesh:
         faces.extend([first, first + k, first + k + 1] for k in range(1, len(corners) - 1))
 
     def corner(signs: Array, out: int) -> Array:
-        """The corner of a side: out along one axis, in by the bevel along the others."""
+        """Return the corner of a side: out along one axis, in by the bevel along the others."""
         place: Array = signs * (half - cut)
         place[out] = signs[out] * half[out]
         return place
