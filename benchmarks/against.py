@@ -241,7 +241,7 @@ def compared(runs: Mapping[str, Sequence[Mapping[str, Mapping[str, Any]]]], unit
     Parameters
     ----------
     runs : Mapping[str, Sequence[Mapping[str, Mapping[str, Any]]]]
-        Of each side, in the order of pairs: {case: {unit: number, "bits": digest, "outputs": names}}.
+        Runs of each side, in the order of pairs: {case: {unit: number, "bits": digest, "outputs": names}}.
     unit : str
         Key of the number.
 

@@ -42,7 +42,7 @@ def main(as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str
     what : str, default ''
         Rows, parted by ';', all without.
     rates : str, default '50,250,1000'
-        Hz, parted by commas.
+        Rates, Hz, separated by commas.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def row(name: str, rates: list[float], seconds: float) -> dict[str, Any]:
     name : str
         Row of the benchmark.
     rates : list[float]
-        Hz.
+        Rates, Hz.
     seconds : float
         Duration for each rate, s.
 

@@ -102,7 +102,7 @@ def measure(recording: str, seconds: float, blocks: int, model: str = "") -> dic
     Returns
     -------
     dict[str, dict[str, float]]
-        Of each model `times_real_time`, processor time on one core, and `speed_m_s`.
+        `times_real_time` by model, processor time on one core, and `speed_m_s`.
     """
     motor = 2.0 * math.pi * BEATS_HZ[recording]
     theirs = _mujoco(model, seconds, motor) if model else {}

@@ -49,11 +49,11 @@ class Run:
     Attributes
     ----------
     times : Array
-        (k,) s.
+        (k,) times, s.
     places : Array
         (k, 3) m at these times.
     work : float
-        J.
+        Work, J.
     verdict : str
         A verdict, 'error' or 'refused'.
     text : str

@@ -79,7 +79,7 @@ def main(
     seconds : float, default 4.0
         Duration of each run of a block, s.
     rates : str, default '1000,2000,5000'
-        Hz, with commas.
+        Rates, Hz, separated by commas.
     load : str, default 'both'
         'idle', 'loaded' or 'both'.
 
@@ -105,7 +105,7 @@ def measure(blocks: int, seconds: float, rates: Iterable[int], conditions: Itera
     seconds : float
         Duration of each run of a block, s.
     rates : Iterable[int]
-        Hz.
+        Rates, Hz.
     conditions : Iterable[str]
         'idle', 'loaded'.
 
@@ -138,7 +138,7 @@ def block(rate: int, seconds: float, sizes: tuple[int, int]) -> dict[str, Any]:
     Parameters
     ----------
     rate : int
-        Hz.
+        Rate, Hz.
     seconds : float
         Duration of each run, s.
     sizes : tuple[int, int]
@@ -168,7 +168,7 @@ def manta(rate: int, seconds: float, deadline_us: float, *controllers: str) -> d
     Parameters
     ----------
     rate : int
-        Hz.
+        Rate, Hz.
     seconds : float
         Duration, s.
     deadline_us : float
@@ -268,7 +268,7 @@ def summary(rate: int, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     Parameters
     ----------
     rate : int
-        Hz.
+        Rate, Hz.
     blocks : list[dict[str, Any]]
         Results of the blocks.
 

@@ -125,7 +125,7 @@ def main(as_json: bool = False, model: str = "", /, blocks: int = 400, dt: float
     blocks : int, default 400
         Pairs of blocks.
     dt : float, default 0.0
-        s, 0 for the model's step.
+        Time step, s, 0 for the model's step.
 
     Returns
     -------

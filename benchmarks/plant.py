@@ -193,7 +193,7 @@ def time_each(step: Callable[[Array], None], commands: Array, stamps: Times) -> 
     step : Callable[[Array], None]
         Takes a step.
     commands : Array
-        (k, 4).
+        (k, 4) commands.
     stamps : Times
         (>= k + 1,) scratch.
 

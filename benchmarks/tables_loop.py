@@ -140,7 +140,7 @@ def hertz(rate: float) -> str:
     Parameters
     ----------
     rate : float
-        Hz.
+        Rate, Hz.
 
     Returns
     -------

@@ -38,7 +38,7 @@ class Body:
     Attributes
     ----------
     mass : float
-        kg.
+        Mass, kg.
     inertia : tuple[float, float, float]
         (3,) kg m2 about its centre of mass.
     displaced : float
@@ -75,11 +75,11 @@ class Motion:
     Attributes
     ----------
     position : Array
-        (3,) m, world.
+        (3,) position, m, world.
     velocity : Array
-        (3,) m/s, body.
+        (3,) velocity, m/s, body.
     angular_velocity : Array
-        (3,) rad/s, body.
+        (3,) angular velocity, rad/s, body.
     speeds : list[float]
         (steps,) m/s after each step.
     """
@@ -97,9 +97,9 @@ class Start:
     Attributes
     ----------
     velocity : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        m/s, body.
+        Velocity, m/s, body.
     angular_velocity : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        rad/s, body.
+        Angular velocity, rad/s, body.
     pitch : float, default 0.0
         Rotation about y, rad.
     """
@@ -237,7 +237,7 @@ def ellipsoid_added(half_axes: tuple[float, float, float]) -> Array:
     Parameters
     ----------
     half_axes : tuple[float, float, float]
-        m.
+        Half axes, m.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def ellipsoid(half_axes: tuple[float, float, float]) -> Body:
     Parameters
     ----------
     half_axes : tuple[float, float, float]
-        m.
+        Half axes, m.
 
     Returns
     -------
@@ -289,7 +289,7 @@ def sphere(radius: float) -> Body:
     Parameters
     ----------
     radius : float
-        m.
+        Radius, m.
 
     Returns
     -------
@@ -306,7 +306,7 @@ def cylinder(radius: float, length: float) -> Body:
     Parameters
     ----------
     radius, length : float
-        m.
+        Radius and length, m.
 
     Returns
     -------
@@ -326,9 +326,9 @@ def plate(half_height: float, length: float, mass: float) -> Body:
     Parameters
     ----------
     half_height, length : float
-        m.
+        Half height b and length, m.
     mass : float
-        kg.
+        Mass, kg.
 
     Returns
     -------

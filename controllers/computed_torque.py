@@ -28,15 +28,15 @@ class ComputedTorque(rtmms.Controller):
     bandwidth_rad_s : float, default 20.0
         Bandwidth of the error: k_p = bandwidth^2, k_d = 2 bandwidth. Unit: rad/s.
     amplitude_rad : float, default 0.06
-        Of the gait, as the eel's own. Unit: rad.
+        Amplitude of the gait, as in the eel's own. Unit: rad.
     period_s : float, default 2.0
-        Of the gait, as the eel's own. Unit: s.
+        Period of the gait, as in the eel's own. Unit: s.
     wavelength_m : float, default 1.8
-        Of the gait, as the eel's own. Unit: m.
+        Wavelength of the gait, as in the eel's own. Unit: m.
     yaw_offset_rad : float, default 0.0
-        Of the gait, as the eel's own. Unit: rad.
+        Yaw offset of the gait, as in the eel's own. Unit: rad.
     pitch_offset_rad : float, default 0.07853981633974483
-        Of the gait, as the eel's own. Unit: rad.
+        Pitch offset of the gait, as in the eel's own. Unit: rad.
     """
 
     # fmt: off

@@ -38,7 +38,7 @@ class Cpg(rtmms.Controller):
     Attributes
     ----------
     amplitude_deg : float | None, optional
-        Of the manta's back rods (front rods by the rule of equal height), of the eel's last yaw joint. Unit: deg.
+        Amplitude of the manta's back rods (front: rule of equal height), or of the eel's last yaw joint. Unit: deg.
     frequency_hz : float | None, optional
         Frequency of all. Unit: Hz.
     phase_deg : float | None, optional
@@ -48,21 +48,21 @@ class Cpg(rtmms.Controller):
     incidence_deg : float, default 0.0
         Manta: front rods up, back rods down: it climbs. Eel: on every pitch joint, > 0 dives. Unit: deg.
     left_amplitude_deg : float | None, optional
-        Of the manta's left side alone. Unit: deg.
+        Amplitude of the manta's left side alone. Unit: deg.
     left_phase_deg : float | None, optional
-        Of the manta's left side alone. Unit: deg.
+        Phase of the manta's left side alone. Unit: deg.
     left_bias_deg : float | None, optional
-        Of the manta's left side alone. Unit: deg.
+        Bias of the manta's left side alone. Unit: deg.
     left_incidence_deg : float | None, optional
-        Of the manta's left side alone. Unit: deg.
+        Incidence of the manta's left side alone. Unit: deg.
     right_amplitude_deg : float | None, optional
-        Of the manta's right side alone. Unit: deg.
+        Amplitude of the manta's right side alone. Unit: deg.
     right_phase_deg : float | None, optional
-        Of the manta's right side alone. Unit: deg.
+        Phase of the manta's right side alone. Unit: deg.
     right_bias_deg : float | None, optional
-        Of the manta's right side alone. Unit: deg.
+        Bias of the manta's right side alone. Unit: deg.
     right_incidence_deg : float | None, optional
-        Of the manta's right side alone. Unit: deg.
+        Incidence of the manta's right side alone. Unit: deg.
     rate_1_s : float, default 6.0
         How fast parameters follow: by three poles at -rate. Unit: 1/s.
     coupling_1_s : float, default 5.0

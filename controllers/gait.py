@@ -30,9 +30,9 @@ class Gait(rtmms.Controller):
     Attributes
     ----------
     amplitude_deg : float, default 40.0
-        Of the back rod; the front rod's follows from the rule of equal height. Unit: deg.
+        Amplitude of the back rod; the front rod's follows from the rule of equal height. Unit: deg.
     frequency_hz : float, default 0.6
-        Of the flapping. Unit: Hz.
+        Frequency of the flapping. Unit: Hz.
     phase_deg : float, default 40.0
         Lead of the front rod; > 0 drives forward. Unit: deg.
     bias_deg : float, default 0.0
@@ -40,21 +40,21 @@ class Gait(rtmms.Controller):
     ramp_s : float, default 1.0
         Time of the soft start. Unit: s.
     left_amplitude_deg : float | None, optional
-        Of the left side alone. Unit: deg.
+        Amplitude of the left side alone. Unit: deg.
     left_frequency_hz : float | None, optional
-        Of the left side alone. Unit: Hz.
+        Frequency of the left side alone. Unit: Hz.
     left_phase_deg : float | None, optional
-        Of the left side alone. Unit: deg.
+        Phase of the left side alone. Unit: deg.
     left_bias_deg : float | None, optional
-        Of the left side alone. Unit: deg.
+        Bias of the left side alone. Unit: deg.
     right_amplitude_deg : float | None, optional
-        Of the right side alone. Unit: deg.
+        Amplitude of the right side alone. Unit: deg.
     right_frequency_hz : float | None, optional
-        Of the right side alone. Unit: Hz.
+        Frequency of the right side alone. Unit: Hz.
     right_phase_deg : float | None, optional
-        Of the right side alone. Unit: deg.
+        Phase of the right side alone. Unit: deg.
     right_bias_deg : float | None, optional
-        Of the right side alone. Unit: deg.
+        Bias of the right side alone. Unit: deg.
     """
 
     # fmt: off
@@ -154,7 +154,7 @@ class Gait(rtmms.Controller):
         Parameters
         ----------
         time : Any
-            s.
+            Time, s.
         outputs : Any
             Not used.
         memory : Any

@@ -48,7 +48,7 @@ def wrapped(angle: float) -> float:
     Parameters
     ----------
     angle : float
-        rad.
+        Angle, rad.
 
     Returns
     -------
@@ -70,13 +70,13 @@ class Heading(rtmms.Controller):
     heading_deg : float, default 0.0
         Heading to turn to, in the world, counted to the left from world x. Unit: deg.
     amplitude_deg : float, default 40.0
-        Of the straight gait, as in `gait`. Unit: deg.
+        Amplitude of the straight gait, as in `gait`. Unit: deg.
     frequency_hz : float, default 0.6
-        Of the straight gait, as in `gait`. Unit: Hz.
+        Frequency of the straight gait, as in `gait`. Unit: Hz.
     phase_deg : float, default 40.0
-        Of the straight gait, as in `gait`. Unit: deg.
+        Phase of the straight gait, as in `gait`. Unit: deg.
     ramp_s : float, default 1.0
-        Of the straight gait, as in `gait`. Unit: s.
+        Ramp of the straight gait, as in `gait`. Unit: s.
     """
 
     # fmt: off

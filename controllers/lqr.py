@@ -37,15 +37,15 @@ class Lqr(rtmms.Controller):
     z_m : float, default 0.0
         Place from the start, body frame of the start. Unit: m.
     position_m : float, default 0.1
-        What counts as one in the quadratic cost. Unit: m.
+        Error that counts as one in the quadratic cost. Unit: m.
     attitude_rad : float, default 1.0
-        What counts as one in the quadratic cost. Unit: rad.
+        Error that counts as one in the quadratic cost. Unit: rad.
     velocity_m_s : float, default 0.5
-        What counts as one in the quadratic cost. Unit: m/s.
+        Error that counts as one in the quadratic cost. Unit: m/s.
     rate_rad_s : float, default 20.0
-        What counts as one in the quadratic cost. Unit: rad/s.
+        Error that counts as one in the quadratic cost. Unit: rad/s.
     word : float, default 0.015
-        What counts as one in the quadratic cost.
+        Change of a command that counts as one in the quadratic cost.
     """
 
     # fmt: off

@@ -37,13 +37,13 @@ class Mixer(rtmms.Controller):
     turn : str, default 'phase'
         How the inner fin loses thrust.
     amplitude_deg : float, default 30.0
-        Of the stroke at thrust 1. Unit: deg.
+        Amplitude of the stroke at thrust 1. Unit: deg.
     phase_deg : float, default 60.0
-        Of the stroke at thrust 1. Unit: deg.
+        Phase of the stroke at thrust 1. Unit: deg.
     frequency_hz : float, default 0.8
-        Of the stroke at thrust 1. Unit: Hz.
+        Frequency of the stroke at thrust 1. Unit: Hz.
     incidence_deg : float, default 12.0
-        Of the fins at pitch 1. Unit: deg.
+        Incidence of the fins at pitch 1. Unit: deg.
     """
 
     thrust: Annotated[float, Parameter("Forward; < 0 swims backward.", signed=True, le=1, live=True)] = 0.0

@@ -29,7 +29,7 @@ class Most:
     Attributes
     ----------
     amplitude, lead, incidence, bias : float
-        rad.
+        Angles at a word of 1, rad.
     turn : str, default 'phase'
         One of TURNS.
     """

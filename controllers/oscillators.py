@@ -42,7 +42,7 @@ class Follower:
         Parameters
         ----------
         dt : float
-            s.
+            Time step, s.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class Oscillators:
     pairs : Sequence[tuple[int, int]]
         (i, j): oscillators i and j pull each other.
     lags : Sequence[float]
-        rad; the lag of pair k is theta_i - theta_j where they are locked.
+        Lags, rad; the lag of pair k is theta_i - theta_j where they are locked.
     rate_1_s : float
         w of all parameters but the bias, 1/s.
     bias_rate_1_s : float
@@ -113,9 +113,9 @@ class Oscillators:
         Parameters
         ----------
         lags : Sequence[float]
-            rad, of each pair.
+            Lags, rad, of each pair.
         frequency_hz : float
-            Hz.
+            Frequency, Hz.
         """
         for one in (*self.amplitude, *self.bias):
             one.v = one.v1 = one.v2 = 0.0
@@ -131,7 +131,7 @@ class Oscillators:
         Parameters
         ----------
         dt : float
-            s.
+            Time step, s.
         """
         if dt <= 0.0:
             return

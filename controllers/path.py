@@ -33,11 +33,11 @@ class Path(rtmms.Controller):
     waypoints : str, default ''
         'x y z; x y z; ...' in m, world; of course=waypoints.
     radius_m : float, default 4.0
-        Of the helix, and of the narrowest turn of the eight. Unit: m.
+        Radius of the helix, and of the narrowest turn of the eight. Unit: m.
     rise_m : float, default -1.0
         A turn of the helix. Unit: m.
     turns : float, default 2.0
-        Of helix and eight.
+        Number of turns of helix and eight.
     depth_m : float, default 2.5
         Where helix and eight begin, below the origin. Unit: m.
     course_heading_deg : float, default 0.0
@@ -45,9 +45,9 @@ class Path(rtmms.Controller):
     speed_m_s : float, default 0.4
         Speed over the ground. Unit: m/s.
     lookahead_m : float, default 0.7
-        Of the line of sight. Unit: m.
+        Look-ahead distance of the line of sight. Unit: m.
     compensate : str, default 'estimate'
-        What a current is found by.
+        Source of the current that is compensated.
     turn : str, default 'phase'
         As the autopilot's.
     frequency_hz : float, default 0.8

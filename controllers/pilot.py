@@ -100,15 +100,15 @@ class Aim:
     Attributes
     ----------
     depth : float, default 0.0
-        m, positive down.
+        Depth, m, positive down.
     pitch, roll, heading : float, default 0.0
-        rad.
+        Angles, rad.
     speed : float, default 0.4
-        m/s, over the ground.
+        Speed, m/s, over the ground.
     climb : float, default 0.0
-        m/s, upward, of the path itself.
+        Rate of climb, m/s, upward, of the path itself.
     turn : float, default 0.0
-        rad/s, of the path itself.
+        Turn rate, rad/s, of the path itself.
     """
 
     depth: float = 0.0
@@ -204,7 +204,7 @@ def wrapped(angle: float) -> float:
     Parameters
     ----------
     angle : float
-        rad.
+        Angle, rad.
 
     Returns
     -------

@@ -27,9 +27,9 @@ class Usual:
     horizon_s, rate_hz, grid_s : float
         As the controller's parameters.
     stage_s : float
-        From knot to knot of iLQR, s.
+        Time from knot to knot of iLQR, s.
     targets : int
-        Of sampling.
+        Targets of each word in sampling.
     setpoints : tuple[str, ...]
         Names of the set-points without a course or a user's cost.
     """
@@ -403,9 +403,9 @@ def holding_cost(robot: str, depth_m: float, heading_rad: float, speed_m_s: floa
     robot : str
         Name of the robot.
     depth_m : float
-        m, positive down.
+        Depth, m, positive down.
     heading_rad : float
-        rad.
+        Heading, rad.
     speed_m_s : float
         Speed over the ground, m/s.
     horizon_s : float

@@ -119,19 +119,19 @@ class Predictive(PlanFigures, rtmms.Controller):
     model : str, default 'manta'
         Robot of the model: manta, quadrotor, eel or moth; with `cost` any that plans can be made for, or FILE.py:NAME.
     x_m : float, default 0.0
-        Of the quadrotor and the moth: where it flies to. Unit: m.
+        Target of the quadrotor and the moth. Unit: m.
     y_m : float, default 0.0
-        Of the quadrotor and the moth: where it flies to. Unit: m.
+        Target of the quadrotor and the moth. Unit: m.
     z_m : float | None, optional
-        Of the quadrotor and the moth: where it flies to; default 1 and 0. Unit: m.
+        Target of the quadrotor and the moth; default 1 and 0. Unit: m.
     yaw_deg : float, default 0.0
-        Of the quadrotor and the moth: heading. Unit: deg.
+        Heading of the quadrotor and the moth. Unit: deg.
     iterations : int, default 2
         Most iterations of a plan of ilqr.
     stage_s : float | None, optional
-        Of ilqr: from knot to knot of the commands. Unit: s.
+        Time from knot to knot of the commands of ilqr. Unit: s.
     smooth : float, default 0.001
-        What it costs to change the knots.
+        Weight of a change of the knots in the cost.
     preset : str, default ''
         FILE.toml of parameters in the model, in place of the plant's own; one that names a preset begins from that.
     """

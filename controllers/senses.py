@@ -33,17 +33,17 @@ class Motion:
     Attributes
     ----------
     time : float, default 0.0
-        s.
+        Time, s.
     position : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        m, world.
+        Position, m, world.
     velocity : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        m/s, body.
+        Velocity, m/s, body.
     world_velocity : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        m/s, world.
+        Velocity, m/s, world.
     roll, pitch, yaw : float, default 0.0
-        rad.
+        Angles, rad.
     rate : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        rad/s, body.
+        Angular velocity, rad/s, body.
     doubts : set[str]
         Sensors that are silent or contradict the others, and 'estimate' where it is lost.
     """
@@ -228,7 +228,7 @@ def quaternion_of(roll: float, pitch: float, yaw: float) -> tuple[float, float, 
     Parameters
     ----------
     roll, pitch, yaw : float
-        rad.
+        Angles, rad.
 
     Returns
     -------

@@ -35,17 +35,17 @@ class Shape(rtmms.Controller):
     gait : str, default ''
         One of the robot's own, circle (a, c1, c2), square (a) or rectangle (a, b); default the first that it can do.
     a : float | None, optional
-        Of a circle, square or rectangle; default its own. Unit: rad.
+        Size of a circle, square or rectangle; default its own. Unit: rad.
     b : float | None, optional
-        Of a rectangle; default its own. Unit: rad.
+        Second size of a rectangle; default its own. Unit: rad.
     c1 : float | None, optional
-        Of a circle; default its own. Unit: rad.
+        Centre of a circle; default its own. Unit: rad.
     c2 : float | None, optional
-        Of a circle; default its own. Unit: rad.
+        Centre of a circle; default its own. Unit: rad.
     file : str, default ''
         A file of shapes in place of a gait.
     period_s : float | None, optional
-        Of a cycle; without one the gait's own, 4 s of a path. Unit: s.
+        Period of a cycle; without one the gait's own, 4 s of a path. Unit: s.
     frequency_hz : float | None, optional
         The same, in place of period_s. Unit: Hz.
     amplitude : float, default 1.0

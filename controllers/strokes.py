@@ -30,13 +30,13 @@ class Stroke:
     Attributes
     ----------
     amplitude : float, default 0.0
-        Of the back rod, rad.
+        Amplitude of the back rod, rad.
     lead : float, default 0.0
-        Of the front rod, rad.
+        Lead of the front rod, rad.
     bias : float, default 0.0
-        Of both rods, rad.
+        Bias of both rods, rad.
     incidence : float, default 0.0
-        rad.
+        Incidence of both rods, rad.
     """
 
     amplitude: float = 0.0
@@ -114,7 +114,7 @@ class Fins:
         Parameters
         ----------
         time : float
-            s.
+            Time, s.
 
         Returns
         -------

@@ -203,7 +203,7 @@ def sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) 
     count : int
         Number of rows of the panel.
     shares : Any
-        (count, ROWS).
+        (count, ROWS) shares.
     rows : Any
         (count,) indices of rows of the panel.
     to : Any
@@ -235,7 +235,7 @@ def push(
     seen, members : Any
         As of Bordered, seen with an axis of the matrices in front.
     by_inputs : Any
-        (s, h + n, u).
+        (s, h + n, u) slopes by the inputs.
     first : int
         Columns from there on are those by inputs; a column of B is added to each.
     panel : Any

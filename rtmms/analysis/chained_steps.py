@@ -37,13 +37,13 @@ def chained(
         Function of a and b that returns the states (b - a + 1, w) of the steps from a to b: before each, and after the
         last.
     commands : Array
-        (steps, n).
+        (steps, n) commands.
     pose : int
         Index of the pose in a state.
     first : int
         Steps before the first one.
     dt : float
-        s.
+        Time step, s.
     show : Callable[[float], None]
         Receives the share that is done.
 

@@ -52,7 +52,7 @@ class Chart(Protocol):
         Parameters
         ----------
         coordinates : Array
-            (k,).
+            (k,) coordinates.
         """
 
 
@@ -107,7 +107,7 @@ def whole_periods(plant: TreePlant, time: Array) -> tuple[float, float]:
     plant : TreePlant
         Plant of a mechanism with a gait.
     time : Array
-        (k,) s.
+        (k,) times, s.
 
     Returns
     -------
@@ -125,11 +125,11 @@ def rise(time: Array, values: Array, start: float, end: float) -> float:
     Parameters
     ----------
     time : Array
-        (k,) s.
+        (k,) times, s.
     values : Array
-        (k,).
+        (k,) values.
     start, end : float
-        s.
+        Instants, s.
 
     Returns
     -------
@@ -171,11 +171,11 @@ class Structure(Protocol):
         state : Array
             (w,) as a Fork has it.
         command : Array
-            (n,).
+            (n,) command.
         reference : Array
             (7,) pose whose chart has the pose after, where the state has a pose.
         time : float
-            s.
+            Time, s.
 
         Returns
         -------

@@ -37,7 +37,7 @@ def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> 
     at : Any
         (3,) m, the place whose nearest point is searched.
     near, reach : float
-        m. Segments from arc length near - reach to near + reach are searched.
+        Arc lengths, m. Segments from arc length near - reach to near + reach are searched.
 
     Returns
     -------
@@ -96,7 +96,7 @@ class Course:
     Attributes
     ----------
     points : Array
-        (n, 3) m, world.
+        (n, 3) points, m, world.
     length : Array
         (n,) m along it.
     direction : Array
@@ -149,7 +149,7 @@ class Course:
         Parameters
         ----------
         point : Array
-            (3,) m, world.
+            (3,) point, m, world.
         near : float
             Arc length around which the search goes, m.
         reach : float, default 1.5

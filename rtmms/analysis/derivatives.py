@@ -136,8 +136,8 @@ def linearise(
 
     Notes
     -----
-    Of one step A maps into the chart around the old pose. Differences are central, with 1e-6 of each coordinate's size;
-    where the model has a kink (|w| w at w = 0) they return the mean of both sides.
+    For one step A maps into the chart around the old pose. Differences are central, with 1e-6 of each coordinate's
+    size; where the model has a kink (|w| w at w = 0) they return the mean of both sides.
     """
     if not isinstance(plant, Plant):
         raise ArgumentError(f"linearise: expected a plant, as rtmms.load gives, got {plant!r:.60}")

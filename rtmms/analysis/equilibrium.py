@@ -38,9 +38,9 @@ class Load:
     body : str
         Name of the body.
     force : Any, default (0.0, 0.0, 0.0)
-        (3,) N, world axes.
+        (3,) force, N, world axes.
     couple : Any, default (0.0, 0.0, 0.0)
-        (3,) N m, world axes.
+        (3,) couple, N m, world axes.
     place : Placement | None, optional
         Place of the force in the body's frame; None: its origin.
     follower : bool, default False
@@ -99,7 +99,7 @@ def equilibrium(
     start : Any, optional
         (n,) start of Newton's method; default all 0.
     tolerance : float, default 1e-10
-        Of the joints' residuals, relative to the largest of the springs' torques and loads.
+        Bound on the joints' residuals, relative to the largest of the springs' torques and loads.
 
     Returns
     -------

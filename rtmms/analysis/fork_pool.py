@@ -44,7 +44,7 @@ def turn(state: Any, at: int, axis: int, angle: float) -> None:
     axis : int
         0 to 2.
     angle : float
-        rad.
+        Angle, rad.
     """
     c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
     w, x, y, z = state[at], state[at + 1], state[at + 2], state[at + 3]
@@ -64,7 +64,7 @@ def rotation(quaternion: Any, out: Any) -> None:
     Parameters
     ----------
     quaternion : Any
-        (4,).
+        (4,) quaternion.
     out : Any
         (9,) result.
     """
@@ -109,7 +109,7 @@ def coordinates_of(state: Any, words: Any, pose: int, reference: Any, frame: Any
     Parameters
     ----------
     state : Any
-        (w,).
+        (w,) state.
     words : Any
         (k,) index in the state of each coordinate.
     pose : int
@@ -147,7 +147,7 @@ def copy(source: Any, out: Any) -> None:
     Parameters
     ----------
     source : Any
-        (n,).
+        (n,) numbers.
     out : Any
         (n,) result.
     """
@@ -517,7 +517,7 @@ def displaced_along(coordinates: Coordinates, by: Array) -> Displaced:
     coordinates : Coordinates
         Coordinates of the plant.
     by : Array
-        (d, k + n).
+        (d, k + n) displacements.
 
     Returns
     -------
@@ -539,7 +539,7 @@ def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
     coordinates : Coordinates
         Coordinates of the plant.
     by : Array
-        (k + n,).
+        (k + n,) displacements.
 
     Returns
     -------

@@ -292,7 +292,7 @@ def slopes(values: Sequence[Value], by: Node, end: int) -> list[Value]:
     values : Sequence[Value]
         Nodes or numbers.
     by : Node
-        Node.
+        Node of the variable.
     end : int
         Nodes that count.
 

@@ -58,15 +58,15 @@ class Linear:
     packed : Array | Bordered
         A as it was computed: an array, or the blocks that are not zero.
     b : Array
-        (k, u).
+        (k, u) matrix B.
     states, inputs : tuple[str, ...]
         Names, in order; see Notes.
     dt : float | None, optional
-        s, or None: of a step, or of the period that A is the map of.
+        Time, s, of a step, or of the period that A is the map of; None for d/dt x.
     error : float, default 1e-15
-        Of the largest wrong entry, in the units of the chart's sizes: rounding for a complex step, else an estimate.
+        Error of the worst entry, in the units of the chart's sizes: rounding for a complex step, else an estimate.
     units, input_units : tuple[str, ...], default ()
-        Of states and inputs, '' where the plant does not declare them.
+        Units of states and inputs, '' where the plant does not declare them.
     c : Array | None, optional
         (rows, k) slopes of the requested outputs, each number a row.
     outputs, output_units : tuple[str, ...], default ()
@@ -158,7 +158,7 @@ class Linear:
         Parameters
         ----------
         dt : float
-            s.
+            Time step, s.
 
         Returns
         -------
@@ -267,7 +267,7 @@ def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Lin
     plant : Plant
         Plant at the start of the motion.
     commands : Array
-        (steps, n_actuators).
+        (steps, n_actuators) commands.
     at : Callable[[Array], Linear]
         Function of a command that returns the model at the plant's present state.
 
@@ -383,10 +383,10 @@ def linearise(
 
     Notes
     -----
-    Of a plant of a mechanism it is of d/dt x, by a complex step through the equations of motion. The error is rounding,
-    about 1e-15 of the largest entry; with a flow given by a function it is that of its central differences, about 1e-9.
-    Of any other plant it is of one step, see `linearise_step`, with an estimated error. At a kink (|V| V at V = 0,
-    Coulomb friction at rest) it is the derivative on the side of the state, or the mean of both.
+    For a plant of a mechanism it is of d/dt x, by a complex step through the equations of motion. Its error is
+    rounding, about 1e-15 of the largest entry; with a flow given by a function it is that of its central differences,
+    about 1e-9. For any other plant it is of one step, see `linearise_step`, with an estimated error. At a kink (|V| V
+    at V = 0, Coulomb friction at rest) it is the derivative on the side of the state, or the mean of both.
     """
     if not isinstance(plant, TreePlant):
         if over_period:

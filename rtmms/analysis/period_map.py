@@ -40,7 +40,7 @@ def period_map(
     steps : Sequence[float] | None, optional
         Displacements of the parameters; default 1e-3.
     chart : Chart | None, optional
-        Of the plant's state; default its own.
+        Chart of the plant's state; default its own.
 
     Returns
     -------

@@ -54,7 +54,7 @@ class Runs:
     steps : npt.NDArray[np.int64]
         (runs,) steps that were taken.
     dt : float
-        s, of a step.
+        Time step, s.
     every : int
         Steps from sample to sample.
     reasons : dict[int, str]

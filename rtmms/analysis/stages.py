@@ -37,9 +37,9 @@ def multiply(a: Any, b: Any, out: Any) -> None:
     Parameters
     ----------
     a : Any
-        (n, m).
+        (n, m) matrix.
     b : Any
-        (m, c).
+        (m, c) matrix.
     out : Any
         (n, c) result.
     """
@@ -179,7 +179,7 @@ class Stages:
         Parameters
         ----------
         knots : Array
-            (s + 1, n).
+            (s + 1, n) knots of the commands.
 
         Returns
         -------

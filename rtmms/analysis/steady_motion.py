@@ -302,7 +302,7 @@ def _by_gait(plant: Plant, name: str, gait: TunableGait, frequency: float) -> Dr
 def _held(plant: Plant) -> Drive:
     """Return held commands, one variable for all actuators that differ in their numbers alone.
 
-    Of a tree with a gait of its own, its amplitude is a variable too, where no command changes it.
+    For a tree with a gait of its own, its amplitude is a variable too, where no command changes it.
     """
     groups: dict[str, list[int]] = {}
     for k, channel in enumerate(plant.actuators):

@@ -633,11 +633,11 @@ class TreeJacobian:
         state : Array
             (w,) as a Fork has it.
         command : Array
-            (n_actuators,).
+            (n_actuators,) command.
         reference : Array
             (7,) pose whose chart has the pose after.
         time : float
-            s.
+            Time, s.
 
         Returns
         -------
@@ -665,9 +665,9 @@ class TreeJacobian:
         state : Array
             (w,) as a Fork has it.
         command : Array
-            (n_actuators,).
+            (n_actuators,) command.
         time : float
-            s.
+            Time, s.
 
         Returns
         -------

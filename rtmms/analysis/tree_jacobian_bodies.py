@@ -102,7 +102,7 @@ def water_slopes(fluid: Any, time: float, s: Any, far: Any, room: Any) -> None:
     fluid : Any
         Record of the fluid.
     time : float
-        s.
+        Time, s.
     s : Any
         (bodies, .) rows of the evaluation.
     far : Any
@@ -407,7 +407,7 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
     room : Any
         Record TREE_JACOBIAN.
     time : float
-        s.
+        Time, s.
     implicit : float
         Share of the implicit terms, as in the evaluation.
     """

@@ -50,7 +50,7 @@ class Trim:
     travel : Array
         (3,) m, world, over one period.
     iterations : int
-        Of Newton's method.
+        Iterations of Newton's method.
     """
 
     vector: Array
@@ -212,7 +212,7 @@ def trim(
     settle : int, default 5
         Periods before the first guess.
     tolerance : float, default 1e-09
-        Of the closing error.
+        Bound on the closing error.
     iterations : int, default 20
         Largest number of iterations.
 
@@ -401,7 +401,7 @@ class Periodic:
     snapshot : bytes
         The plant at the period's start.
     period_s : float
-        s.
+        Period, s.
     residual : float
         Largest closing error, in the chart's sizes.
     multipliers : npt.NDArray[np.complex128]
@@ -409,7 +409,7 @@ class Periodic:
     travel : Array | None
         (3,) m, world, over one period; None for a plant without a position.
     iterations : int
-        Of Newton's method.
+        Iterations of Newton's method.
     """
 
     snapshot: bytes
@@ -439,7 +439,7 @@ def trim_commands(
     settle : int, default 20
         Periods before the first guess.
     tolerance : float, default 1e-08
-        Of the closing error, in the chart's sizes.
+        Bound on the closing error, in the chart's sizes.
     iterations : int, default 12
         Largest number of iterations.
     report : Callable[[str], None] | None, optional

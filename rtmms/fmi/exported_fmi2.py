@@ -24,7 +24,7 @@ class RobotSlave2(Slave):
         Parameters
         ----------
         start_time, stop_time : float, float | None
-            s.
+            Times of the run, s.
         tolerance : float | None
             Not used.
         """
@@ -35,7 +35,7 @@ class RobotSlave2(Slave):
         Parameters
         ----------
         current_time, step_size : float
-            s.
+            Time and step, s.
 
         Returns
         -------

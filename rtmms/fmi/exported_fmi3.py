@@ -383,7 +383,7 @@ class RobotSlave(Slave):
         Parameters
         ----------
         current_time, step_size : float
-            s.
+            Time and step, s.
 
         Returns
         -------

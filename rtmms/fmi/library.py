@@ -136,7 +136,7 @@ class Library:
         time : float
             Start of the step, s.
         dt : float
-            s.
+            Time step, s.
 
         Returns
         -------

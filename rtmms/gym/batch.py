@@ -40,11 +40,11 @@ class Batch(Protocol):
         Parameters
         ----------
         commands : Array
-            (runs, steps or 1, n).
+            (runs, steps or 1, n) commands.
         steps : int
             Number of steps.
         active : Mask
-            (runs,).
+            (runs,) mask of the active runs.
 
         Returns
         -------

@@ -157,7 +157,7 @@ class Episodes:
         Parameters
         ----------
         which : Mask
-            (runs,).
+            (runs,) mask of these runs.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class Episodes:
         action : Array
             (runs, actions) from -1 to 1.
         active : Mask
-            (runs,).
+            (runs,) mask of the active runs.
 
         Returns
         -------

@@ -35,9 +35,9 @@ def to_world(turn: Array, v: Array) -> Array:
     Parameters
     ----------
     turn : Array
-        (runs, 3, 3) R.
+        (runs, 3, 3) rotations R.
     v : Array
-        (runs, 3).
+        (runs, 3) vectors.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def size(v: Array) -> Array:
     Parameters
     ----------
     v : Array
-        (runs, 3).
+        (runs, 3) vectors.
 
     Returns
     -------

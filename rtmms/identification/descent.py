@@ -48,7 +48,7 @@ class Iteration:
     cost : float
         Sum of squares, in squared deviations.
     rms : float
-        Of the residuals, in deviations.
+        Root mean square of the residuals, in deviations.
     step : float
         Largest change of an unknown, in its scale.
     values : dict[str, float]
@@ -85,7 +85,7 @@ class Watch:
     best : Array | None, optional
         (unknowns,) values of the least sum of squares so far in the present round.
     best_cost : float, default math.inf
-        That sum of squares.
+        Sum of squares at `best`.
     slope : Array | None, optional
         (m, unknowns) last derivatives in the present round.
     """

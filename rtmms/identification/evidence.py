@@ -43,13 +43,13 @@ class Channel:
     rms : float
         Over the fitted part.
     noise : float
-        Of the channel.
+        Deviation of the channel's noise.
     held_out : float | None
         rms over the part held back; None without one.
     correlation : float
-        Of the residuals, at lag one.
+        Correlation of the residuals, at lag one.
     probability : float
-        Of such residuals, if they were white noise.
+        Probability of such residuals, if they were white noise.
     samples : int
         Fitted samples.
     """
@@ -79,7 +79,7 @@ class Evidence:
     error : Array
         (k,) standard errors in their units, inf for undetermined values.
     correlation : Array
-        (k, k).
+        (k, k) correlations.
     bound : list[str]
         (k,) 'low', 'high' or ''.
     indistinct : list[tuple[list[str], list[float], float]]
@@ -174,7 +174,7 @@ def _inverse(information: Array) -> tuple[Array, Array]:
 def _more(solution: Solution) -> Array:
     """Return the excess of the covariance of J' r over J' J, which is 0 for white residuals.
 
-    Of channels whose residuals are correlated in time it is J' Gamma J, with the autocovariance Gamma of an
+    For channels whose residuals are correlated in time it is J' Gamma J, with the autocovariance Gamma of an
     autoregressive process that is fitted to the residuals. Such samples count as fewer: n over 1 + 2 sum rho_k. The
     variance of Student's t with that count less the number of unknowns replaces the normal distribution's.
     """
@@ -249,7 +249,7 @@ def correlations(coefficients: Array, count: int) -> Array:
     Parameters
     ----------
     coefficients : Array
-        (order,) a_k.
+        (order,) coefficients a_k.
     count : int
         Number of lags.
 

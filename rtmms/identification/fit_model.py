@@ -281,12 +281,19 @@ def identify_recordings(
     ----------
     recordings : Sequence[Recording]
         Recordings of one robot.
-    fit, bounds, prior, per_recording, delay_per_recording : Sequence[str], Mapping[str, tuple[float, float]] | None,
-        bool
+    fit, per_recording, free, pin : Sequence[str]
+        See `identify`.
+    bounds, prior : Mapping[str, tuple[float, float]] | None, optional
         See `identify`.
     watch : Watch
         Progress and wall time.
-    hold_out, lead_in, segments, starts, seed, free, pin, threads : float, int, int | None, Sequence[str]
+    delay_per_recording : bool
+        See `identify`.
+    hold_out, lead_in : float
+        See `identify`.
+    segments, seed : int
+        See `identify`.
+    starts, threads : int | None
         See `identify`.
 
     Returns

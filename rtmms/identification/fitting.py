@@ -54,7 +54,7 @@ class Block:
     time : Array
         (k,) s from the segment's start.
     values : Array
-        (k, w).
+        (k, w) values.
     sigma : Array
         (w,) deviations that the residuals are divided by.
     fitted : npt.NDArray[np.bool_]
@@ -553,11 +553,11 @@ class Solution:
     jacobian : Array
         (rows, n) at z, with the priors' rows.
     residual : Array
-        (rows,) at z.
+        (rows,) residuals at z.
     noise : dict[str, Array]
-        Of each channel (w,), as given or as estimated from the values.
+        Noise of each channel (w,), as given or as estimated from the values.
     sigma : dict[str, Array]
-        Of each channel, the final deviation.
+        Final deviation of each channel.
     others : list[tuple[Array, float]]
         Values from other starting points, with their cost.
     recordings : list[Recording]

@@ -130,7 +130,7 @@ class Feature:
     frequency_hz : float
         Frequency of the drive.
     begin, end : float
-        s; a whole number of periods.
+        Times, s; a whole number of periods.
     has_phase : bool
         The values are the real and the imaginary part of A exp(i p), not A alone.
     components : tuple[int, ...]

@@ -248,7 +248,7 @@ def of_plant(
     plant : Plant
         Plant that runs.
     commands : Array
-        (steps, actuators).
+        (steps, actuators) commands.
     build : Callable[..., Plant]
         Builds the model to be fitted, with these parameters.
     robot : str, default ''

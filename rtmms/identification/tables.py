@@ -262,8 +262,21 @@ def of_table(
         Columns.
     title : str
         Name of the recording.
-    robot, settings, wanted, preset, dt, columns, sensors, at_rest, more, make : str, Mapping[str, Any], Sequence[str],
-        str | None, float | None, Mapping[str, Column] | None, bool, Sequence[str] | None, Callable[..., Plant] | None
+    robot, sensors : str
+        See `from_table`.
+    settings : Mapping[str, Any]
+        Parameters of the robot.
+    wanted : Sequence[str], default ()
+        See `from_table`.
+    preset, dt : str | None, float | None
+        See `from_table`.
+    columns : Mapping[str, Column] | None, optional
+        See `from_table`.
+    at_rest : bool, default False
+        See `from_table`.
+    more : Sequence[str] | None, optional
+        See `from_table`.
+    make : Callable[..., Plant] | None, optional
         See `from_table`.
     path : Path | None, optional
         File of the table, for messages.

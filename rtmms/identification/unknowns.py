@@ -65,11 +65,11 @@ class Unknown:
     unit : str, default ''
         Unit of the value.
     channel, component : str, int
-        Of a channel's unknown; -1 for all components.
+        Channel of a channel's unknown, and its component; -1 for all components.
     recording : int, default -1
         Recording in which it holds, -1 for all: each power-on has offsets of its own.
     segment, coordinate : int, default -1
-        Of a first state.
+        Segment and coordinate of a first state.
     why : str, default '--fit'
         Why it is free.
     end : str, default ''

@@ -51,7 +51,7 @@ def roll_out(
     starts : Array
         (runs, width) states from `Simulated.present`.
     commands : Array
-        (runs or 1, steps or 1, n_actuators).
+        (runs or 1, steps or 1, n_actuators) commands.
     steps, every : int
         Steps of a run, and from sample to sample.
     names : Sequence[str]

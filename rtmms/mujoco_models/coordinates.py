@@ -113,7 +113,7 @@ class MujocoChart:
         Parameters
         ----------
         slopes : Array
-            (2 nv + na, k).
+            (2 nv + na, k) slopes.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class MujocoChart:
         Parameters
         ----------
         coordinates : Array
-            (2 nv + na,).
+            (2 nv + na,) coordinates.
         """
         plant, nv = self._plant, int(self._plant.model.nv)
         data = plant.data

@@ -132,7 +132,7 @@ def accept_command(command: Array, applied: Array, taken: Array, row: int) -> bo
     Parameters
     ----------
     command : Array
-        (n_actuators,).
+        (n_actuators,) command.
     applied : Array
         (n_actuators,) MuJoCo's `ctrl`.
     taken : Array
@@ -471,7 +471,7 @@ class MujocoPlant:
         starts : Array
             (runs, width) states from `present`.
         commands : Array
-            (runs or 1, steps or 1, n_actuators).
+            (runs or 1, steps or 1, n_actuators) commands.
         steps, every : int
             Steps of a run, and from sample to sample.
         names : Sequence[str]
@@ -533,7 +533,7 @@ class MujocoPlant:
         Parameters
         ----------
         time : Array
-            (k,) s.
+            (k,) times, s.
         trace : Mapping[str, Array]
             Outputs by name, each (k, ...).
 

@@ -68,7 +68,7 @@ class OwnTree:
     mechanism : Mechanism
         Bodies, joints, elements and markers.
     actuators : tuple[Any, ...]
-        Of the model, in its order, and limits of joints and tendons without commands.
+        Actuators of the model, in its order, and limits of joints and tendons without commands.
     joints : tuple[JointPlace, ...]
         Joints of the model that are coordinates of the mechanism, in its order.
     base : int
@@ -506,9 +506,9 @@ def read_state(mujoco: Any, model: Any, tree: OwnTree, qpos: Array, qvel: Array)
     tree : OwnTree
         The mechanism.
     qpos : Array
-        (nq,).
+        (nq,) positions of MuJoCo.
     qvel : Array
-        (nv,).
+        (nv,) velocities of MuJoCo.
 
     Returns
     -------

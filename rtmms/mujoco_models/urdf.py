@@ -36,7 +36,7 @@ class UrdfOptions(Options):
     base : str, default 'auto'
         Auto: fixed if the root link has no mass.
     drive : str, default 'torque'
-        Of every joint.
+        Actuator of every joint.
     servo_n_m : float, default 20.0
         Stiffness of servos. Unit: N m/rad.
     servo_n_m_s : float, default 1.0

@@ -136,7 +136,7 @@ def shape_at(path: Path, t: float) -> tuple[Array, Array, Array]:
     path : Path
         The path.
     t : float
-        s.
+        Time, s.
 
     Returns
     -------

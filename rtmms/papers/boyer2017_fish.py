@@ -31,9 +31,9 @@ class Run:
     Attributes
     ----------
     time : Array
-        (k,) s.
+        (k,) times, s.
     nose : Array
-        (k, 2) m.
+        (k, 2) positions of the nose, m.
     series : dict[str, Array]
         Outputs over time, by name.
     wall : float

@@ -106,7 +106,7 @@ def amplitude(time_s: Array, values: Array, beat_hz: float) -> Any:
     Parameters
     ----------
     time_s : Array
-        (n,) s.
+        (n,) times, s.
     values : Array
         (n, ...) of any unit.
     beat_hz : float
@@ -126,7 +126,7 @@ def trend_and_amplitude(time_s: Array, values: Array, beat_hz: float) -> tuple[A
     Parameters
     ----------
     time_s : Array
-        (n,) s.
+        (n,) times, s.
     values : Array
         (n, ...) of any unit.
     beat_hz : float

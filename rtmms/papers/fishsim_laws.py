@@ -68,9 +68,9 @@ def michell_wave_drag(speed_m_s: float, length: float, beam: float, draught: flo
     Parameters
     ----------
     speed_m_s : float
-        m/s, > 0.
+        Speed, m/s, > 0.
     length, beam, draught : float
-        m.
+        Dimensions of the strut, m.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def print_candidates(names: Sequence[str] = tuple(CANDIDATES), log: Callable[[st
     Parameters
     ----------
     names : Sequence[str], default tuple(CANDIDATES)
-        Laws.
+        Names of laws.
     log : Callable[[str], None] | None, optional
         Receives a sentence about each iteration.
     """

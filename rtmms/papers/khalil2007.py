@@ -78,15 +78,15 @@ class Swim:
     Attributes
     ----------
     time : Array
-        (k,) s.
+        (k,) times, s.
     nose : Array
-        (k, 3) m.
+        (k, 3) positions of the nose, m.
     quaternion : Array
-        (k, 4).
+        (k, 4) quaternions.
     joint : Array
-        (k, 36) rad.
+        (k, 36) joint angles, rad.
     torque : Array
-        (k, 36) N m.
+        (k, 36) joint torques, N m.
     apart : Array
         (2,) error of the direct model against the inverse one along the run, of the largest acceleration: head (all six
         components), joints.

@@ -106,7 +106,7 @@ class Stroke:
     Attributes
     ----------
     time : Array
-        (400,) s.
+        (400,) times, s.
     stroke : Array
         Stroke of the right wing, rad.
     bend : Array
@@ -114,9 +114,9 @@ class Stroke:
     twist : Array
         Tip twist of the right wing, rad.
     torque : Array
-        Of the right wing, N m.
+        Torque of the right wing, N m.
     power : Array
-        Of the right wing, W.
+        Power of the right wing, W.
     moved : Array
         (400, 3) the thorax along n and a (m, less the period's travel) and its pitch (rad).
     velocity : Array

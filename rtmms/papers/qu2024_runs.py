@@ -36,7 +36,7 @@ class Run:
     gait : Flapping
         Gait of the run.
     time : Array
-        (k,) s.
+        (k,) times, s.
     outputs : dict[str, Array]
         {name: (k, ...)}.
     """
@@ -68,9 +68,9 @@ class Run:
         Parameters
         ----------
         values : Array
-            (k,).
+            (k,) values.
         start, end : float
-            s.
+            Instants, s.
 
         Returns
         -------
@@ -436,7 +436,7 @@ def turning(run: Run, start: float, end: float) -> tuple[float, float]:
     run : Run
         The run.
     start, end : float
-        s.
+        Instants, s.
 
     Returns
     -------

@@ -30,7 +30,7 @@ def factorise(h: Any, which: Any, count: int, out: Any) -> bool:
     Parameters
     ----------
     h : Any
-        (n, n).
+        (n, n) symmetric matrix.
     which : Any
         Indices of the rows and columns.
     count : int

@@ -83,7 +83,7 @@ class Cost:
         outputs : Mapping[str, Array]
             {name: (runs, samples, *shape)} after each `every` steps of dt.
         commands : Array
-            (runs or 1, steps or 1, actuators).
+            (runs or 1, steps or 1, actuators) commands.
         dt : float
             Step, s.
         every : int
@@ -120,9 +120,9 @@ class Cost:
         outputs : Mapping[str, Array]
             {name: (count, *shape)}.
         commands : Array
-            (count, actuators).
+            (count, actuators) commands.
         times : Array
-            (count,) s.
+            (count,) times, s.
         memories : Array
             (count, max(1, memory)) memory of a run before the sample; the memory after it, written.
         weight : float
@@ -361,9 +361,9 @@ class CostSlopes:
         outputs : Mapping[str, Array]
             {name: (s, *shape)}.
         commands : Array
-            (s, actuators).
+            (s, actuators) commands.
         times : Array
-            (s,) s.
+            (s,) times, s.
 
         Returns
         -------

@@ -85,9 +85,9 @@ class Policy:
     Attributes
     ----------
     correction : Array
-        (s, n).
+        (s, n) corrections of the commands.
     gain : Array
-        (s, n, k + n).
+        (s, n, k + n) feedback.
     linear, square : float
         The expected decrease of the cost is share * linear + share^2 * square.
     """

@@ -92,7 +92,7 @@ class StrokeMap:
         yaw : float
             Heading, rad.
         place : Array
-            (3,) m, world.
+            (3,) place, m, world.
 
         Returns
         -------
@@ -250,9 +250,9 @@ def turned(q: Array, angle: float) -> Array:
     Parameters
     ----------
     q : Array
-        (4,).
+        (4,) quaternion.
     angle : float
-        rad.
+        Angle, rad.
 
     Returns
     -------
@@ -294,17 +294,17 @@ class Weights:
     Attributes
     ----------
     position : float, default 0.05
-        m.
+        Position, m.
     tilt, yaw : float
-        rad.
+        Angles, rad.
     velocity : float, default 0.5
-        m/s.
+        Velocity, m/s.
     rate : float, default 20.0
-        rad/s.
+        Angular velocity, rad/s.
     knot : float, default 0.2
-        Of a knot, in the actuators' units.
+        Knot, in the actuators' units.
     change : float, default 0.2
-        Of a knot's change.
+        Change of a knot, in the actuators' units.
     """
 
     position: float = 0.05
@@ -327,7 +327,7 @@ class WindObserver:
     Attributes
     ----------
     wind : (3,) array
-        m/s, in the axes of the orbit.
+        Wind, m/s, in the axes of the orbit.
     rest : tuple of (k,) arrays
         Remaining error of each half stroke.
     """

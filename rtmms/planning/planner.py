@@ -62,7 +62,7 @@ class Words(Protocol):
         Returns
         -------
         Array
-            Of the words' own length.
+            Knots of the words' own length.
         """
 
     def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
@@ -71,7 +71,7 @@ class Words(Protocol):
         Parameters
         ----------
         plans : Array
-            (p, rows, k).
+            (p, rows, k) plans.
         state : Array
             As of `start`; it is not changed.
         since : float
@@ -93,9 +93,9 @@ class Words(Protocol):
         Parameters
         ----------
         plan : Array
-            (rows, k).
+            (rows, k) plan.
         by : float
-            s.
+            Time by which it begins later, s.
 
         Returns
         -------
@@ -112,7 +112,7 @@ def within(words: Words, plans: Array) -> Array:
     words : Words
         Limits.
     plans : Array
-        (..., k).
+        (..., k) plans.
 
     Returns
     -------
@@ -129,11 +129,11 @@ def shifted_rows(plan: Array, span: float, by: float) -> Array:
     Parameters
     ----------
     plan : Array
-        (rows, k).
+        (rows, k) plan.
     span : float
         Interval, s.
     by : float
-        s.
+        Time by which it begins later, s.
 
     Returns
     -------
@@ -185,7 +185,7 @@ class CrossEntropy:
         Parameters
         ----------
         mean : Array
-            (rows, k).
+            (rows, k) mean plan.
         count : int
             Number of candidates.
 
@@ -211,7 +211,7 @@ class CrossEntropy:
         Parameters
         ----------
         candidates : Array
-            (count, rows, k).
+            (count, rows, k) candidates.
         costs : Array
             (count,), infinite for failed candidates.
         before : Array
@@ -256,7 +256,7 @@ class Mppi(CrossEntropy):
         Parameters
         ----------
         candidates : Array
-            (count, rows, k).
+            (count, rows, k) candidates.
         costs : Array
             (count,), infinite for failed candidates.
         before : Array
@@ -291,7 +291,7 @@ class PredictiveSampling(CrossEntropy):
         Parameters
         ----------
         candidates : Array
-            (count, rows, k).
+            (count, rows, k) candidates.
         costs : Array
             (count,), infinite for failed candidates.
         before : Array
@@ -321,13 +321,13 @@ class Plan:
     Attributes
     ----------
     words : Array
-        (rows, k).
+        (rows, k) words of the plan.
     good : bool
         False where no candidate ended well: the words are then the former ones.
     finished : int
         Candidates whose runs were taken.
     failed : int
-        Of these, runs that ended early or whose cost is no number.
+        Runs among these that ended early or whose cost is no number.
     least : float
         Least cost.
     spread : float
@@ -337,7 +337,7 @@ class Plan:
     seconds : float
         Duration of the computation.
     iterations : int, default 1
-        Of a method that improves a plan step by step.
+        Iterations of a method that improves a plan step by step.
     shown : Array
         (k, points, 3) m, of a few other candidates (rtmms.planning.shadow).
     """
@@ -542,7 +542,7 @@ class Knots:
         Parameters
         ----------
         plans : Array
-            (p, rows, n).
+            (p, rows, n) plans.
         state : Array
             Not used.
         since : float
@@ -577,9 +577,9 @@ class Knots:
         Parameters
         ----------
         plan : Array
-            (rows, n).
+            (rows, n) plan.
         by : float
-            s.
+            Time by which it begins later, s.
 
         Returns
         -------

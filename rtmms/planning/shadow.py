@@ -62,7 +62,7 @@ class Shadow:
         Parameters
         ----------
         commands : Array
-            (steps, n).
+            (steps, n) commands.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class CurrentObserver:
     Attributes
     ----------
     current : (3,) array
-        m/s, world.
+        Velocity of the current, m/s, world.
     """
 
     def __init__(self, model: Any, tick_s: float) -> None:
@@ -133,9 +133,9 @@ class CurrentObserver:
         sent : Array | None
             (steps, n) commands since the last call.
         position : Array
-            (3,) m, world, measured.
+            (3,) position, m, world, measured.
         world_velocity : Array
-            (3,) m/s, world, measured.
+            (3,) velocity, m/s, world, measured.
 
         Returns
         -------
@@ -262,9 +262,9 @@ def as_text(begin: Array, paths: Array) -> str:
     Parameters
     ----------
     begin : Array
-        (3,) m, start of the first step.
+        (3,) start of the first step, m.
     paths : Array
-        (k, points, 3) m.
+        (k, points, 3) paths, m.
 
     Returns
     -------
@@ -292,7 +292,7 @@ def of_text(words: str, begin: Array) -> list[Array]:
     words : str
         The text.
     begin : Array
-        (3,) m, start of each path.
+        (3,) start of each path, m.
 
     Returns
     -------

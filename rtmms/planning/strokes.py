@@ -43,7 +43,7 @@ def stroke_commands(
     Parameters
     ----------
     plans : Any
-        (p, rows, 9).
+        (p, rows, 9) plans.
     start : Any
         (10,) phase, then the words.
     since : float
@@ -57,7 +57,7 @@ def stroke_commands(
     ratio : float
         Length of the back rod over that of the front rod.
     limit : float
-        rad, of each rod.
+        Limit, rad, of each rod.
     out : Any
         (p, steps, 4) result, rad.
     end : Any
@@ -100,7 +100,7 @@ class Strokes:
     ratio : float
         Length of the back rod over that of the front rod.
     limit : float
-        rad, of each rod.
+        Limit, rad, of each rod.
     frequency_hz : float
         Frequency of the beat, fixed.
     rows : int
@@ -108,7 +108,7 @@ class Strokes:
     horizon_s : float
         Horizon, s.
     amplitude : float, default radians(30.0)
-        rad, at home.
+        Amplitude, rad, at home.
     lead : float, default radians(50.0)
         Lead of the front rods, rad, at home.
     """
@@ -146,7 +146,7 @@ class Strokes:
         Parameters
         ----------
         plans : Array
-            (p, rows, k).
+            (p, rows, k) plans.
         state : Array
             Phase, then the words.
         since : float
@@ -173,9 +173,9 @@ class Strokes:
         Parameters
         ----------
         plan : Array
-            (rows, k).
+            (rows, k) plan.
         by : float
-            s.
+            Time by which it begins later, s.
 
         Returns
         -------

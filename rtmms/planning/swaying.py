@@ -134,7 +134,7 @@ def sway_along(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     way : Course
         The course.
     speed_m_s : float
-        m/s.
+        Speed, m/s.
     horizon_s : float
         Horizon of a plan, s.
 
@@ -154,11 +154,11 @@ def sway_holding(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s
     Parameters
     ----------
     depth_m : float
-        m, positive down.
+        Depth, m, positive down.
     heading_rad : float
-        rad.
+        Heading, rad.
     speed_m_s : float
-        m/s.
+        Speed, m/s.
     horizon_s : float
         Horizon of a plan, s.
 

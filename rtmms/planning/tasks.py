@@ -55,15 +55,15 @@ def project(
     Parameters
     ----------
     points : Any
-        (n, 3) m.
+        (n, 3) points, m.
     direction : Any
-        (n, 3).
+        (n, 3) directions of the segments.
     length : Any
-        (n,) m.
+        (n,) arc lengths of the points, m.
     near : float
         Arc length around which the search goes, m.
     at : Any
-        (3,) m, world.
+        (3,) place, m, world.
 
     Returns
     -------
@@ -101,15 +101,15 @@ def late_by(points: Any, direction: Any, length: Any, s: float, at: Any) -> tupl
     Parameters
     ----------
     points : Any
-        (n, 3) m.
+        (n, 3) points, m.
     direction : Any
-        (n, 3).
+        (n, 3) directions of the segments.
     length : Any
-        (n,) m.
+        (n,) arc lengths of the points, m.
     s : float
         Arc length, m.
     at : Any
-        (3,) m, world.
+        (3,) place, m, world.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def to_world(q: Any, v: Any) -> tuple[float, float, float]:
     q : Any
         (4,) body to world.
     v : Any
-        (3,) body.
+        (3,) vector, body.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def wrapped(angle: float) -> float:
     Parameters
     ----------
     angle : float
-        rad.
+        Angle, rad.
 
     Returns
     -------
@@ -311,7 +311,7 @@ class Given(Cost):
         outputs : Mapping[str, Array]
             {name: (runs, samples, *shape)} after each `every` steps of dt.
         commands : Array
-            (runs or 1, steps or 1, actuators).
+            (runs or 1, steps or 1, actuators) commands.
         dt : float
             Step, s.
         every : int
@@ -340,7 +340,7 @@ def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array,
     way : Course
         The course.
     speed_m_s : float
-        m/s.
+        Speed, m/s.
     horizon_s : float
         Horizon of a plan, s.
 
@@ -366,7 +366,7 @@ def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     way : Course
         The course.
     speed_m_s : float
-        m/s.
+        Speed, m/s.
     horizon_s : float
         Horizon of a plan, s.
 
@@ -390,7 +390,7 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     course : Cost
         A cost of `along_course`.
     position : Array
-        (3,) m, world.
+        (3,) position, m, world.
     passed_s : float, default 0.0
         Time since the last plan, s.
 
@@ -434,11 +434,11 @@ def hold(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float)
     Parameters
     ----------
     depth_m : float
-        m, positive down.
+        Depth, m, positive down.
     heading_rad : float
-        rad.
+        Heading, rad.
     speed_m_s : float
-        m/s.
+        Speed, m/s.
     horizon_s : float
         Horizon of a plan, s.
 
@@ -459,7 +459,7 @@ def hold_from(held: Cost, position: Array) -> None:
     held : Cost
         A cost of `hold`.
     position : Array
-        (3,) m, world.
+        (3,) position, m, world.
     """
     held.data[4:6] = position[:2]
 
@@ -513,9 +513,9 @@ def hover_at(x_m: float, y_m: float, z_m: float, yaw_rad: float) -> Cost:
     Parameters
     ----------
     x_m, y_m, z_m : float
-        m, world.
+        Place, m, world.
     yaw_rad : float
-        rad.
+        Yaw, rad.
 
     Returns
     -------

@@ -40,11 +40,11 @@ class Waves:
     lag : float
         Phase by which each joint trails the one before it, rad.
     amplitude : float
-        rad, of the last joint, at home.
+        Amplitude, rad, of the last joint, at home.
     frequency_hz : float
-        Of all joints.
+        Frequency of all joints.
     limit : float
-        rad, of each actuator.
+        Limit, rad, of each actuator.
     rows : int
         Targets in a horizon, evenly spaced.
     horizon_s : float
@@ -82,7 +82,7 @@ class Waves:
         Parameters
         ----------
         plans : Array
-            (p, rows, k).
+            (p, rows, k) plans.
         state : Array
             Phase, then the words.
         since : float
@@ -119,9 +119,9 @@ class Waves:
         Parameters
         ----------
         plan : Array
-            (rows, k).
+            (rows, k) plan.
         by : float
-            s.
+            Time by which it begins later, s.
 
         Returns
         -------

@@ -55,7 +55,7 @@ class Option:
     metavar : str, default ''
         Value in `--help`; '' for the one of the type.
     unit, zero : str, bool
-        Of a number: its unit, and whether it may be 0.
+        Unit of a number, and whether it may be 0.
     least, most : int | None, optional
         Range of a whole number.
     names, kind : tuple[str, ...], str
@@ -69,7 +69,7 @@ class Option:
     limit : bool, default False
         A text that states a count or a share of steps; a count may be written as a number in a scenario.
     commands : tuple[str, ...], default ('run', 'serve')
-        Those of `run` and `serve` that have it.
+        Commands among `run` and `serve` that have it.
     served : Any, default ...
         Default of `serve` where it differs.
     key : bool, default True
@@ -195,7 +195,7 @@ class RunOptions:
     view : bool, default False
         Show it in the browser; the same as --bridge view.
     mode : str, default 'realtime'
-        Pace.
+        Pacing of the steps.
     rate : float, default 1.0
         Simulated time over wall time.
     dt : float | None, optional
@@ -203,9 +203,9 @@ class RunOptions:
     deadline : float | None, optional
         Time within a step by which commands must be in hand. Unit: s.
     on_miss : str, default 'hold'
-        What replaces a missing command.
+        Replacement of a missing command.
     on_overrun : str, default 'skip'
-        What the schedule does when a step takes longer than its period.
+        Reaction of the schedule when a step takes longer than its period.
     hold_timeout : float, default 0.5
         Age at which a held value returns to neutral. Unit: s.
     catchup : int, default 5
@@ -236,7 +236,7 @@ class RunOptions:
     preset : str | None, optional
         A named set of the robot's parameters, or a file.
     sensors : str, default 'ideal'
-        What controllers see: the true state (default), typical instruments, or those of a file.
+        Readings of controllers: the true state (default), typical instruments, or those of a file.
     seed : int, default 0
         Seed of what is random.
     priority : str, default 'auto'

@@ -87,7 +87,7 @@ def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0
     robot : str
         Its name, for an error.
     duration : float | None
-        s; None for a run without end.
+        Duration, s; None for a run without end.
     first : int, default 0
         First step of the run.
 

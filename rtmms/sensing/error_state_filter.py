@@ -127,9 +127,9 @@ def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: Array, r:
     gyro, accel : Array
         (3,) mean rate (rad/s) and specific force (m/s2) over dt, as measured.
     dt : float
-        s.
+        Time step, s.
     gravity : Array
-        (3,) m/s2, world.
+        (3,) gravity, m/s2, world.
     r : Array
         Scratch of three rows or more; the first three are the rotation at the middle of dt afterwards.
     """
@@ -179,11 +179,11 @@ def propagate(
     x : Array
         (16,) nominal state, changed in place.
     covariance : Array
-        (15, 15), changed in place.
+        (15, 15) covariance, changed in place.
     gyro, accel : Array
         (3,) mean over dt as measured, rad/s and m/s2.
     dt : float
-        s.
+        Time step, s.
     noise : Array
         (N_SIZE,), see N_SIZE.
     r : Array
@@ -239,11 +239,11 @@ def spread(
     x : Array
         (16,) nominal state.
     covariance : Array
-        (15, 15), changed in place.
+        (15, 15) covariance, changed in place.
     rate, force : Floats
         (3,) of the body, without the imu's biases, rad/s and m/s2.
     dt : float
-        s.
+        Time step, s.
     r : Array
         (3, 3) or more rows, rotation at the middle of dt.
     f : Array
@@ -305,7 +305,7 @@ def transit(f: Array, m: Array) -> None:
     f : Array
         (15, 15) the transition.
     m : Array
-        (15, n), changed in place.
+        (15, n) matrix, changed in place.
     """
     dt = f[E_P, E_V]
     for j in range(m.shape[1]):
@@ -369,7 +369,7 @@ def correct(
     x : Array
         (16,) nominal state, changed in place.
     covariance : Array
-        (15, 15), changed in place.
+        (15, 15) covariance, changed in place.
     rows : Array
         (m, 15) derivative of the measurement by the state's error.
     own : Array
@@ -496,7 +496,7 @@ def inject(x: Array, error: Array) -> None:
     x : Array
         (16,) nominal state, changed in place.
     error : Array
-        (15,).
+        (15,) error of the state.
     """
     for k in range(3):
         x[X_P + k] += error[E_P + k]

@@ -171,17 +171,17 @@ class Estimate:
     Attributes
     ----------
     time : float
-        s.
+        Time, s.
     position : Array
-        (3,) m, world.
+        (3,) position, m, world.
     velocity : Array
-        (3,) m/s, world.
+        (3,) velocity, m/s, world.
     quaternion : Array
         (4,) body to world.
     gyro_bias : Array
-        (3,) rad/s.
+        (3,) gyroscope's bias, rad/s.
     accel_bias : Array
-        (3,) m/s2.
+        (3,) accelerometer's bias, m/s2.
     covariance : Array
         (15, 15) of the errors dp, dv, dtheta, dbg, dba, `behind` seconds before `time`.
     behind : float

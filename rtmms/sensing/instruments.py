@@ -578,7 +578,7 @@ def start(timing: Array, block: Array, seed: int, state: Array) -> None:
     timing : Array
         (sensors, T_WIDTH), see rtmms.sensing.layout.
     block : Array
-        (blocks, B_WIDTH).
+        (blocks, B_WIDTH) blocks of the instruments.
     seed : int
         Seed of the run.
     state : Array
@@ -600,7 +600,7 @@ def samples_due(row: Array, time: float) -> float:
     row : Array
         (T_WIDTH,) of the timing.
     time : float
-        s.
+        Time, s.
 
     Returns
     -------
@@ -619,7 +619,7 @@ def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, 
     timing : Array
         (sensors, T_WIDTH), see rtmms.sensing.layout.
     block : Array
-        (blocks, B_WIDTH).
+        (blocks, B_WIDTH) blocks of the instruments.
     seed : int
         Seed of the run.
     motion : Array
@@ -667,7 +667,7 @@ def sample(row: Array, s: int, block: Array, seed: int, motion: Array, scratch: 
     s : int
         Index of the sensor.
     block : Array
-        (blocks, B_WIDTH).
+        (blocks, B_WIDTH) blocks of the instruments.
     seed : int
         Seed of the run.
     motion : Array

@@ -63,7 +63,7 @@ class Instrument(NamedTuple):
     valid : str
         Channel of the validity; '' where a reading is always valid.
     unit : str
-        SI.
+        SI unit.
     size : int
         Count of numbers.
     block : Array
@@ -195,7 +195,7 @@ def along(block: Array, motion: Array, dt: float, work: Array, out: Array) -> No
     block : Array
         (B_WIDTH,) block of the instrument.
     motion : Array
-        (steps, 13).
+        (steps, 13) true motion.
     dt : float
         Step, s.
     work : Array
@@ -315,9 +315,9 @@ def compared(at: Estimate, position: Array, velocity: Array, rotation: Array) ->
     at : Estimate
         The estimate, with the covariance of the same instant.
     position : Array
-        (3,) m, world.
+        (3,) position, m, world.
     velocity : Array
-        (3,) m/s, world.
+        (3,) velocity, m/s, world.
     rotation : Array
         (3, 3), body to world.
 

@@ -101,7 +101,7 @@ class Suite:
     timing : Array
         (sensors, T_WIDTH), see rtmms.sensing.layout.
     block : Array
-        (blocks, B_WIDTH).
+        (blocks, B_WIDTH) blocks of the instruments.
     size : int
         Numbers of the state.
     widest : int

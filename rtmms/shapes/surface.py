@@ -163,7 +163,7 @@ def moved(
     position : Sequence[float], default (0.0, 0.0, 0.0)
         Shift, m.
     quaternion : Sequence[float], default (1.0, 0.0, 0.0, 0.0)
-        Turn.
+        Turn of the mesh, w x y z.
     scale : Sequence[float], default (1.0, 1.0, 1.0)
         Factors along x, y, z.
 
@@ -313,7 +313,7 @@ def sphere(radius: float) -> Mesh:
     Parameters
     ----------
     radius : float
-        m.
+        Radius, m.
 
     Returns
     -------
@@ -329,7 +329,7 @@ def cylinder(radius: float, length: float, round_: int = ROUND) -> Mesh:
     Parameters
     ----------
     radius, length : float
-        m.
+        Radius and length, m.
     round_ : int, default ROUND
         Points of a ring.
 
@@ -400,7 +400,7 @@ def rounded(x: float, y: float, z: float, power: float = 5.0, fine: int = ROUND)
     x, y, z : float
         Full axes, m.
     power : float, default 5.0
-        p.
+        Exponent p.
     fine : int, default ROUND
         Points of a ring.
 
@@ -422,7 +422,7 @@ def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round
     path : Sequence[Sequence[float]]
         Points, m.
     radius : float | Sequence[float]
-        m, one or one a point.
+        Radius, m, one or one a point.
     round_ : int, default 16
         Points of a ring.
     flat : float, default 1.0
@@ -462,7 +462,7 @@ def tyre(radius: float, width: float) -> Mesh:
     Parameters
     ----------
     radius, width : float
-        Of the wheel, m.
+        Radius and width of the wheel, m.
 
     Returns
     -------
@@ -481,7 +481,7 @@ def hub(radius: float, width: float) -> Mesh:
     Parameters
     ----------
     radius, width : float
-        Of the wheel, m.
+        Radius and width of the wheel, m.
 
     Returns
     -------
@@ -497,7 +497,7 @@ def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float 
     Parameters
     ----------
     radius : float
-        m.
+        Radius, m.
     blades : int, default 2
         Number of blades.
     thick : float, default 0.05
@@ -543,7 +543,7 @@ def plate(outline: Sequence[tuple[float, float]], thickness: float) -> Mesh:
     outline : Sequence[tuple[float, float]]
         Counter-clockwise, m; convex, or star-like about its middle.
     thickness : float
-        m.
+        Thickness, m.
 
     Returns
     -------
@@ -567,7 +567,7 @@ def rounded_plate(length: float, width: float, thickness: float, waist: float = 
     Parameters
     ----------
     length, width, thickness : float
-        m.
+        Dimensions, m.
     waist : float, default 1.0
         Width in the middle, of the whole width.
     n : int, default 40
@@ -641,7 +641,7 @@ def spline(stations: Sequence[float] | Array, fine: Sequence[float] | Array) -> 
     stations : Sequence[float] | Array
         (n,) rising.
     fine : Sequence[float] | Array
-        (m,).
+        (m,) other stations.
 
     Returns
     -------
@@ -676,7 +676,7 @@ def lengths(points: Array) -> Array:
     Parameters
     ----------
     points : Array
-        (n, 3) m.
+        (n, 3) points, m.
 
     Returns
     -------
@@ -693,7 +693,7 @@ def normals(grid: Array) -> Array:
     Parameters
     ----------
     grid : Array
-        (r, c, 3).
+        (r, c, 3) grid of points.
 
     Returns
     -------

@@ -304,7 +304,7 @@ def settled(summarise: Callable[..., Mapping[str, float | None]], time: Any, val
     summarise : Callable[..., Mapping[str, float | None]]
         Summary of the plant, from time and values.
     time : Any
-        (k,) s.
+        (k,) times, s.
     values : Mapping[str, Any]
         Outputs by name, each (k, ...).
 

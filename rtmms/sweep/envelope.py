@@ -33,13 +33,13 @@ class Ranges:
     Attributes
     ----------
     delay_ms : tuple[float, ...]
-        ms.
+        Delays, ms.
     loss : tuple[float, ...]
         Probabilities.
     jitter_ms : tuple[float, ...]
-        ms.
+        Jitters, ms.
     rate_hz : tuple[float, ...]
-        Hz.
+        Rates, Hz.
     """
 
     delay_ms: tuple[float, ...]

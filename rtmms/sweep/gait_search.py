@@ -73,7 +73,7 @@ class Search:
     most_power_w : float | None, optional
         Largest mean power, W; None for no limit.
     generations : int, default 15
-        Of each run of CMA-ES.
+        Generations of each run of CMA-ES.
     size : int, default 10
         Candidates in each generation.
     seed : int, default 0

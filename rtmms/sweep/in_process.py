@@ -174,7 +174,7 @@ class Direct:
         step : int
             Index of the step.
         time : float
-            s.
+            Time, s.
         deadline_ns, budget_ns : int
             Not used.
         outputs : Mapping[str, Array]

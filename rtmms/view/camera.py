@@ -29,9 +29,9 @@ def smoothed(path: Array, time: Array, size: float) -> Array:
     Parameters
     ----------
     path : Array
-        (n, 3) m.
+        (n, 3) points of the path, m.
     time : Array
-        (n,) s.
+        (n,) times, s.
     size : float
         Size of the robot, m; the result is never further from the path than ASTRAY of it.
 

@@ -619,7 +619,7 @@ def metres(length: float) -> str:
     Parameters
     ----------
     length : float
-        m.
+        Length, m.
 
     Returns
     -------
@@ -692,9 +692,9 @@ class Overlay:
         Parameters
         ----------
         picture : Image
-            (high, wide, 3).
+            (high, wide, 3) picture.
         time : float
-            s.
+            Time, s.
         note : str, default ''
             A second line.
 

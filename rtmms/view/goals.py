@@ -157,7 +157,7 @@ def beside(output: str, set_points: Sequence[tuple[float, Mapping[str, Any]]], t
     set_points : Sequence[tuple[float, Mapping[str, Any]]]
         Time (s) and set-points of each change.
     time : Array
-        (n,) s.
+        (n,) times, s.
 
     Returns
     -------

@@ -103,7 +103,7 @@ class Picture:
     needs : tuple of str
         Outputs that it is drawn from.
     current : tuple of float
-        m/s, world, of the water or the air, as its parameters have it.
+        Velocity of the current, m/s, world, of the water or the air, as its parameters have it.
     size : float
         Approximate size of the robot, m.
     """
@@ -335,7 +335,7 @@ def cell(size: float) -> float:
     Parameters
     ----------
     size : float
-        m.
+        Size of the robot, m.
 
     Returns
     -------

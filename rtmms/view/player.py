@@ -137,7 +137,7 @@ class Player:
         Parameters
         ----------
         time : float
-            s.
+            Time, s.
         """
         self.playing.value = False
         self._position = time

@@ -45,7 +45,7 @@ class Recording:
     times_us : Array
         (m, 4) wake, exchange, plant, slack, nan where unknown.
     missed, overrun : npt.NDArray[np.bool_]
-        (m,) bool.
+        (m,) flags of the steps.
     slices : dict[str, slice]
         Place of each output in a state.
     set_points : tuple[tuple[float, Mapping[str, Any]], ...], default ()
@@ -68,7 +68,7 @@ class Recording:
         Parameters
         ----------
         time : float
-            s.
+            Time, s.
 
         Returns
         -------

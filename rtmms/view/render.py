@@ -106,11 +106,11 @@ class Part:
     plotter : Any
         Plotter of the scene.
     faces : Any
-        (k, 3) indices.
+        (k, 3) indices of the vertices of triangles.
     colour : Colour
         Red, green, blue.
     vertices : Array
-        (n, 3) m.
+        (n, 3) vertices, m.
     opacity : float, default 1.0
         0 to 1.
     gloss : float, default 0.25
@@ -173,7 +173,7 @@ class Part:
         Parameters
         ----------
         vertices : Array
-            (n, 3) m.
+            (n, 3) vertices, m.
         """
         self.mesh.points = np.ascontiguousarray(vertices, dtype=np.float32)
         self.mesh.Modified()
@@ -536,9 +536,9 @@ class Renderer:
         Parameters
         ----------
         current : Sequence[float]
-            (3,) m/s, world.
+            (3,) velocity of the current, m/s, world.
         around : Array
-            (3,) m, world.
+            (3,) centre of the layer, m, world.
         """
         speed = float(np.linalg.norm(current))
         for part in self._flow:
@@ -563,7 +563,7 @@ class Renderer:
         Parameters
         ----------
         paths : Sequence[Array]
-            (n, 3) m, world.
+            (n, 3) points of each path, m, world.
         """
         self._path.draw(paths if self._shown.path else [])
 
@@ -573,9 +573,9 @@ class Renderer:
         Parameters
         ----------
         course : Array | None
-            (n, 3) m, world; None without one.
+            (n, 3) points of the path, m, world; None without one.
         goal : Sequence[float] | None
-            m, world; None without one.
+            Goal, m, world; None without one.
         place : Sequence[float]
             Position of the robot, m, world.
         """
@@ -592,7 +592,7 @@ class Renderer:
         Parameters
         ----------
         plans, tried : Sequence[Array]
-            (n, 3) m, world, each.
+            (n, 3) points of each motion, m, world.
         """
         self._ahead.draw(plans if self._shown.plan else [])
         self._tried.draw(tried if self._shown.plan else [])

@@ -600,9 +600,9 @@ class Curves:
     Attributes
     ----------
     time : Array
-        (n,) s.
+        (n,) times, s.
     values : Array
-        (n, k).
+        (n, k) values.
     names : tuple[str, ...]
         k names.
     dashed : int
@@ -628,7 +628,7 @@ def of_output(
     name : str
         Name of the plot.
     time : Array
-        (n,) s.
+        (n,) times, s.
     values : Array
         (n, k) of the output.
     set_points : Sequence[tuple[float, Mapping[str, Any]]]
@@ -685,9 +685,9 @@ def curves(gui: Any, time: Array, values: Array, names: Sequence[str], title: st
     gui : Any
         Panel of the server.
     time : Array
-        (n,) s.
+        (n,) times, s.
     values : Array
-        (n, k).
+        (n, k) values.
     names : Sequence[str]
         k names.
     title : str
@@ -726,9 +726,9 @@ def update(plot: Any, time: Array, values: Array) -> None:
     plot : Any
         Handle of the plot.
     time : Array
-        (n,) s.
+        (n,) times, s.
     values : Array
-        (n, k).
+        (n, k) values.
     """
     plot.data = _data(time, values)
 
@@ -741,9 +741,9 @@ def strip(gui: Any, time: Array, times_us: Array, around: float, window_s: float
     gui : Any
         Panel of the server.
     time : Array
-        (m,) s.
+        (m,) times, s.
     times_us : Array
-        (m, 4).
+        (m, 4) wake, exchange, plant and slack of each step, us.
     around : float
         The instant, s.
     window_s : float, default 0.25
@@ -763,9 +763,9 @@ def near(time: Array, values: Array, around: float, window_s: float) -> tuple[Ar
     Parameters
     ----------
     time : Array
-        (n,) s.
+        (n,) times, s.
     values : Array
-        (n, k).
+        (n, k) values.
     around : float
         The instant, s.
     window_s : float

@@ -48,7 +48,7 @@ def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping
     what : str
         The file.
     controllers : tuple[str, ...] | None
-        Those of the command line; None where it names none.
+        Controllers of the command line; None where it names none.
     typed : Mapping[str, Any]
         Options of the command line, which replace those of the scenario.
 
@@ -97,7 +97,7 @@ def robot_case(robot: str, controllers: tuple[str, ...] | None, typed: Mapping[s
     robot : str
         The robot.
     controllers : tuple[str, ...] | None
-        Those of the command line; None where it names none.
+        Controllers of the command line; None where it names none.
     typed : Mapping[str, Any]
         Options of the command line.
 
