@@ -31,7 +31,7 @@ _END_OF_DIRECTORY = b"PK\x05\x06"
 class Unpacked:
     """Folder that an FMU was unpacked into. `remove` deletes it; the next process deletes that of a crashed one.
 
-    The folder's name has our process id, and the folder itself a lock for as long as the process lives.
+    The folder's name has our process id, and the folder itself a lock until the process ends.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ class Library:
         Returns
         -------
         bool
-            False when the FMU asks to end.
+            False when the FMU requests the end.
 
         Raises
         ------

@@ -275,7 +275,7 @@ class FmuPlant:
         ArgumentError
             The command has a wrong size, or is not finite.
         DivergedError
-            The FMU fails or asks to end.
+            The FMU fails or requests the end.
         """
         given = read_command(self.path, self.actuators, command)
         np.clip(given, self._limits[:, 0], self._limits[:, 1], out=self._inputs.values)

@@ -221,7 +221,7 @@ def descend(
     rough : bool
         The weights are computed anew afterwards, so the values need not converge.
     values_of : Callable[[Array], dict[str, float]]
-        Returns the values of z that a person sees.
+        Returns the values in the units of the user, by name, from z.
     slope : Array | None, optional
         (m, n) at z, where it is known.
 

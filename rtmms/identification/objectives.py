@@ -230,7 +230,7 @@ class Feature:
 def _waves(time: bytes, frequency_hz: float, orders: int) -> tuple[Array, Array]:
     """Return (k, 2 + 2 orders) a constant, a trend and harmonics at times (k,) s, and their pseudo-inverse.
 
-    A fit asks for the same times again and again; the pseudo-inverse takes longer than the rest.
+    A fit requests the same times again and again; the pseudo-inverse takes longer than the rest.
     """
     t = np.frombuffer(time)
     angle = 2.0 * np.pi * frequency_hz * t

@@ -201,7 +201,7 @@ class Take:
     speed : float | None, optional
         Speed of the film against simulated time; None: 1, or slow motion where limbs beat faster than MOST_HZ.
     follow : bool, default True
-        The camera follows the robot; False: it is fixed, and sees the whole path.
+        The camera follows the robot; False: it is fixed, and shows the whole path.
     size : tuple[int, int] | None, optional
         Width and height, pixels; None for the default of the file's kind.
     path : bool, default True
@@ -398,7 +398,7 @@ class Filming:
     speed : float
         Speed of the film against simulated time.
     rows : Sequence[int] | None, optional
-        States that the camera must see; None: all.
+        States that the camera must show; None: all.
     """
 
     recording: Recording

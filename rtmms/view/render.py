@@ -598,7 +598,7 @@ class Renderer:
         self._tried.draw(tried if self._shown.plan else [])
 
     def look(self, eye: Array, target: Array) -> None:
-        """Set the camera, and the floor that it sees.
+        """Set the camera, and the visible floor.
 
         Parameters
         ----------

@@ -255,7 +255,7 @@ def _tracked(name: str, one: Mapping[str, Any]) -> str:
 
 
 def _peers(peers: Iterable[Mapping[str, Any]]) -> str:
-    """Return names, each with what a person needs to know; peers of `rtmms set` and the like are left out."""
+    """Return names, each with its notes; peers of `rtmms set` and the like are left out."""
     listed = []
     for peer in peers:
         if peer.get("name") == "rtmms" and not peer.get("claim"):
