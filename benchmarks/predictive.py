@@ -5,9 +5,10 @@
     rtmms bench predictive --seeds 3
     rtmms bench predictive --seeds 0 --seconds 600
 
-It has typical sensors without GPS, the estimator in the loop, and a current of 0.1 m/s, which the controller does
-not receive. Each run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix runs in real time, too, one run after
-the other in quarters of that time: the loop's misses with the planner beside it and without, and the planner's times.
+It has typical sensors without GPS, the estimator in the loop, and a current of 0.1 m/s, which the controller does not
+receive. Each run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix runs in real time, too, one run
+after the other in quarters of that time: the loop's misses with the planner beside it and without, and the planner's
+times.
 """
 
 from __future__ import annotations
