@@ -1,1 +1,1 @@
-"""What is measured, against what, and the last results; run by `rtmms bench NAME`."""
+"""Benchmarks, their references, and the last results; run by `rtmms bench NAME`."""

@@ -1,11 +1,11 @@
 """`rtmms bench against REV`: this tree against another commit, in pairs of runs.
 
 The other commit gets a work tree and an environment of its own below build/against, with the versions of libraries that
-this environment has; both are kept for the next time. Each run is a process; the two sides alternate A B B A, so that a
+this environment has; both remain for the next time. Each run is a process; the two sides alternate A B B A, so that a
 drift of the machine touches both. A ratio is of the two runs of a pair, ours over theirs: above 1 we are slower.
 
-This file is also the program of each run: `python against.py KIND`, with the Python of either side. That part uses
-nothing but what both commits have, the public face of rtmms.
+This file is also the program of each run: `python against.py KIND`, with the Python of either side. That part uses only
+the public interface of rtmms that both commits have.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ STEPS: dict[str, tuple[str, dict[str, Any]]] = {
     },
     "eel": ("eel", {}), "moth": ("moth", {}), "quadrotor": ("quadrotor", {}),
 }  # fmt: skip
-"""Plants whose step is timed, by what the table calls them."""
+"""Plants whose step is timed, by their names in the table."""
 COMPILED = ("manta", "eel")
-"""Robots that are built from an empty cache: the kernels of their own, and those of a general tree."""
+"""Robots that are built from an empty cache: their own kernels, and those of a general tree."""
 EXCHANGE = "exchange, lockstep with the gait"
 BITS_STEPS = 500
 BLOCK_S = 0.02
@@ -48,7 +48,18 @@ RUNS_S = 600.0
 
 
 def step_times(blocks: int) -> dict[str, dict[str, Any]]:
-    """us a step of each of STEPS, of the quickest block (what disturbs only adds), and a digest of the outputs."""
+    """Time a step of each of STEPS.
+
+    Parameters
+    ----------
+    blocks : int
+        Number of blocks.
+
+    Returns
+    -------
+    dict[str, dict[str, Any]]
+        us of the quickest block (disturbances only add), and a digest of the outputs.
+    """
     import hashlib
     import time
 
@@ -84,7 +95,7 @@ def step_times(blocks: int) -> dict[str, dict[str, Any]]:
 
 
 def _commands(plant: Any, steps: int) -> Any:
-    """(steps, n_actuators): each actuator a sine about its neutral value, within its limits."""
+    """Return (steps, n_actuators): each actuator a sine about its neutral value, within its limits."""
     import numpy as np
 
     neutral = np.array([one.neutral for one in plant.actuators])
@@ -97,7 +108,18 @@ def _commands(plant: Any, steps: int) -> Any:
 
 
 def compile_time(robot: str) -> dict[str, Any]:
-    """s until the first step of a robot, from a cache that is empty; numba's import is not counted."""
+    """Time the first step of a robot from an empty cache, without numba's import.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+
+    Returns
+    -------
+    dict[str, Any]
+        s.
+    """
     import time
 
     import numba  # noqa: F401
@@ -112,7 +134,20 @@ def compile_time(robot: str) -> dict[str, Any]:
 
 
 def rollout_times(runs: int = 64, steps: int = 200) -> dict[str, Any]:
-    """us a step of many runs at once, by `rtmms.rollout`; nothing where a commit has none."""
+    """Time a step of many runs at once, by `rtmms.rollout`.
+
+    Parameters
+    ----------
+    runs : int, default 64
+        Number of runs.
+    steps : int, default 200
+        Steps of a run.
+
+    Returns
+    -------
+    dict[str, Any]
+        us; empty where a commit has no rollouts.
+    """
     import time
 
     import numpy as np
@@ -135,7 +170,18 @@ def rollout_times(runs: int = 64, steps: int = 200) -> dict[str, Any]:
 
 
 def work(words: Sequence[str]) -> dict[str, Any]:
-    """One run, by its kind."""
+    """Perform one run, by its kind.
+
+    Parameters
+    ----------
+    words : Sequence[str]
+        Kind and arguments.
+
+    Returns
+    -------
+    dict[str, Any]
+        Results by case.
+    """
     kind, *rest = words
     if kind == "step":
         return step_times(int(rest[0]))
@@ -148,12 +194,34 @@ def work(words: Sequence[str]) -> dict[str, Any]:
 
 
 def order(pairs: int) -> list[str]:
-    """A B, B A, A B, ...: who runs when, two entries a pair."""
+    """Return the sides in the order of their runs: A B, B A, A B, ...
+
+    Parameters
+    ----------
+    pairs : int
+        Number of pairs.
+
+    Returns
+    -------
+    list[str]
+        Two entries a pair.
+    """
     return [side for k in range(pairs) for side in (("ours", "theirs") if k % 2 == 0 else ("theirs", "ours"))]
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:
-    """Of the runs of each pair, ours over theirs: median, quartiles, number of pairs, and the medians themselves."""
+    """Compare the runs of each pair, ours over theirs.
+
+    Parameters
+    ----------
+    ours, theirs : Sequence[float]
+        Results of each run.
+
+    Returns
+    -------
+    dict[str, Any]
+        Median, quartiles, number of pairs, and the medians of both sides.
+    """
     found = [a / b for a, b in zip(ours, theirs, strict=True)]
     low, high = (found[0], found[0]) if len(found) == 1 else _quartiles(found)
     return {
@@ -168,9 +236,19 @@ def _quartiles(values: Sequence[float]) -> tuple[float, float]:
 
 
 def compared(runs: Mapping[str, Sequence[Mapping[str, Mapping[str, Any]]]], unit: str) -> list[dict[str, Any]]:
-    """A row for each case that both sides have.
+    """Return a row for each case that both sides have.
 
-    runs   of each side, in the order of pairs: {case: {unit: number, "bits": digest, "outputs": names}}
+    Parameters
+    ----------
+    runs : Mapping[str, Sequence[Mapping[str, Mapping[str, Any]]]]
+        Runs of each side, in the order of pairs: {case: {unit: number, "bits": digest, "outputs": names}}.
+    unit : str
+        Key of the number.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        Rows.
     """
     rows = []
     for case in runs["ours"][0]:
@@ -186,7 +264,7 @@ def compared(runs: Mapping[str, Sequence[Mapping[str, Mapping[str, Any]]]], unit
 
 
 def _bits(ours: set[Any], theirs: set[Any]) -> str:
-    """'same', 'differ', 'other outputs', or 'vary' where runs of one side differ among themselves."""
+    """Return 'same', 'differ', 'other outputs', or 'vary' where runs of one side differ among themselves."""
     if len(ours) > 1 or len(theirs) > 1:
         return "vary"
     (our_bits, our_names), (their_bits, their_names) = next(iter(ours)), next(iter(theirs))
@@ -199,7 +277,23 @@ def _bits(ours: set[Any], theirs: set[Any]) -> str:
 
 
 def resolved(rev: str) -> str:
-    """The commit of a name; ModelError where git knows none of it, or this is no checkout."""
+    """Return the commit of a name.
+
+    Parameters
+    ----------
+    rev : str
+        Commit, tag or branch.
+
+    Returns
+    -------
+    str
+        Its hash.
+
+    Raises
+    ------
+    ModelError
+        git has no such commit, or this is no checkout.
+    """
     from rtmms.base.errors import ModelError
 
     if not rev:
@@ -215,7 +309,25 @@ def resolved(rev: str) -> str:
 
 
 def environment(commit: str, report: Callable[[str], None]) -> Path:
-    """The Python of the other commit's own environment, made where there is none. RtmmsError where that fails."""
+    """Return the Python of the other commit's own environment, made where there is none.
+
+    Parameters
+    ----------
+    commit : str
+        Hash of the commit.
+    report : Callable[[str], None]
+        Receives lines about the progress.
+
+    Returns
+    -------
+    Path
+        Path of Python.
+
+    Raises
+    ------
+    RtmmsError
+        The environment cannot be made.
+    """
     home = HOMES / commit[:12]
     python = home / "venv" / "bin" / "python"
     if (home / "ready").exists():
@@ -255,7 +367,27 @@ def _last(text: str) -> str:
 
 
 def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str, Any]:
-    """What one run measures: this file as a program. cache: a folder for compiled kernels in place of the usual one."""
+    """Perform one run: this file as a program.
+
+    Parameters
+    ----------
+    python : str
+        Path of Python.
+    words : Sequence[str]
+        Kind and arguments.
+    cache : str | None, optional
+        Folder for compiled kernels in place of the usual one.
+
+    Returns
+    -------
+    dict[str, Any]
+        Results by case.
+
+    Raises
+    ------
+    RtmmsError
+        The run failed.
+    """
     from rtmms.base.errors import RtmmsError
 
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
@@ -270,12 +402,30 @@ def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str
 
 
 def _kernels(python: str) -> str:
-    """Where the kernels of a side are kept: a folder of its own, which no other work tree's kernels push out."""
+    """Return the folder of a side's kernels, which is its own, so that no other work tree's kernels replace them."""
     return str(Path(python).parents[2] / "kernels") if Path(python).is_relative_to(HOMES) else str(HOMES / "kernels")
 
 
 def exchange(python: str, seconds: float) -> dict[str, Any]:
-    """us a step of `rtmms run manta --mode lockstep`, the gait in a process of its own."""
+    """Time a step of `rtmms run manta --mode lockstep`, the gait in another process.
+
+    Parameters
+    ----------
+    python : str
+        Path of Python.
+    seconds : float
+        Simulated time, s.
+
+    Returns
+    -------
+    dict[str, Any]
+        us, with a digest of the outputs.
+
+    Raises
+    ------
+    RtmmsError
+        The run failed.
+    """
     from rtmms.base.errors import RtmmsError
 
     words = ["-m", "rtmms", "run", "manta", "--mode", "lockstep", "--controller", "gait", "--duration", f"{seconds:g}"]
@@ -297,9 +447,27 @@ def main(
 ) -> int:  # fmt: skip
     """Measure and print.
 
-    pairs          of runs, of steps and exchange; compile_pairs: of compilations, 0 for none
-    blocks         of steps in each run; seconds: simulated, of the exchange
-    keep           write benchmarks/results/against.json, which docs quote
+    Parameters
+    ----------
+    as_json : bool
+        Print JSON.
+    rev : str, default ''
+        The other commit.
+    pairs : int, default 6
+        Pairs of runs, of steps and exchange.
+    compile_pairs : int, default 2
+        Pairs of compilations, 0 for none.
+    blocks : int, default 15
+        Blocks of steps in each run.
+    seconds : float, default 5.0
+        Simulated time of the exchange, s.
+    keep : bool, default False
+        Write benchmarks/results/against.json, which docs quote.
+
+    Returns
+    -------
+    int
+        Exit status.
     """
     from . import setting
 
@@ -349,7 +517,18 @@ def main(
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """For a person."""
+    """Return the result as text for a person.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        The result.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     lines = [f"{str(result['commit'])[:13]} against {result['against'][:12]}; ratio: ours over theirs, above 1 slower",
              f"{'':<34}{'ratio':>7}  {'quartiles':<14}{'ours':>10}{'theirs':>10}      bits"]  # fmt: skip
     for row in result["rows"]:
@@ -362,7 +541,18 @@ def table(result: Mapping[str, Any]) -> str:
 
 
 def page(result: Mapping[str, Any]) -> str:
-    """The part of docs/results.md: a table of markdown."""
+    """Return the part of docs/results.md: a table of markdown.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        The result.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     from .tables_loop import kept, machine, number, table
 
     rows = [

@@ -1,10 +1,10 @@
-"""The other ends of the bridges for `rtmms bench bridges`: each sends back what it gets, as quickly as it can.
+"""Peers of the bridges for `rtmms bench bridges`: each sends its input back, as quickly as it can.
 
-A row of the benchmark is an entry of ROWS: a function of the rate in Hz that starts a peer, gives the words of its
-bridge (what follows `rtmms bridge`) and ends the peer. The plant's state has the output `sent` (s, CLOCK_MONOTONIC);
-the peer must send it back as the actuator `sent`, and as `received` its own clock when the state came. Protocols
-without room for a clock carry the number of the step and the peer's clock in four whole numbers (bridge_plants.py). A
-peer is a process of its own: this module run as a program, `python -m rtmms_benchmarks.bridge_peers NAME WORDS...`.
+A row of the benchmark is an entry of ROWS: a function of the rate in Hz that starts a peer, yields the words of its
+bridge (those after `rtmms bridge`) and ends the peer. The plant's state has the output `sent` (s, CLOCK_MONOTONIC). The
+peer must send it back as the actuator `sent`, and as `received` its own clock when the state came. Protocols without
+room for a clock carry the number of the step and the peer's clock in four whole numbers (bridge_plants.py). A peer is
+another process: this module run as a program, `python -m rtmms_benchmarks.bridge_peers NAME WORDS...`.
 """
 
 from __future__ import annotations
@@ -52,10 +52,22 @@ Row = Callable[[float], AbstractContextManager[str]]
 
 
 class NotHere(Exception):
-    """What a peer needs is not on this machine; the text names it."""
+    """Requirement of a peer that is not on this machine; the text names it."""
 
 
 def free_port(kind: int = socket.SOCK_DGRAM) -> int:
+    """Return a free port on loopback.
+
+    Parameters
+    ----------
+    kind : int, default socket.SOCK_DGRAM
+        Kind of socket.
+
+    Returns
+    -------
+    int
+        The port.
+    """
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -63,7 +75,7 @@ def free_port(kind: int = socket.SOCK_DGRAM) -> int:
 
 @contextmanager
 def _process(name: str, *arguments: object, needs: tuple[str, ...] = ()) -> Iterator[None]:
-    """This module as a peer, until the block is left; NotHere where it lacks a library."""
+    """Run this module as a peer until the block ends; raise NotHere where it lacks a library."""
     for module in needs:
         if find_spec(module) is None:
             raise NotHere(module)
@@ -79,6 +91,13 @@ def _process(name: str, *arguments: object, needs: tuple[str, ...] = ()) -> Iter
 
 
 def udp_json(port: str) -> None:
+    """Answer JSON datagrams.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", int(port)))
         while True:
@@ -89,6 +108,13 @@ def udp_json(port: str) -> None:
 
 
 def udp_struct(port: str) -> None:
+    """Answer binary datagrams.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", int(port)))
         while True:
@@ -98,6 +124,13 @@ def udp_struct(port: str) -> None:
 
 
 def mqtt(port: str) -> None:
+    """Answer messages of an MQTT broker.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    """
     from paho.mqtt.client import Client
     from paho.mqtt.enums import CallbackAPIVersion
 
@@ -115,6 +148,13 @@ def mqtt(port: str) -> None:
 
 
 def can_fd(port: str) -> None:
+    """Answer frames of a CAN FD bus over UDP multicast.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    """
     import can
 
     with can.Bus(interface="udp_multicast", channel=_CAN_GROUP, port=int(port), hop_limit=0) as bus:
@@ -127,7 +167,13 @@ def can_fd(port: str) -> None:
 
 
 def foxglove(port: str) -> None:
-    """Reads /outputs, publishes /command."""
+    """Read /outputs and publish /command over Foxglove's websocket.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    """
     from websockets.asyncio.client import connect
     from websockets.exceptions import ConnectionClosed
 
@@ -158,7 +204,13 @@ def foxglove(port: str) -> None:
 
 
 def dds(domain: str) -> None:
-    """Reads rt/bench/odom, where `sent` is the position's x, and writes rt/bench/joint_commands."""
+    """Read rt/bench/odom, where `sent` is the position's x, and write rt/bench/joint_commands.
+
+    Parameters
+    ----------
+    domain : str
+        DDS domain.
+    """
     from cyclonedds.core import Listener, Policy, Qos
     from cyclonedds.domain import Domain, DomainParticipant
     from cyclonedds.pub import DataWriter
@@ -188,7 +240,13 @@ def dds(domain: str) -> None:
 
 
 def zenoh(port: str) -> None:
-    """Reads bench/state, puts bench/command."""
+    """Read bench/state and put bench/command.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    """
     import zenoh as library
 
     config = library.Config()
@@ -211,7 +269,13 @@ def zenoh(port: str) -> None:
 
 
 def lcm(port: str) -> None:
-    """Reads BENCH_OUTPUTS, whose only output is `sent`, and publishes BENCH_COMMAND."""
+    """Read BENCH_OUTPUTS, whose only output is `sent`, and publish BENCH_COMMAND.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    """
     import lcm as library
 
     from rtmms_bridges.lcm import encode_command
@@ -229,7 +293,15 @@ def lcm(port: str) -> None:
 
 
 def ardupilot(port: str, rate: str) -> None:
-    """As ArduPilot: a packet for each line; the first one again until it is answered."""
+    """Act as ArduPilot: a packet for each line; the first one again until it is answered.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    rate : str
+        Rate, Hz.
+    """
     pulses, frame = (0, 0, 0, 0), 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.settimeout(0.2)
@@ -245,7 +317,15 @@ def ardupilot(port: str, rate: str) -> None:
 
 
 def px4(port: str, rate: str) -> None:
-    """As PX4: actuators for each HIL_SENSOR."""
+    """Act as PX4: actuators for each HIL_SENSOR.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    rate : str
+        Rate, Hz.
+    """
     from pymavlink.dialects.v20 import common as of
 
     from rtmms_bridges.autopilot.mavframes import Reader, Writer
@@ -263,7 +343,15 @@ def px4(port: str, rate: str) -> None:
 
 
 def mavlink(port: str, rate: str) -> None:
-    """A ground station that answers each named value with a command for four actuators."""
+    """Act as a ground station that answers each named value with a command for four actuators.
+
+    Parameters
+    ----------
+    port : str
+        Port.
+    rate : str
+        Rate, Hz.
+    """
     from pymavlink.dialects.v20 import common as of
 
     from rtmms_bridges.autopilot.mavframes import Reader, Writer
@@ -284,7 +372,13 @@ def mavlink(port: str, rate: str) -> None:
 
 
 def serial(path: str) -> None:
-    """A device on a pseudo-terminal."""
+    """Act as a device on a pseudo-terminal.
+
+    Parameters
+    ----------
+    path : str
+        Path of the link to the terminal.
+    """
     from rtmms_bridges.lines.framing import Deframer, encode
 
     master, slave = os.openpty()
@@ -322,6 +416,18 @@ PEERS: dict[str, Callable[..., None]] = {
 
 @contextmanager
 def template_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge template.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port()
     with _process("udp_json", port):
         yield f"template:claim=*,port={port}"
@@ -329,6 +435,18 @@ def template_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def udp_json_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge udp with JSON.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port()
     with _process("udp_json", port):
         yield f"udp:claim=*,port={port},bind_port=0,state_fields=sent,paced=true"
@@ -336,6 +454,18 @@ def udp_json_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def udp_struct_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge udp with binary datagrams.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port()
     with _process("udp_struct", port):
         yield (
@@ -346,6 +476,23 @@ def udp_struct_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def mqtt_row(rate: float) -> Iterator[str]:
+    """Run a broker and a peer of the bridge mqtt.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+
+    Raises
+    ------
+    NotHere
+        mosquitto is missing.
+    """
     program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
     if program is None:
         raise NotHere("mosquitto")
@@ -369,6 +516,23 @@ def mqtt_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def can_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge can.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+
+    Raises
+    ------
+    NotHere
+        python-can or a multicast route is missing.
+    """
     try:
         import can
 
@@ -391,6 +555,18 @@ def can_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def foxglove_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge foxglove.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port(socket.SOCK_STREAM)
     with _process("foxglove", port, needs=("foxglove", "websockets")):
         yield f"foxglove:claim=*,port={port},rate_hz=0"
@@ -398,6 +574,18 @@ def foxglove_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def dds_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge dds.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     domain = randrange(1, 100)
     with _process("dds", domain, needs=("cyclonedds",)):
         yield f"dds:claim=*,domain={domain},namespace=bench,rate_hz=0,tf=false"
@@ -405,6 +593,18 @@ def dds_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def zenoh_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge zenoh.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port(socket.SOCK_STREAM)
     with _process("zenoh", port, needs=("zenoh",)):
         yield f"zenoh:claim=*,prefix=bench,listen=tcp/127.0.0.1:{port},outputs=sent,layout=state,rate_hz=0"
@@ -412,6 +612,18 @@ def zenoh_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def lcm_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge lcm.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port()
     with _process("lcm", port, needs=("lcm",)):
         yield f"lcm:claim=*,prefix=BENCH,url=udpm://239.255.76.67:{port}?ttl=0,outputs=sent,rate_hz=0"
@@ -423,6 +635,18 @@ def _channels(scale: float = 1.0) -> str:
 
 @contextmanager
 def ardupilot_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge ardupilot.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port()
     with _process("ardupilot", port, rate):
         yield f"ardupilot:port={port},{_channels()}"
@@ -430,6 +654,18 @@ def ardupilot_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def px4_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge px4.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port(socket.SOCK_STREAM)
     with _process("px4", port, rate):
         yield f"px4:port={port},{_channels()},sensor_hz={rate:g}"
@@ -437,6 +673,18 @@ def px4_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def mavlink_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge mavlink.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     port = free_port()
     with _process("mavlink", port, rate):
         yield (
@@ -447,6 +695,18 @@ def mavlink_row(rate: float) -> Iterator[str]:
 
 @contextmanager
 def serial_row(rate: float) -> Iterator[str]:
+    """Run a peer of the bridge serial.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Yields
+    ------
+    str
+        Words of the bridge.
+    """
     with tempfile.TemporaryDirectory(prefix="rtmms-bench-") as folder:
         device = Path(folder) / "line"
         with _process("serial", device):
@@ -462,7 +722,7 @@ ROWS: dict[str, Row] = {
     "ardupilot": ardupilot_row, "px4": px4_row, "mavlink": mavlink_row, "serial, 3 MBd": serial_row,
 }  # fmt: skip
 PLANTS: dict[str, type[Stamper]] = {"ardupilot": Locked, "px4": Locked, "mavlink": Swimmer}
-"""The plants of those that need another one than the Stamper."""
+"""Plants of bridges that need another one than the Stamper."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Plants that send when each of their states was made, for `rtmms bench bridges`, and read it back from the answers."""
+"""Plants that send the time of each of their states, for `rtmms bench bridges`, and read it back from the answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ import numpy as np
 from rtmms.plant.protocol import Channel
 
 WORD = 32768
-"""Numbers below this go through every protocol: 16 bits, single precision, and -1 to 1 in steps of 2^-15."""
+"""Limit of numbers that pass through every protocol: 16 bits, single precision, and -1 to 1 in steps of 2^-15."""
 WORDS = ("step", "low", "middle", "high")
 
 
 class Stamper:
-    """Sends its clock as an output, and receives that again, with the peer's clock, as two actuators."""
+    """Plant that sends its clock as an output, and receives that again, with the peer's clock, as two actuators.
+
+    Parameters
+    ----------
+    dt : float
+        Step, s.
+    """
 
     mode = "realtime"
 
@@ -27,30 +33,86 @@ class Stamper:
             Channel("sent", "s"), Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
         )  # fmt: skip
 
-    def reset(self, seed: int = 0) -> None: ...
+    def reset(self, seed: int = 0) -> None:
+        """Do nothing.
 
-    def step(self, command: Any) -> None: ...
+        Parameters
+        ----------
+        seed : int, default 0
+            Not used.
+        """
+        ...
+
+    def step(self, command: Any) -> None:
+        """Do nothing.
+
+        Parameters
+        ----------
+        command : Any
+            Not used.
+        """
+        ...
 
     def observe(self) -> dict[str, Any]:
+        """Return the clock as outputs.
+
+        Returns
+        -------
+        dict[str, Any]
+            By name.
+        """
         now = monotonic()
         return {"sent": np.array(now), "position": np.array([now, 0.0, 0.0]), "quaternion": np.array([1.0, 0, 0, 0])}
 
     def snapshot(self) -> bytes:
+        """Return no state.
+
+        Returns
+        -------
+        bytes
+            Empty.
+        """
         return b""
 
-    def restore(self, blob: bytes) -> None: ...
+    def restore(self, blob: bytes) -> None:
+        """Do nothing.
+
+        Parameters
+        ----------
+        blob : bytes
+            Not used.
+        """
+        ...
 
     def begin(self) -> None:
-        """The next state is that of step 0."""
+        """Start a run, whose next state is that of step 0."""
 
     def read(self, command: Any) -> tuple[float, float]:
-        """When the state was made that the newest answer answers, and when the peer had it, s; 0 before the first."""
+        """Return the times of the newest answer.
+
+        Parameters
+        ----------
+        command : Any
+            (2,) the answer.
+
+        Returns
+        -------
+        tuple[float, float]
+            Time of its state, and of the state's arrival at the peer, s; 0 before the first.
+        """
         return float(command[0]), float(command[1])
 
 
 class Swimmer(Stamper):
-    """For protocols that carry a robot's motion and no clock of ours: it rests in the water, and the peer answers with
-    the number of the step and its clock in four whole numbers (`words`)."""
+    """Plant for protocols that carry a robot's motion and no clock: it rests in the water.
+
+    The peer answers with the number of the step and its clock in four whole numbers (`words`).
+
+    Parameters
+    ----------
+    dt : float
+        Step, s.
+    """
 
     def __init__(self, dt: float) -> None:
         super().__init__(dt)
@@ -63,13 +125,33 @@ class Swimmer(Stamper):
         self._made: list[float] = []
 
     def observe(self) -> dict[str, Any]:
+        """Return a pose at rest, and store the time.
+
+        Returns
+        -------
+        dict[str, Any]
+            By name.
+        """
         self._made.append(monotonic())
         return dict(self._still)
 
     def begin(self) -> None:
+        """Start a run, whose next state is that of step 0."""
         self._made.clear()
 
     def read(self, command: Any) -> tuple[float, float]:
+        """Return the times of the newest answer.
+
+        Parameters
+        ----------
+        command : Any
+            (4,) the answer.
+
+        Returns
+        -------
+        tuple[float, float]
+            Time of its state, and of the state's arrival at the peer, s; 0 before the first.
+        """
         step, low, middle, high = (int(number) for number in command)
         if not (low or middle or high) or not self._made:
             return 0.0, 0.0
@@ -79,12 +161,25 @@ class Swimmer(Stamper):
 
 
 class Locked(Swimmer):
-    """The same for those that set the plant's pace where it is in lockstep."""
+    """Swimmer for bridges that set the plant's pace, in lockstep."""
 
     mode = "lockstep"
 
 
 def words(step: int, now: float) -> tuple[int, int, int, int]:
-    """What a peer answers: the step's number and its clock in us, each number below WORD."""
+    """Return the answer of a peer: the step's number and its clock in us, each number below WORD.
+
+    Parameters
+    ----------
+    step : int
+        Number of the step.
+    now : float
+        Clock, s.
+
+    Returns
+    -------
+    tuple[int, int, int, int]
+        Four whole numbers.
+    """
     us = round(1e6 * now)
     return step % WORD, us % WORD, us // WORD % WORD, us // WORD // WORD

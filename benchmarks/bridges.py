@@ -1,9 +1,9 @@
 """`rtmms bench bridges`: from the wire to a bridge's peer and back.
 
-For each bridge with a peer on loopback (bridge_peers.py) and each rate: the plant's server in this process, the bridge
-and its peer in processes of their own. out: a state sent until the peer has it. back: from there until its answer is in
-the plant's hands. A bridge that is paced by its peer answers the same step; the others answer at once with what they
-have, so that their way back ends in the next step and has up to a period in it. lost: states that never came back.
+For each bridge with a peer on loopback (bridge_peers.py) and each rate, the plant's server is in this process, the
+bridge and its peer in others. out: a state from its sending until the peer has it. back: from there until its answer is
+at the plant. A bridge that is paced by its peer answers the same step. The others answer at once with their newest
+state, so that their way back ends in the next step and has up to a period in it. lost: states without an answer.
 """
 
 from __future__ import annotations
@@ -31,9 +31,28 @@ _WARM = 0.2
 
 
 def main(as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str = "50,250,1000") -> int:
-    """The command. 1 if a bridge did not come to work.
+    """Run the benchmark.
 
-    seconds  for each bridge and rate;  what  rows, parted by ';', all without
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    seconds : float, default 5.0
+        Duration for each bridge and rate, s.
+    what : str, default ''
+        Rows, parted by ';', all without.
+    rates : str, default '50,250,1000'
+        Rates, Hz, separated by commas.
+
+    Returns
+    -------
+    int
+        1 if a bridge did not work.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        A row or a rate is wrong.
     """
     names = [name.strip() for name in what.split(";") if name.strip()] or list(ROWS)
     for name in names:
@@ -56,7 +75,22 @@ def main(as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str
 
 
 def row(name: str, rates: list[float], seconds: float) -> dict[str, Any]:
-    """One bridge at each rate."""
+    """Measure one bridge at each rate.
+
+    Parameters
+    ----------
+    name : str
+        Row of the benchmark.
+    rates : list[float]
+        Rates, Hz.
+    seconds : float
+        Duration for each rate, s.
+
+    Returns
+    -------
+    dict[str, Any]
+        Results by rate.
+    """
     found: dict[str, Any] = {}
     for rate in rates:
         print(f"{name} at {rate:g} Hz", file=sys.stderr)
@@ -69,7 +103,22 @@ def row(name: str, rates: list[float], seconds: float) -> dict[str, Any]:
 
 
 def exchange(words: str, plant: Stamper, seconds: float) -> dict[str, Any]:
-    """A bridge and the plant's server: quantiles in us."""
+    """Measure a bridge with the plant's server.
+
+    Parameters
+    ----------
+    words : str
+        Words of the bridge.
+    plant : Stamper
+        The plant.
+    seconds : float
+        Duration, s.
+
+    Returns
+    -------
+    dict[str, Any]
+        Quantiles, us.
+    """
     place, rate = "tcp://127.0.0.1:*", 1.0 / plant.dt
     server = Server(
         plant, robot="bench", mode=plant.mode, deadline_s=0.9 / rate, exchange=place, step=place, telemetry=place
@@ -100,7 +149,10 @@ def _admitted(server: Server, bridge: subprocess.Popen[Any]) -> bool:
 
 
 def _measure(server: Server, plant: Stamper, rate: float, seconds: float) -> dict[str, Any]:
-    """States on an absolute schedule. The first ones warm up, and the peer may still be connecting to the bridge."""
+    """Send states on an absolute schedule.
+
+    The first ones warm up, as the peer may still be connecting to the bridge.
+    """
     clock, period = MonotonicClock(), round(1e9 / rate)
     command = np.zeros(len(plant.actuators))
     warm, steps = max(20, round(rate * _WARM)), round(rate * seconds)
@@ -143,7 +195,13 @@ def _quantiles(values: list[float]) -> dict[str, float | None]:
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print it for a reader."""
+    """Print the result for a reader.
+
+    Parameters
+    ----------
+    result : dict[str, Any]
+        The result.
+    """
     print(f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after")
     print(
         f"{'us':<14}{'Hz':>6}{'out p50':>10}{'p99':>9}{'back p50':>10}{'p99':>9}{'both p50':>10}{'p99':>9}{'lost':>12}"

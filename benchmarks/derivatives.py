@@ -1,9 +1,9 @@
-"""What derivatives cost beside the compiled step: A and B of a step, in multiples of it, and the map of a period.
+"""Cost of derivatives beside the compiled step: A and B of a step, in multiples of it, and the map of a period.
 
-Blocks of each in turn, in one process; the least of each kind counts. The yardstick is a compiled loop that puts the
+Blocks of each alternate, in one process; the least of each kind counts. The yardstick is a compiled loop that puts the
 state back and takes the step. "structure" is the compiled call alone, many in a row as the steps are, where a plant has
-one; "linearise" the call from Python, with its estimate of the error; "differences" are those of all coordinates. The
-error is against differences by `step`, snapshot and restore, extrapolated, in the sizes of the chart.
+one. "linearise" is the call from Python, with its estimate of the error; "differences" are those of all coordinates.
+The error is against differences by `step`, snapshot and restore, extrapolated, in the sizes of the chart.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .setting import machine, refuse_less
 Array = npt.NDArray[np.float64]
 ROBOTS = ("manta", "quadrotor", "eel", "moth")
 MONOLITHIC = "monolithic"
-"""The row of a manta with that coupling, measured where the manta is."""
+"""Row of a manta with that coupling, measured with the manta."""
 STEPS = 2000
 TAKES = 50
 WAY_S = 0.7
-"""How long each robot moves before."""
+"""Time that each robot moves before the measurement, s."""
 
 
 @njit(nogil=True, error_model="numpy")
@@ -40,7 +40,7 @@ def _alone(
     function: int, arguments_at: int, command_at: int, command: Array, start_at: int, start: float, state: Array,
     origin: Array, steps: int,
 ) -> int:  # fmt: skip
-    """That many steps from one state; how many went well."""
+    """Take that many steps from one state; return the number of successful ones."""
     given, at = carray(numbers_at(command_at), (command.shape[0],)), carray(numbers_at(start_at), (1,))
     at[0] = start
     for k in range(steps):
@@ -54,7 +54,7 @@ def _alone(
 
 
 def _command(plant: Any, k: int) -> Array:
-    """(n,): sines of 0.3 of the actuators' range, each with a phase of its own."""
+    """Return (n,): sines of 0.3 of the actuators' range, each with a phase of its own."""
     low = np.array([-0.3 if one.lower is None else one.lower for one in plant.actuators])
     high = np.array([0.3 if one.upper is None else one.upper for one in plant.actuators])
     middle = np.array([one.neutral for one in plant.actuators])
@@ -63,7 +63,29 @@ def _command(plant: Any, k: int) -> Array:
 
 
 def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[str, Any]:
-    """Of one robot: step_us, states; by kind of work ms and what they are in steps; error; method."""
+    """Measure one robot.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    blocks : int
+        Number of blocks.
+    period : bool
+        Also the map of a period.
+    coupling : str, default ''
+        Coupling of the manta; '' for the default.
+
+    Returns
+    -------
+    dict[str, Any]
+        step_us, states; by kind of work ms and multiples of a step; error; method.
+
+    Raises
+    ------
+    RtmmsError
+        A step failed.
+    """
     given: dict[str, Any] = {"coupling": coupling} if coupling else {}
     plant: Any = rtmms.load(robot, **given)
     robot = coupling or robot
@@ -129,7 +151,24 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
 
 
 def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool = True) -> int:
-    """Measure and print; 0. robot: one of them, '' for all. period: the map of a period too, some seconds."""
+    """Measure and print.
+
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    blocks : int, default 10
+        Number of blocks.
+    robot : str, default ''
+        One of the robots, '' for all.
+    period : bool, default True
+        The map of a period too, some seconds.
+
+    Returns
+    -------
+    int
+        0.
+    """
     refuse_less("derivatives: --blocks", blocks, 1)
     names = [robot] if robot else ROBOTS
     found = [measure(name, blocks, period) for name in names]

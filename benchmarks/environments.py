@@ -1,6 +1,6 @@
-"""Vector environments beside the rollout: environment steps a second, and what they add to the plant's steps.
+"""Vector environments beside the rollout: environment steps a second, and their overhead over the plant's steps.
 
-Blocks of each in turn, in one process; the least of each kind counts. The yardstick is `rtmms.Rollout` with as many
+Blocks of each alternate, in one process; the least of each kind counts. The yardstick is `rtmms.Rollout` with as many
 runs and steps, the same commands, and the same threads.
 """
 
@@ -21,11 +21,24 @@ IDS = ("MantaDepth", "QuadrotorHover", "EelCourse")
 def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict[str, Any]:
     """Measure one id.
 
+    Parameters
+    ----------
+    task : str
+        Name of the task.
+    runs : int
+        Number of environments.
+    steps : int
+        Steps of a block.
+    blocks : int
+        Number of blocks.
+    threads : int
+        Number of threads.
+
     Returns
     -------
-    dict
-        steps_s: environment steps a second; rollout_s: the same of the rollout; overhead: of the environment beside
-        the rollout; sensors: steps a second with typical sensors, as a share of those without.
+    dict[str, Any]
+        steps_s: environment steps a second; rollout_s: the same of the rollout; overhead: of the environment beside the
+        rollout; sensors: steps a second with typical sensors, as a share of those without.
     """
     import gymnasium
 
@@ -69,7 +82,20 @@ def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict
 
 @requires(lambda **_: [module("gymnasium", "gym")])
 def main(as_json: bool = False, runs: int = 64, steps: int = 50, blocks: int = 5, threads: int = 2) -> int:
-    """Measure and print; 0."""
+    """Measure and print.
+
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    runs, steps, blocks, threads : int
+        See `measure`.
+
+    Returns
+    -------
+    int
+        0.
+    """
     for name, value in (("runs", runs), ("steps", steps), ("blocks", blocks), ("threads", threads)):
         refuse_less(f"environments: --{name}", value, 1)
     found = [measure(task, runs, steps, blocks, threads) for task in IDS]

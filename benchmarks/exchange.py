@@ -1,7 +1,7 @@
-"""`rtmms bench exchange`: what an exchange is made of, for each transport, with one controller and with four.
+"""`rtmms bench exchange`: parts of an exchange, for each transport, with one controller and with four.
 
-The plant's side is the server of a run, at the loop's priority on its core, paced at 1 kHz; the controllers are links
-that only answer, in processes of their own on the same core, 10 below it. Parts of a step, in order:
+The plant's side is the server of a run, at the loop's priority on its core, paced at 1 kHz. The controllers are links
+that only answer, in other processes on the same core, 10 below it. Parts of a step, in order::
 
     pack      the state, in the slack before; the rest is between its instant and the commands in hand
     send      handing it to the kernel (with keys: to ZeroMQ)
@@ -50,16 +50,38 @@ Stamps = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Case:
-    """One row: how the two sides are connected, and how many controllers there are."""
+    """One row of the table.
+
+    Attributes
+    ----------
+    transport : str
+        Connection of the two sides.
+    controllers : int
+        Number of controllers.
+    """
 
     transport: str
     controllers: int
 
 
 def main(as_json: bool = False, steps: int = 4000, blocks: int = 3, core: int = -1) -> int:
-    """The command.
+    """Run the benchmark.
 
-    steps   of a block;  core   of all of it, -1 for the last one that may be used
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    steps : int, default 4000
+        Steps of a block.
+    blocks : int, default 3
+        Number of blocks.
+    core : int, default -1
+        Core of all processes, -1 for the last permitted one.
+
+    Returns
+    -------
+    int
+        Exit status.
     """
     setting.refuse_less("exchange: --steps", steps, 100)
     setting.refuse_less("exchange: --blocks", blocks, 1)
@@ -84,7 +106,22 @@ def main(as_json: bool = False, steps: int = 4000, blocks: int = 3, core: int = 
 
 
 def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
-    """One block; quantiles of each part in us, and of the whole exchange."""
+    """Measure one block.
+
+    Parameters
+    ----------
+    case : Case
+        The row.
+    steps : int
+        Number of steps.
+    ready : Readiness
+        Set-up of the machine.
+
+    Returns
+    -------
+    dict[str, Any]
+        Quantiles of each part and of the whole exchange, us.
+    """
     import rtmms
 
     plant = rtmms.load("manta")
@@ -114,34 +151,72 @@ def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
 
 
 class Stamped:
-    """A step socket that notes when a wait ended and when a message was out; else the one it stands for."""
+    """Step socket that notes the end of each wait and of each sending; else the socket that it wraps.
+
+    Parameters
+    ----------
+    socket : Answering
+        The socket.
+    steps : int
+        Number of steps.
+    """
 
     def __init__(self, socket: Answering, steps: int) -> None:
         self._socket, self._next, self._wait = socket, socket.next, socket.wait
         self.steps, self.raw, self.at = steps, array("q", [0]) * (6 * steps), 0
 
     def next(self) -> Received | None:
+        """Receive a message, and note the time.
+
+        Returns
+        -------
+        Received | None
+            None where there is none.
+        """
         received = self._next()
         if received is not None:
             self.raw[self.at + READ] = time.monotonic_ns()
         return received
 
     def wait(self, until_ns: int) -> bool:
+        """Wait for a message, and note the time.
+
+        Parameters
+        ----------
+        until_ns : int
+            End of the wait, ns.
+
+        Returns
+        -------
+        bool
+            Whether a message came.
+        """
         came = self._wait(until_ns)
         self.raw[self.at + WOKEN] = time.monotonic_ns()
         return came
 
     def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the wrapped socket."""
         return getattr(self._socket, name)
 
     @property
     def stamps(self) -> Stamps:
-        """(steps, 6) ns: packing, begin, sent, woken, read, done."""
+        """Times (steps, 6) ns: packing, begin, sent, woken, read, done."""
         return np.frombuffer(self.raw, np.int64).reshape(-1, 6)
 
 
 def run(server: Server, plant: Any, stamped: Stamped) -> None:
-    """The exchanges, noted part by part; the server's own code in between."""
+    """Run the exchanges, noted part by part, with the server's own code in between.
+
+    Parameters
+    ----------
+    server : Server
+        The plant's server.
+    plant : Any
+        The plant.
+    stamped : Stamped
+        The socket.
+    """
     raw, now = stamped.raw, time.monotonic_ns
     command = np.zeros(len(plant.actuators))
     gc.disable()
@@ -170,7 +245,20 @@ def run(server: Server, plant: Any, stamped: Stamped) -> None:
 
 
 def parts(stamps: Stamps, answers: list[Stamps]) -> dict[str, Any]:
-    """Quantiles of each part in us over the steps that were answered in time, the first tenth left out."""
+    """Return quantiles of each part over the steps that were answered in time, without the first tenth.
+
+    Parameters
+    ----------
+    stamps : Stamps
+        Times of the plant's side.
+    answers : list[Stamps]
+        Times of each peer's side.
+
+    Returns
+    -------
+    dict[str, Any]
+        us.
+    """
     got = np.stack([one[: len(stamps)] for one in answers]).max(axis=0)
     good = (stamps[:, DONE] > 0) & (got > 0) & (stamps[:, WOKEN] > 0) & (stamps[:, READ] >= stamps[:, WOKEN])
     good[: len(stamps) // 10] = False
@@ -237,7 +325,13 @@ def _medians(blocks: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print it for a reader."""
+    """Print the result for a reader.
+
+    Parameters
+    ----------
+    result : dict[str, Any]
+        The result.
+    """
     print(f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after; us, p50 and p99")
     head = "".join(f"{name:>14}" for name in (*PARTS, "exchange"))
     print(f"{'':<22}{head}{'missed':>16}")

@@ -1,4 +1,4 @@
-"""A controller that does nothing but answer, and notes when.
+"""Controller that only answers, and notes the times.
 
 `python -m rtmms_benchmarks.exchange_peer ENDPOINT ...`
 """
@@ -21,7 +21,13 @@ from rtmms.wire.protocol.messages import Hello
 
 
 def main() -> int:
-    """Answer every state until the plant sends bye; the instants at which each was in hand go to FILE."""
+    """Answer every state until the plant sends bye, and write the times of arrival to FILE.
+
+    Returns
+    -------
+    int
+        0.
+    """
     words = argparse.ArgumentParser()
     words.add_argument("endpoint")
     words.add_argument("claim")

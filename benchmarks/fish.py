@@ -1,7 +1,7 @@
 """Speed of `tendon_fish`, and of the authors' MuJoCo model of the same robot (--model), in one process, on one core.
 
 Their model is tendonFish.xml of the repository srl-ethz/fishsim (arXiv 2602.23283). Both models swim the same time with
-the motor of one recording; blocks of each take turns. Times are processor times, so other programs disturb them less.
+the motor of one recording; blocks of each alternate. Times are processor times, so other programs disturb them less.
 The least of each counts.
 """
 
@@ -25,9 +25,9 @@ from .requirements import module, requires
 from .setting import machine, refuse_less
 
 SETTLE_S = 4.0
-"""s, from when on speeds are measured."""
+"""Time from which on speeds are measured, s."""
 RAMP_S = 1.0
-"""s, in which the motor of the authors' model reaches its speed."""
+"""Time in which the motor of the authors' model reaches its speed, s."""
 
 
 def _ours(seconds: float, motor_rad_s: float) -> dict[str, Callable[[], float]]:
@@ -86,7 +86,24 @@ def _slope(rows: npt.NDArray[np.float64], dt: float, motor_rad_s: float) -> floa
 
 
 def measure(recording: str, seconds: float, blocks: int, model: str = "") -> dict[str, dict[str, float]]:
-    """Return of each model `times_real_time`, processor time on one core, and `speed_m_s`."""
+    """Measure each model.
+
+    Parameters
+    ----------
+    recording : str
+        Recording with the motor's speed.
+    seconds : float
+        Simulated time of a block, s.
+    blocks : int
+        Number of blocks.
+    model : str, default ''
+        The authors' model; '': without it.
+
+    Returns
+    -------
+    dict[str, dict[str, float]]
+        `times_real_time` by model, processor time on one core, and `speed_m_s`.
+    """
     motor = 2.0 * math.pi * BEATS_HZ[recording]
     theirs = _mujoco(model, seconds, motor) if model else {}
     models = {**_ours(seconds, motor), **theirs}
@@ -102,18 +119,23 @@ def measure(recording: str, seconds: float, blocks: int, model: str = "") -> dic
 
 @requires(lambda model, **_: [module("mujoco", "mujoco")] if model else [])
 def main(as_json: bool = False, seconds: float = 8.0, blocks: int = 5, model: str = "") -> int:
-    """Measure at the two recordings that the package contains, and print; 0.
+    """Measure at the two recordings that the package contains, and print.
 
     Parameters
     ----------
-    as_json : bool
+    as_json : bool, default False
         Print one JSON object.
-    seconds : float
+    seconds : float, default 8.0
         Simulated time of a block, s.
-    blocks : int
+    blocks : int, default 5
         Blocks of each model.
-    model : str
+    model : str, default ''
         The authors' tendonFish.xml; '': tendon_fish alone.
+
+    Returns
+    -------
+    int
+        0.
     """
     refuse_less("fish: --seconds", seconds, SETTLE_S + 1.0)
     refuse_less("fish: --blocks", blocks, 1)

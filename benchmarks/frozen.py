@@ -3,10 +3,10 @@
 Both sides compute the same list of digests: states and outputs of robots, methods, couplings and compositions over many
 steps, linear models, rollouts, drawings, reports, logs, and the texts of help and refusals. A digest that differs is
 listed with the first values of both sides. A change that means to keep behaviour keeps every digest; one that means to
-change some explains them in the changelog. The wire's transcripts are held by tests/wire/plant/test_replayed.py.
+change some explains them in the changelog. The test tests/wire/plant/test_replayed.py checks the wire's transcripts.
 
-This file is also the program of each side: `python frozen.py`, with the Python of either side. That part uses nothing
-but what both commits have, the public face of rtmms and its commands.
+This file is also the program of each side: `python frozen.py`, with the Python of either side. That part uses only the
+public interface of rtmms and the commands that both commits have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 STEPS, SHORT = 1000, 200
 SHOWN = 3
-"""Numbers of an output that stand beside a digest, to show what changed."""
+"""Numbers of an output beside a digest, to show a change."""
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
 METHODS = ("rk4", "implicit1", "implicit2", "abam")
@@ -50,7 +50,18 @@ Value = dict[str, Any]
 
 
 def digest(data: bytes) -> str:
-    """Return a short name of the bytes."""
+    """Return a short name of some bytes.
+
+    Parameters
+    ----------
+    data : bytes
+        The bytes.
+
+    Returns
+    -------
+    str
+        Twenty hexadecimal digits.
+    """
     return hashlib.sha256(data).hexdigest()[:20]
 
 
@@ -58,7 +69,20 @@ def digest(data: bytes) -> str:
 
 
 def commands(plant: Any, steps: int) -> Any:
-    """Return commands (steps, n) about the neutral ones, each actuator within its limits at a frequency of its own."""
+    """Return commands about the neutral ones, each actuator within its limits at a frequency of its own.
+
+    Parameters
+    ----------
+    plant : Any
+        The plant.
+    steps : int
+        Number of steps.
+
+    Returns
+    -------
+    : (steps, n) array
+        In the actuators' units.
+    """
     import numpy as np
 
     rows = np.zeros((steps, len(plant.actuators)))
@@ -73,7 +97,22 @@ def commands(plant: Any, steps: int) -> Any:
 
 
 def stepped(plant: Any, steps: int = STEPS, seed: int = 3) -> Value:
-    """Return digests of the outputs of every step, and of the state at the end, and a few numbers of each output."""
+    """Step a plant.
+
+    Parameters
+    ----------
+    plant : Any
+        The plant.
+    steps : int, default STEPS
+        Number of steps.
+    seed : int, default 3
+        Seed of the reset.
+
+    Returns
+    -------
+    Value
+        Digests of the outputs of every step, and of the state at the end, and a few numbers of each output.
+    """
     import numpy as np
 
     plant.reset(seed)
@@ -100,7 +139,13 @@ def _found(name: str, *modules: str) -> Any:
 
 
 def plants() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield what is stepped, by name."""
+    """Yield the plants to step.
+
+    Yields
+    ------
+    tuple[str, Callable[[], Any]]
+        Name, and a function that builds the plant.
+    """
     import rtmms
     from rtmms.plant import robots
 
@@ -117,7 +162,7 @@ def plants() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _swimmer(method: str) -> Any:
-    """Three links in the water, of a plain tree."""
+    """Return three links in the water, of a plain tree."""
     import numpy as np
 
     import rtmms
@@ -176,7 +221,18 @@ def _compositions() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def linear(name: str) -> Value:
-    """Return digests of A and B about the state after some steps."""
+    """Linearise a robot about the state after some steps.
+
+    Parameters
+    ----------
+    name : str
+        Name of the robot.
+
+    Returns
+    -------
+    Value
+        Digests of A and B.
+    """
     import numpy as np
 
     import rtmms
@@ -195,7 +251,18 @@ def linear(name: str) -> Value:
 
 
 def rolled(name: str) -> Value:
-    """Return a digest of the outputs of several runs at a time."""
+    """Roll out several runs of a robot at a time.
+
+    Parameters
+    ----------
+    name : str
+        Name of the robot.
+
+    Returns
+    -------
+    Value
+        A digest of each output.
+    """
     import numpy as np
 
     import rtmms
@@ -209,7 +276,18 @@ def rolled(name: str) -> Value:
 
 
 def drawn(name: str) -> Value:
-    """Return digests of the bodies that a plant exposes and of the points that viewers draw, to 1e-9 m in any order."""
+    """Draw a robot.
+
+    Parameters
+    ----------
+    name : str
+        Name of the robot.
+
+    Returns
+    -------
+    Value
+        Digests of the exposed bodies and of the drawn points, to 1e-9 m in any order.
+    """
     import numpy as np
 
     import rtmms
@@ -234,7 +312,20 @@ def drawn(name: str) -> Value:
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run `rtmms WORDS` with this Python."""
+    """Run `rtmms WORDS` with this Python.
+
+    Parameters
+    ----------
+    folder : Path
+        Working folder.
+    *words : str
+        The words.
+
+    Returns
+    -------
+    subprocess.CompletedProcess[str]
+        Status and output.
+    """
     return subprocess.run(
         [sys.executable, "-m", "rtmms", *words], cwd=folder, capture_output=True, text=True, timeout=300, check=False,
         env=os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "XDG_RUNTIME_DIR": str(folder)},
@@ -242,7 +333,18 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def reports(folder: Path) -> Iterator[tuple[str, Value]]:
-    """Yield a run's report without what the machine decides, its log as a table, and its replay."""
+    """Yield a run's report without the parts that the machine determines, its log as a table, and its replay.
+
+    Parameters
+    ----------
+    folder : Path
+        Working folder.
+
+    Yields
+    ------
+    tuple[str, Value]
+        Name and value.
+    """
     run = ("run", "manta", "--mode", "lockstep", "--duration", "0.5", "--seed", "2", "--quiet", "--json")
     done = command(folder, *run, "--log", "run.mcap")
     report = json.loads(done.stdout)
@@ -255,7 +357,7 @@ def reports(folder: Path) -> Iterator[tuple[str, Value]]:
 
 
 def _without_times(table: str) -> bytes:
-    """Return a table of a log without its columns in ns, which the machine decides."""
+    """Return a table of a log without its columns in ns, which depend on the machine."""
     rows = [line.split(",") for line in table.splitlines()]
     kept = [k for k, name in enumerate(rows[0]) if not name.endswith("_ns")]
     return "\n".join(",".join(row[k] for k in kept) for row in rows).encode()
@@ -271,7 +373,18 @@ WRONG = (
 
 
 def texts(folder: Path) -> Iterator[tuple[str, Value]]:
-    """Yield the texts of help and of refusals."""
+    """Yield the texts of help and of refusals.
+
+    Parameters
+    ----------
+    folder : Path
+        Working folder.
+
+    Yields
+    ------
+    tuple[str, Value]
+        Name and value.
+    """
     from rtmms.cli.main import COMMANDS
 
     for name in ("", *sorted(COMMANDS)):
@@ -283,7 +396,18 @@ def texts(folder: Path) -> Iterator[tuple[str, Value]]:
 
 
 def measured(report: Callable[[str], None]) -> dict[str, Value]:
-    """Return everything of this side, by name."""
+    """Compute all digests of this side.
+
+    Parameters
+    ----------
+    report : Callable[[str], None]
+        Receives the name of each part.
+
+    Returns
+    -------
+    dict[str, Value]
+        By name.
+    """
     from rtmms.plant import robots
 
     found: dict[str, Value] = {}
@@ -308,7 +432,18 @@ def measured(report: Callable[[str], None]) -> dict[str, Value]:
 
 
 def differences(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> list[str]:
-    """Return a line for each thing that one side lacks or that differs, with the first part that does."""
+    """Return a line for each entry that one side lacks or that differs, with the first part that does.
+
+    Parameters
+    ----------
+    ours, theirs : Mapping[str, Value]
+        Digests of both sides.
+
+    Returns
+    -------
+    list[str]
+        Lines.
+    """
     lines = []
     for name in sorted({*ours, *theirs}):
         if name not in ours or name not in theirs:
@@ -320,9 +455,21 @@ def differences(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> list[
 
 
 def main(as_json: bool = False, rev: str = "HEAD", /, out: str = "") -> int:
-    """Compare this tree with a commit. Exit status 1 where something differs.
+    """Compare this tree with a commit.
 
-    rev   the other commit;  out  FILE.json for the digests of both sides
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    rev : str, default 'HEAD'
+        The other commit.
+    out : str, default ''
+        FILE.json for the digests of both sides.
+
+    Returns
+    -------
+    int
+        1 where an entry differs.
     """
     from .against import ROOT, environment, resolved
 

@@ -1,11 +1,11 @@
-"""rtmms bench guards: is a result ever wrong without a word, or right and refused? Are errors as large as stated?
+"""rtmms bench guards: search for results that are silently wrong, or refused though right, and check of stated errors.
 
-Each cell is a run at one step. The truth is the same plant with the same commands at an eighth of the step; where one
-command is held throughout, an eighth of the shortest step of the line (or a quarter of that, where this one fails). A
-cell is wrong where its path is off by more than 1 % of the length travelled, or its work or mean power by more than
-5 %; right where both are within 0.1 %. What the run reports is the monitor's verdict (rtmms.monitor), an error, or a
-refusal. Where the monitor stated how large an error is, it stands beside the true one: a cell is also wrong without a
-word where it is fine and an error of 1 % or more is beyond three times what the monitor stated.
+Each cell is a run at one step. The truth is the same plant with the same commands at an eighth of the step. Where one
+command is held throughout, it is an eighth of the shortest step of the line (or a quarter of that, where this one
+fails). A cell is wrong where its path is off by more than 1 % of the length travelled, or its work or mean power by
+more than 5 %; right where both are within 0.1 %. The run reports the monitor's verdict (rtmms.monitor), an error, or a
+refusal. Where the monitor stated the size of an error, it is beside the true one. A cell is also silently wrong where
+it is fine and an error of 1 % or more is beyond three times the stated one.
 """
 
 from __future__ import annotations
@@ -29,24 +29,41 @@ from .setting import machine
 Array = npt.NDArray[np.float64]
 WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3
 BEYOND, WORTH = 3.0, 0.01
-"""A run that is fine is wrong where an error of at least WORTH is more than BEYOND times the one that was reported."""
+"""Ratio to the reported error, and least error, beyond which a run that is fine is wrong."""
 STOPPED = ("refused", "diverged", "error")
 PATIENCE_S = 60.0
-"""Wall time for taking a run again: enough, so that a slow machine gets the same verdicts."""
+"""Wall time for the repetition of a run, s: long enough for the same verdicts on a slow machine."""
 ROUNDING = 1e-7
 """Errors below that are not compared."""
 FACTOR, SHARE, LEAST, MOST = 5.0, 0.95, 0.5, 20.0
-"""What is thought over what is true: within FACTOR in SHARE of the cells, never below LEAST nor above MOST."""
+"""Limits of the estimate over the truth: within FACTOR in SHARE of the cells, never below LEAST nor above MOST."""
 
 PLACES = 400
-"""At about so many times paths are compared, or at each step."""
+"""Approximate number of times at which paths are compared."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """times (k,) s, places (k, 3) m there; work J; verdict: a verdict, 'error' or 'refused'; text what of it; thought:
-    the errors of path and work as the monitor has them, from as many parts of a step as there was time for, and from
-    two; () where it has none; moved  J, the sum of the work that went to and fro."""
+    """Result of a run.
+
+    Attributes
+    ----------
+    times : Array
+        (k,) times, s.
+    places : Array
+        (k, 3) m at these times.
+    work : float
+        Work, J.
+    verdict : str
+        A verdict, 'error' or 'refused'.
+    text : str
+        Reason of the verdict.
+    thought : tuple[float, ...], default ()
+        Errors of path and work by the monitor, from as many parts of a step as there was time for, and from two; ()
+        without.
+    moved : float, default 0.0
+        Sum of the work in both directions, J.
+    """
 
     times: Array
     places: Array
@@ -59,9 +76,25 @@ class Run:
 
 @dataclass(frozen=True)
 class Cell:
-    """path, power: fractions, None where there was no run to the end; verdict, text: see Run; fate: see `judge`;
-    thought_path, thought_power, hurried_path, hurried_power: as the monitor has them, the latter from two parts of a
-    step, as after a long run."""
+    """Result of a run against the truth.
+
+    Attributes
+    ----------
+    case : str
+        Name of the line.
+    dt : float
+        Step, s.
+    path, power : float | None
+        Errors, fractions, None where there was no run to the end.
+    verdict, text : str
+        See Run.
+    fate : str
+        See `judge`.
+    thought_path, thought_power : float | None, optional
+        Errors by the monitor.
+    hurried_path, hurried_power : float | None, optional
+        Errors by the monitor from two parts of a step, as after a long run.
+    """
 
     case: str
     dt: float
@@ -77,7 +110,24 @@ class Cell:
 
 
 def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
-    """One run, to its end even where the monitor would have stopped it; parts: steps within which a command is held."""
+    """Take one run, to its end even where the monitor would have stopped it.
+
+    Parameters
+    ----------
+    case : Case
+        The line.
+    dt : float
+        Step, s.
+    watched : bool
+        With the monitor.
+    parts : int, default 1
+        Steps within which a command is held.
+
+    Returns
+    -------
+    Run
+        The result.
+    """
     nowhere: tuple[Array, Array, float] = np.zeros(0), np.zeros((0, 3)), 0.0
     try:
         plant = case.load(dt)
@@ -126,7 +176,22 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
 
 
 def judge(path: float | None, power: float | None, verdict: str, thought: tuple[float, ...] = ()) -> str:
-    """'silent' wrong, 'refused though right', 'doubted though right', else '' . thought: see Run"""
+    """Return the fate of a cell.
+
+    Parameters
+    ----------
+    path, power : float | None
+        Errors against the truth; None without one.
+    verdict : str
+        Verdict of the run.
+    thought : tuple[float, ...], default ()
+        See Run.
+
+    Returns
+    -------
+    str
+        'silent' (wrong), 'refused though right', 'doubted though right', else ''.
+    """
     if path is None or power is None:
         return ""
     wrong = not (path <= WRONG_PATH and power <= WRONG_POWER)  # not a number is wrong
@@ -142,7 +207,18 @@ def judge(path: float | None, power: float | None, verdict: str, thought: tuple[
 
 
 def line(case: Case) -> list[Cell]:
-    """A case's cells."""
+    """Compute a case's cells.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+
+    Returns
+    -------
+    list[Cell]
+        One for each step.
+    """
     found: list[Cell] = []
     for dt in case.steps:
         run = taken(case, dt, watched=True)
@@ -165,8 +241,25 @@ def line(case: Case) -> list[Cell]:
 
 
 def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
-    """What the monitor thought ('thought' or 'hurried') of 'path' or 'power', over the truth, ascending: of cells with
-    a reference whose error is above rounding. Errors of more than all count as all, as the report has no more."""
+    """Return the monitor's errors over the true ones.
+
+    Only cells with a reference and an error above rounding count. Errors of more than all count as all, as the report
+    has no more.
+
+    Parameters
+    ----------
+    cells : Iterable[Cell]
+        The cells.
+    whose : str
+        'thought' or 'hurried'.
+    what : str
+        'path' or 'power'.
+
+    Returns
+    -------
+    Array
+        Ascending.
+    """
     found = list[float]()
     for cell in cells:
         truth, thought = getattr(cell, what), getattr(cell, f"{whose}_{what}")
@@ -178,7 +271,18 @@ def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
 
 
 def calibration(cells: Iterable[Cell]) -> list[dict[str, Any]]:
-    """How far what was thought is from the truth: a row of quantiles for each estimate and quantity."""
+    """Return quantiles of the monitor's errors over the true ones.
+
+    Parameters
+    ----------
+    cells : Iterable[Cell]
+        The cells.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        A row for each estimate and quantity.
+    """
     every, rows = list(cells), list[dict[str, Any]]()
     for whose in ("thought", "hurried"):
         for what in ("path", "power"):
@@ -193,7 +297,18 @@ def calibration(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 
 def counted(cells: Iterable[Cell]) -> dict[str, int]:
-    """How many cells of each kind."""
+    """Count the cells of each kind.
+
+    Parameters
+    ----------
+    cells : Iterable[Cell]
+        The cells.
+
+    Returns
+    -------
+    dict[str, int]
+        By kind.
+    """
     out = dict.fromkeys(("cells", "fine", "doubtful", "diverged", "error", "refused", "unknown", "silent wrongs",
                          "false refusals", "doubted though right", "no reference"), 0)  # fmt: skip
     for cell in cells:
@@ -210,15 +325,44 @@ MARKS = {"fine": "+", "unknown": ".", "doubtful": "d", "diverged": "X", "error":
 
 
 def table(case: Case, cells: list[Cell]) -> str:
-    """A line: a mark for each step, ! behind a wrong one without a word, ? behind a right one that was stopped."""
+    """Return a line with a mark for each step.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    cells : list[Cell]
+        Its cells.
+
+    Returns
+    -------
+    str
+        ! follows a silently wrong cell, ? a right one that was stopped.
+    """
     ends = {"silent": "!", "refused though right": "?", "doubted though right": "~"}
     marks = "".join(f"{MARKS[cell.verdict]}{ends.get(cell.fate, ' ')} " for cell in cells)
     return f"{case.name:<42}{case.steps[0]:>8.2g} to {case.steps[-1]:<7.2g} {marks}"
 
 
 def main(as_json: bool, small: bool = False, only: str = "", detail: bool = False) -> int:
-    """Run the grid, or the lines whose names contain `only`; 1 where a wrong cell is silent, a right one
-    stopped, or errors are not as large as was thought."""
+    """Run the grid.
+
+    Parameters
+    ----------
+    as_json : bool
+        Print JSON.
+    small : bool, default False
+        A part of the grid.
+    only : str, default ''
+        Only the lines whose names contain it.
+    detail : bool, default False
+        More numbers.
+
+    Returns
+    -------
+    int
+        1 where a wrong cell is silent, a right one stopped, or errors are not as large as estimated.
+    """
     begun, every = time.monotonic(), list[Cell]()
     for case in cases(small):
         if only in case.name:

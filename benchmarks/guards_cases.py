@@ -1,4 +1,4 @@
-"""What `rtmms bench guards` goes through: robots, methods, couplings, knobs that stiffen, steps from safe to absurd."""
+"""Cases of `rtmms bench guards`: robots, methods, couplings, stiff parameters, steps from safe to absurd."""
 
 from __future__ import annotations
 
@@ -40,10 +40,20 @@ Array = npt.NDArray[np.float64]
 class Case:
     """One line of the grid.
 
-    load      the plant at a step, s;  command  what it is commanded at a time (None: neutral)
-    steps     dt, s, from safe to absurd, each a multiple of the first and a whole part of the run
-    seconds   of each run
-    varies    the command changes from step to step
+    Attributes
+    ----------
+    robot, method, knob : str
+        Parts of its name.
+    load : Callable[[float], Any]
+        Builds the plant at a step, s.
+    steps : tuple[float, ...]
+        dt, s, from safe to absurd, each a multiple of the first and a whole part of the run.
+    seconds : float
+        Duration of each run, s.
+    command : Callable[[float], Array] | None, optional
+        Command at a time; None: neutral.
+    varies : bool, default False
+        The command changes from step to step.
     """
 
     robot: str
@@ -57,11 +67,27 @@ class Case:
 
     @property
     def name(self) -> str:
+        """Name of the line."""
         return f"{self.robot} {self.method} {self.knob}"
 
 
 def flapping(amplitude_deg: float = 40.0, frequency_hz: float = 0.6, ramp_s: float = 1.0) -> Callable[[float], Array]:
-    """The gait of `rtmms run manta`, as a function of time."""
+    """Return the gait of `rtmms run manta`, as a function of time.
+
+    Parameters
+    ----------
+    amplitude_deg : float, default 40.0
+        Amplitude of the back rods, deg.
+    frequency_hz : float, default 0.6
+        Frequency.
+    ramp_s : float, default 1.0
+        Time of the soft start, s.
+
+    Returns
+    -------
+    Callable[[float], Array]
+        Function of the time, s, with the command in rad.
+    """
     ratio = rod_ratio({})
 
     def command(time: float) -> Array:
@@ -137,12 +163,12 @@ SNAKE_KNOBS: dict[str, dict[str, Any]] = {
     "as it is": {}, "damping x 100": {"damping_n_m_s": 0.5}, "bandwidth x 10": {"bandwidth_rad_s": 200.0},
 }  # fmt: skip
 SLOW_STEPS = _times(0.01, 1, 2, 3, 5, 10, 15, 20, 25, 30, 50, 60, 100)
-"""Of robots without inertia, and of trees on wheels."""
+"""Steps of robots without inertia, and of trees on wheels, s."""
 FAR_STEPS = _times(1e-3, 1, 2, 3, 4, 8, 10, 20, 30, 50, 100, 150, 300)
 
 
 def _held(*values: float) -> Callable[[float], Array]:
-    """The same command throughout: what differs between two steps is then the method's alone."""
+    """Return a constant command: the difference between two steps is then the method's alone."""
     command = np.array(values)
     return lambda time: command
 
@@ -151,7 +177,20 @@ FLYING, STEERING, CRAWLING = _held(476.0, 475.0, 476.5, 477.0), _held(150.0, 0.1
 
 
 def swaying(mean: tuple[float, ...], size: tuple[float, ...], frequency_hz: float) -> Callable[[float], Array]:
-    """Sines about their means, each a quarter of a period behind the one before."""
+    """Return sines about their means, each a quarter of a period behind the one before.
+
+    Parameters
+    ----------
+    mean, size : tuple[float, ...]
+        Means and amplitudes.
+    frequency_hz : float
+        Frequency.
+
+    Returns
+    -------
+    Callable[[float], Array]
+        Function of the time, s.
+    """
     middle, most, behind = np.array(mean), np.array(size), 0.5 * pi * np.arange(len(mean))
 
     def command(time: float) -> Array:
@@ -170,7 +209,18 @@ def _loader(robot: str, **given: Any) -> Callable[[float], Any]:
 
 
 def cases(small: bool = False) -> Iterator[Case]:
-    """All of them; small: a few of each robot, coupling and method."""
+    """Yield all cases.
+
+    Parameters
+    ----------
+    small : bool, default False
+        A few of each robot, coupling and method.
+
+    Yields
+    ------
+    Case
+        The cases.
+    """
     for coupling in ("sequential", "iterated", "monolithic"):
         for knob, given in MANTA_KNOBS.items():
             if (small or coupling == "iterated") and knob != "as it is":
@@ -201,7 +251,7 @@ def cases(small: bool = False) -> Iterator[Case]:
 
 
 def _others(small: bool) -> Iterator[Case]:
-    """Robots with fewer knobs."""
+    """Yield the cases of robots with fewer parameters."""
     listed: tuple[tuple[str, str, dict[str, dict[str, Any]], tuple[float, ...], float, Any], ...] = (
         ("fish", "implicit2", FISH_KNOBS, FISH_STEPS, 1.2, None), ("fish", "rk4", FISH_KNOBS, FISH_STEPS, 1.2, None),
         ("continuous_eel", "", CONTINUOUS_KNOBS, FAR_STEPS, 3.0, None),
@@ -226,9 +276,9 @@ def _others(small: bool) -> Iterator[Case]:
 
 
 LIMIT_STEPS = _times(1e-4, 1, 2, 5, 10, 20, 40, 50, 100, 200)
-"""s: 0.1 to 20 times the default step of 1 ms."""
+"""Steps of 0.1 to 20 times the default step of 1 ms, s."""
 HELD_S, LIMITED_S = 0.02, 1.2
-"""s: commands jump so often, at the same instants for every step; seconds of such a run."""
+"""Interval of jumps of the commands, at the same instants for every step, and duration of such a run, s."""
 TORQUES = JointTorque("one"), JointTorque("two")
 LIMITS = JointLimit("one", -0.6, 0.6), JointLimit("two", -0.4, 0.4)
 WINCHES = (
@@ -266,11 +316,26 @@ ACTUATORS: dict[str, tuple[tuple[Any, ...], tuple[float, ...]]] = {
     "wheel": ((ReactionWheel("body", 1e-3), ReactionWheel("tail", 1e-3, time_constant=0.02)), (200.0, 100.0)),
     "tendon": (WINCHES, (20.0, 0.3)),
 }  # fmt: skip
-"""Of each kind: the actuators of a swimmer, and how far their commands sway."""
+"""Actuators of a swimmer by their kind, and the amplitudes of their commands."""
 
 
 def swimmer(dt: float, method: str, actuators: tuple[Any, ...]) -> TreePlant:
-    """A body with two links behind it in water: each a neutral rod with drag across and added mass."""
+    """Return a body with two links behind it in water: each a neutral rod with drag across and added mass.
+
+    Parameters
+    ----------
+    dt : float
+        Step, s.
+    method : str
+        Method of a step.
+    actuators : tuple[Any, ...]
+        Its actuators.
+
+    Returns
+    -------
+    TreePlant
+        The plant.
+    """
 
     def link(name: str, length: float, width: float) -> Body:
         mass, middle = 1000.0 * np.pi * width**2 * length, np.array([-0.5 * length, 0.0, 0.0])
@@ -290,7 +355,20 @@ def swimmer(dt: float, method: str, actuators: tuple[Any, ...]) -> TreePlant:
 
 
 def limits(small: bool = False, methods: tuple[str, ...] = TREE_METHODS) -> Iterator[Case]:
-    """Every actuator and every limit of a joint, on a swimmer. small: every other step, and one method."""
+    """Yield every actuator and every limit of a joint, on a swimmer.
+
+    Parameters
+    ----------
+    small : bool, default False
+        Every other step, and one method.
+    methods : tuple[str, ...], optional
+        Methods of a step.
+
+    Yields
+    ------
+    Case
+        The cases.
+    """
     for method in methods[:1] if small else methods:
         for knob, (actuators, size) in ACTUATORS.items():
 
@@ -302,7 +380,7 @@ def limits(small: bool = False, methods: tuple[str, ...] = TREE_METHODS) -> Iter
 
 
 def _jumping(size: tuple[float, ...]) -> Callable[[float], Array]:
-    """Sines that are sampled every HELD_S, and held between."""
+    """Return sines that are sampled every HELD_S, and held between."""
     most, at_once = np.array(size), np.arange(len(size))
 
     def command(time: float) -> Array:

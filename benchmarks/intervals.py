@@ -1,7 +1,8 @@
-"""How often the 95 % intervals of `rtmms.identify` contain the truth, on synthetic recordings of `tendon_fish`.
+"""Coverage of the 95 % intervals of `rtmms.identify`, on synthetic recordings of `tendon_fish`.
 
-Each recording has parameters of its own, drawn around those of the robot. The fish swims from rest, a camera above it
-sees its markers with white noise of a size that the fit is not given, and the fit begins at the robot's own values.
+Each recording has parameters of its own, drawn around those of the robot. The fish swims from rest. A camera above it
+records its markers with white noise of a size that the fit does not receive, and the fit begins at the robot's own
+values.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .setting import machine, refuse_less
 ROBOT = "tendon_fish"
 PARAMETERS = ("tail_drag", "drag_area_m2", "sheet_n_m")
 SPREAD = 0.1
-"""Standard deviation of a true parameter, a share of the robot's own."""
+"""Standard deviation of a true parameter, as a share of the robot's own."""
 FRAMES_HZ = 60.0
 MOTOR_RAD_S = 2.0 * math.pi * 1.311
 QUANTILE = 1.96
@@ -34,7 +35,24 @@ QUANTILE = 1.96
 
 
 def record(truth: dict[str, Any], seconds: float, noise_m: float, chance: np.random.Generator) -> dict[str, Any]:
-    """Return columns of a recording: time, the motor's speed, and x and y of the markers with noise."""
+    """Make a recording.
+
+    Parameters
+    ----------
+    truth : dict[str, Any]
+        Parameters of the fish.
+    seconds : float
+        Duration, s.
+    noise_m : float
+        Standard deviation of the markers, m.
+    chance : np.random.Generator
+        Random numbers.
+
+    Returns
+    -------
+    dict[str, Any]
+        Columns by name: time, the motor's speed, and x and y of the markers with noise.
+    """
     plant: Any = rtmms.load(ROBOT, **truth)
     names = [name for name, _, _ in plant.model.markers]
     commands = np.full((1, round(seconds / plant.dt), 1), MOTOR_RAD_S)
@@ -52,7 +70,22 @@ def record(truth: dict[str, Any], seconds: float, noise_m: float, chance: np.ran
 
 
 def errors(seed: int, seconds: float, noise_m: float) -> list[float]:
-    """Return the errors of the fitted parameters in standard errors, for one recording."""
+    """Fit one recording.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the recording.
+    seconds : float
+        Duration, s.
+    noise_m : float
+        Standard deviation of the markers, m.
+
+    Returns
+    -------
+    list[float]
+        Errors of the fitted parameters, in standard errors.
+    """
     chance = np.random.default_rng(seed)
     own = parameter_values(rtmms.load(ROBOT))
     truth: dict[str, Any] = {name: float(own[name] * (1.0 + SPREAD * chance.normal())) for name in PARAMETERS}
@@ -65,7 +98,26 @@ def errors(seed: int, seconds: float, noise_m: float) -> list[float]:
 
 
 def study(recordings: int, seconds: float, noise_m: float, seed: int, jobs: int) -> Iterator[list[float]]:
-    """Yield the errors of each recording, from processes side by side."""
+    """Fit recordings, in parallel processes.
+
+    Parameters
+    ----------
+    recordings : int
+        Number of recordings.
+    seconds : float
+        Duration, s.
+    noise_m : float
+        Standard deviation of the markers, m.
+    seed : int
+        Seed of the first recording.
+    jobs : int
+        Number of processes.
+
+    Yields
+    ------
+    list[float]
+        Errors of each recording.
+    """
     one = partial(errors, seconds=seconds, noise_m=noise_m)
     seeds = [seed + k for k in range(recordings)]
     if jobs == 1:
@@ -79,7 +131,24 @@ def main(
     as_json: bool = False, recordings: int = 400, seconds: float = 2.0, noise_mm: float = 1.0, seed: int = 0,
     jobs: int = 0,
 ) -> int:  # fmt: skip
-    """Fit the recordings, and print of each parameter how often its interval contains the truth; 0."""
+    """Fit the recordings, and print how often each parameter's interval contains the truth.
+
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    recordings, seconds, seed : int, float
+        See `study`.
+    noise_mm : float, default 1.0
+        Standard deviation of the markers, mm.
+    jobs : int, default 0
+        Number of processes; 0: one a core.
+
+    Returns
+    -------
+    int
+        0.
+    """
     for name, value, least in (("recordings", recordings, 2), ("seconds", seconds, 1), ("noise-mm", noise_mm, 1e-3)):
         refuse_less(f"intervals: --{name}", value, least)
     began, rows = time.perf_counter(), list[list[float]]()

@@ -1,15 +1,15 @@
 """`rtmms bench loop`: the loop beside cyclictest and raw exchanges of the same bytes, on one core at one priority.
 
-The loop runs four times a block: with the gait, as anybody's; and with controllers that answer the same at once, as
-the other side of the raw exchanges does: in plain Python (`steady`: the README's ten lines), compiled (`still`), and
-four compiled ones (`four`). Ratios of exchanges are those of `steady` and `still` to Python's raw datagrams.
+The loop runs four times a block: with the gait, as a user's; and with controllers that answer the same at once, as the
+other side of the raw exchanges does: in plain Python (`steady`: the README's ten lines), compiled (`still`), and four
+compiled ones (`four`). Ratios of exchanges are those of `steady` and `still` to Python's raw datagrams.
 
 The plant's own time (`phase_us`) marks each block: for seconds at a time a shared machine's caches are cold, and all
-that is Python takes twice as long. A ratio is of one block; blocks of one phase can be compared.
+Python code takes twice as long. A ratio is of one block; blocks of one phase can be compared.
 
-Blocks of each alternate, because a shared machine stalls whoever is running; each has a stall detector beside it.
-Reported are medians over the blocks and ratios within each block. Idle means that this command starts nothing beside
-them; what else the machine does is in `load`. The default takes fifteen minutes.
+Blocks of each alternate, because a shared machine stalls any process; each has a stall detector beside it. Reported are
+medians over the blocks and ratios within each block. Idle means that this command starts nothing beside them; other
+work of the machine is in `load`. The default takes fifteen minutes.
 """
 
 from __future__ import annotations
@@ -36,14 +36,18 @@ TARGETS = {
     "wake_p50": 1.2, "wake_p99": 1.5, "exchange_p50": 1.5, "exchange_p99": 2.0, "compiled_p50": 1.0,
     "compiled_p99": 1.2, "four_p50": 2.0,
 }  # fmt: skip
-"""exchange: of `steady`; compiled: of `still`, both to the datagrams; four: of `four` to `still`."""
+"""Aims of the ratios. exchange: of `steady`; compiled: of `still`, both to the datagrams; four: of `four` to `still`.
+"""
 MODES = ("lockstep", "free")
 UNEXPLAINED = {1000: 0.01, 2000: 0.05, 5000: 0.1}
-"""Misses in percent that a stall detector does not explain."""
+"""Aims for misses that a stall detector does not explain, percent."""
 
 
 def _needed(blocks: int, seconds: float, rates: str, load: str, **_: Any) -> list[str]:
-    """Return what the options need, see `rtmms_benchmarks.requirements`; raise ModelError for wrong options."""
+    """Return the requirements of the options, see `rtmms_benchmarks.requirements`.
+
+    Raise ModelError for wrong options.
+    """
     _read_rates(blocks, seconds, rates, load)
     stress = program("stress-ng", "apt install stress-ng, or --load idle")
     return [stress if load != "idle" else ""]
@@ -64,9 +68,25 @@ def _read_rates(blocks: int, seconds: float, rates: str, load: str) -> list[int]
 def main(
     as_json: bool = False, blocks: int = 5, seconds: float = 4.0, rates: str = "1000,2000,5000", load: str = "both",
 ) -> int:  # fmt: skip
-    """The command. Exit status 1 when the loop could not run.
+    """Run the benchmark.
 
-    rates  Hz, with commas;  load   idle, loaded or both
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    blocks : int, default 5
+        Number of blocks.
+    seconds : float, default 4.0
+        Duration of each run of a block, s.
+    rates : str, default '1000,2000,5000'
+        Rates, Hz, separated by commas.
+    load : str, default 'both'
+        'idle', 'loaded' or 'both'.
+
+    Returns
+    -------
+    int
+        1 when the loop could not run.
     """
     wanted = _read_rates(blocks, seconds, rates, load)
     conditions = {"both": ("idle", "loaded")}.get(load, (load,))
@@ -76,7 +96,24 @@ def main(
 
 
 def measure(blocks: int, seconds: float, rates: Iterable[int], conditions: Iterable[str]) -> dict[str, Any]:
-    """All cases as one object."""
+    """Measure all cases.
+
+    Parameters
+    ----------
+    blocks : int
+        Number of blocks.
+    seconds : float
+        Duration of each run of a block, s.
+    rates : Iterable[int]
+        Rates, Hz.
+    conditions : Iterable[str]
+        'idle', 'loaded'.
+
+    Returns
+    -------
+    dict[str, Any]
+        All results.
+    """
     sizes = message_sizes()
     out: dict[str, Any] = {
         "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
@@ -96,7 +133,22 @@ def measure(blocks: int, seconds: float, rates: Iterable[int], conditions: Itera
 
 
 def block(rate: int, seconds: float, sizes: tuple[int, int]) -> dict[str, Any]:
-    """One of each, after each other, on the core that the loop chooses by itself."""
+    """Measure one block: each after the other, on the core that the loop selects by itself.
+
+    Parameters
+    ----------
+    rate : int
+        Rate, Hz.
+    seconds : float
+        Duration of each run, s.
+    sizes : tuple[int, int]
+        Bytes of a state and of a command.
+
+    Returns
+    -------
+    dict[str, Any]
+        Results by run.
+    """
     core, period_us = (allowed() or [0])[-1], round(1e6 / rate)
     deadline_us = period_us * SHARE.get(rate, 0.5)
     return {
@@ -111,7 +163,24 @@ def block(rate: int, seconds: float, sizes: tuple[int, int]) -> dict[str, Any]:
 
 
 def manta(rate: int, seconds: float, deadline_us: float, *controllers: str) -> dict[str, Any]:
-    """`rtmms run manta` with controllers (none named: the gait) at `rate`, its report cut to what is compared."""
+    """Run `rtmms run manta` with controllers.
+
+    Parameters
+    ----------
+    rate : int
+        Rate, Hz.
+    seconds : float
+        Duration, s.
+    deadline_us : float
+        Deadline, us.
+    *controllers : str
+        Names of the controllers; none: the gait.
+
+    Returns
+    -------
+    dict[str, Any]
+        The compared parts of its report.
+    """
     report = _run(["--dt", f"{1 / rate:g}", "--duration", f"{seconds:g}", "--deadline", f"{deadline_us}e-6",
                    "--priority", str(PRIORITY)], controllers or ("gait",), 3 * seconds + 120)  # fmt: skip
     if "failed" in report:
@@ -128,7 +197,22 @@ def manta(rate: int, seconds: float, deadline_us: float, *controllers: str) -> d
 
 
 def stepping(mode: str, blocks: int, steps: int = 20_000) -> float | None:
-    """Steps a second of the manta with the gait in its own process, without a clock; None where a run failed."""
+    """Run the manta with the gait in another process, without a clock.
+
+    Parameters
+    ----------
+    mode : str
+        'lockstep' or 'free'.
+    blocks : int
+        Number of runs.
+    steps : int, default 20000
+        Steps of a run.
+
+    Returns
+    -------
+    float | None
+        Steps a second; None where a run failed.
+    """
     words = ["--mode", mode, "--duration", f"{steps * 1e-3:g}", "--priority", str(PRIORITY)]
     runs = [_run(words, ("gait",), 120.0) for _ in range(blocks)]
     if any("failed" in run for run in runs):
@@ -137,7 +221,7 @@ def stepping(mode: str, blocks: int, steps: int = 20_000) -> float | None:
 
 
 def _run(words: list[str], controllers: Iterable[str], patience_s: float) -> dict[str, Any]:
-    """The report of one run; {"failed": ...} where there is none."""
+    """Return the report of one run; {"failed": ...} where there is none."""
     words = ["run", "manta", *words, "--json", "--quiet"]
     for controller in controllers:
         words += ["--controller", controller]
@@ -154,7 +238,13 @@ def _run(words: list[str], controllers: Iterable[str], patience_s: float) -> dic
 
 
 def message_sizes() -> tuple[int, int]:
-    """Bytes of a state of the manta as its gait gets it, and of the gait's command."""
+    """Return the bytes of a state of the manta for its gait, and of the gait's command.
+
+    Returns
+    -------
+    tuple[int, int]
+        State and command.
+    """
     import rtmms
     from rtmms.loop.ports import Applied
     from rtmms.wire.plant.state_message import Selection, select
@@ -173,7 +263,20 @@ def message_sizes() -> tuple[int, int]:
 
 
 def summary(rate: int, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Medians over the blocks, ratios within them, and misses of all of them together."""
+    """Return medians over the blocks, ratios within them, and misses of all of them together.
+
+    Parameters
+    ----------
+    rate : int
+        Rate, Hz.
+    blocks : list[dict[str, Any]]
+        Results of the blocks.
+
+    Returns
+    -------
+    dict[str, Any]
+        By name.
+    """
     good = [block for block in blocks if all("failed" not in block[who] for who in LOOPS)]
     out: dict[str, Any] = {"medians_us": {}, "ratios": {}}
     for name, path in ROWS.items():
@@ -229,7 +332,13 @@ def _dig(block: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any] |
 
 
 def print_result(result: Mapping[str, Any]) -> None:
-    """Print it for a reader."""
+    """Print the result for a reader.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        The result.
+    """
     print(
         f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after; medians over blocks "
         f"of {result['seconds']:g} s; a state has {result['state_bytes']} bytes, a command {result['command_bytes']}"

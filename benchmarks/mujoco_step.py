@@ -28,11 +28,17 @@ ROOT = Path(__file__).resolve().parents[1]
 BLOCK = 20
 """Steps of a block; the command is constant within it."""
 BLOCKS_OF_A_RUN = 25
-"""Blocks after which both arms begin again, so that a model does not lie on the floor all the time."""
+"""Blocks after which both arms start again, so that a model does not lie on the floor all the time."""
 
 
 def usual_models() -> list[str]:
-    """Return the example's model and the humanoids of installed packages."""
+    """Return the example's model and the humanoids of installed packages.
+
+    Returns
+    -------
+    list[str]
+        Paths.
+    """
     found = [ROOT / "examples" / "mujoco" / "crawler.xml"]
     for package, file in (("gymnasium", "envs/mujoco/assets/humanoid.xml"), ("dm_control", "suite/humanoid.xml")):
         spec = find_spec(package)
@@ -50,7 +56,7 @@ def _us(work: Callable[[], Any]) -> float:
 
 
 def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
-    """Return the times of a model, us, medians of its blocks, and the medians of the ratios of paired blocks.
+    """Measure one model.
 
     Parameters
     ----------
@@ -58,8 +64,18 @@ def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
         An MJCF file.
     blocks : int
         Pairs of blocks.
-    dt : float, optional
+    dt : float | None, optional
         Step of MuJoCo and of the plant, s. Default: the model's.
+
+    Returns
+    -------
+    dict[str, Any]
+        Times, us, medians of its blocks, and the medians of the ratios of paired blocks.
+
+    Raises
+    ------
+    ModelError
+        It is no MJCF file, or both arms ended in different states.
     """
     given: dict[str, Any] = {} if dt is None else {"dt": dt, "substeps": 1}
     if not path.endswith(".xml"):
@@ -98,7 +114,24 @@ def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
 
 @requires(lambda **_: [module("mujoco", "mujoco")])
 def main(as_json: bool = False, model: str = "", /, blocks: int = 400, dt: float = 0.0) -> int:
-    """Measure and print; 0.  model: an MJCF file, '' for the usual ones.  dt: s, 0 for the model's step."""
+    """Measure and print.
+
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    model : str, default ''
+        An MJCF file, '' for the usual ones.
+    blocks : int, default 400
+        Pairs of blocks.
+    dt : float, default 0.0
+        Time step, s, 0 for the model's step.
+
+    Returns
+    -------
+    int
+        0.
+    """
     refuse_less("mujoco: --blocks", blocks, 1)
     refuse_less("mujoco: --dt", dt, 0.0)
     found = [measure(path, blocks, dt or None) for path in ([model] if model else usual_models())]

@@ -1,7 +1,7 @@
-"""Raw exchanges to measure the loop's by: `python -m rtmms_benchmarks.pingpong KIND ...`, a process of its own.
+"""Raw exchanges as a reference for the loop's: `python -m rtmms_benchmarks.pingpong KIND ...`, another process.
 
 Two processes on one core at one priority. The first sends the bytes of a state at each period, the second answers with
-those of a command; nothing is checked or computed. Prints JSON: wake and exchange of each period in ns. Kinds:
+those of a command; nothing is checked or computed. It prints JSON: wake and exchange of each period in ns. Kinds::
 
     datagram  Unix datagrams, awaited with a time-out that never comes;  zeromq  ROUTER and DEALER
 """
@@ -26,14 +26,37 @@ LONGEST_S = 1.0
 
 
 class Pair(NamedTuple):
-    """exchange  one of them;  pid  of the other side"""
+    """Exchange with another process.
+
+    Attributes
+    ----------
+    exchange : Exchange
+        Performs one exchange.
+    pid : int
+        Number of the other process.
+    """
 
     exchange: Exchange
     pid: int
 
 
 def datagram(state: bytes, command: bytes, settle: Callable[[], None], endpoint: str) -> Pair:
-    """Unix datagrams."""
+    """Exchange over Unix datagrams.
+
+    Parameters
+    ----------
+    state, command : bytes
+        Bytes of both directions.
+    settle : Callable[[], None]
+        Sets core and priority of the other process.
+    endpoint : str
+        Not used.
+
+    Returns
+    -------
+    Pair
+        The exchange.
+    """
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     pid = os.fork()
     if pid == 0:
@@ -53,7 +76,24 @@ def datagram(state: bytes, command: bytes, settle: Callable[[], None], endpoint:
 
 
 def zeromq(state: bytes, command: bytes, settle: Callable[[], None], endpoint: str) -> Pair:
-    """ROUTER and DEALER, I/O threads at the same priority on the same core, awaited as the plant's server does."""
+    """Exchange over ROUTER and DEALER, awaited as in the plant's server.
+
+    The I/O threads have the same priority and the same core.
+
+    Parameters
+    ----------
+    state, command : bytes
+        Bytes of both directions.
+    settle : Callable[[], None]
+        Sets core and priority of the other process.
+    endpoint : str
+        Endpoint of the sockets.
+
+    Returns
+    -------
+    Pair
+        The exchange.
+    """
     import zmq
 
     def context() -> zmq.Context[Any]:
@@ -97,7 +137,13 @@ def zeromq(state: bytes, command: bytes, settle: Callable[[], None], endpoint: s
 
 
 def main() -> int:
-    """Words: kind, core, priority, period in us, seconds, bytes of a state, bytes of a command, endpoint."""
+    """Run with the words kind, core, priority, period in us, seconds, bytes of a state, bytes of a command, endpoint.
+
+    Returns
+    -------
+    int
+        0.
+    """
     words = argparse.ArgumentParser()
     words.add_argument("kind", choices=list(KINDS))
     for name in ("core", "priority", "period_us", "state_bytes", "command_bytes"):
@@ -128,7 +174,22 @@ def main() -> int:
 
 
 def paced(exchange: Exchange, period_ns: int, seconds: float) -> tuple[array[int], array[int], array[int]]:
-    """Exchanges on an absolute schedule that skips what it could not keep: (wake, exchange, begun) ns of each."""
+    """Run exchanges on an absolute schedule that skips late ones.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        Performs one exchange.
+    period_ns : int
+        Period, ns.
+    seconds : float
+        Duration, s.
+
+    Returns
+    -------
+    tuple[array[int], array[int], array[int]]
+        Wake, exchange, start, ns of each.
+    """
     count = round(seconds * 1e9 / period_ns)
     wakes, exchanges, starts = (array("q", [0]) * count for _ in range(3))
     for _ in range(20):

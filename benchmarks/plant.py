@@ -1,8 +1,8 @@
-"""`rtmms bench plant`: what a step of the manta costs, against plain Python of the same step in the same run.
+"""`rtmms bench plant`: cost of a step of the manta, against plain Python of the same step in the same run.
 
-Compiled alone, as `plant.step`, and in plain Python (the peer of tests/robots/manta), in blocks that take turns;
-percentiles, growth with chains and links, and how many times faster than real time `--mode free` runs. Progress goes
-to standard error; the report, or one JSON object, to standard output.
+It is compiled alone, as `plant.step`, and in plain Python (the peer of tests/robots/manta), in blocks that alternate.
+Results are percentiles, growth with chains and links, and how many times faster than real time `--mode free` runs.
+Progress goes to standard error; the report, or one JSON object, to standard output.
 """
 
 from __future__ import annotations
@@ -34,7 +34,21 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of each is measured; the default takes about a minute."""
+    """Amount of measurements; the default takes about a minute.
+
+    Attributes
+    ----------
+    blocks, steps : int
+        Blocks, and steps of each.
+    plain_steps : int, default 15
+        Steps of a block in plain Python.
+    chains, links : tuple[int, ...], optional
+        Sizes for the growth.
+    growth_block_us, growth_repeats : float, int
+        Length of a block of the growth, us, and blocks of a size.
+    free_s, free_gait_s : float
+        Simulated times of the free runs, s.
+    """
 
     blocks: int = 9
     steps: int = 20_000
@@ -48,7 +62,20 @@ class Effort:
 
 
 def gait(dt: float, steps: int) -> Array:
-    """(steps, 4) rad: both fins flap at 0.6 Hz, 40 deg, the front rods 40 deg ahead."""
+    """Return commands: both fins flap at 0.6 Hz, 40 deg, the front rods 40 deg ahead.
+
+    Parameters
+    ----------
+    dt : float
+        Step, s.
+    steps : int
+        Number of steps.
+
+    Returns
+    -------
+    Array
+        (steps, 4) rad.
+    """
     t = 2 * np.pi * 0.6 * dt * np.arange(steps)
     front, back = 0.6 * np.sin(t + 0.7), 0.7 * np.sin(t)
     return np.stack([front, back, front, back], axis=1)
@@ -56,7 +83,7 @@ def gait(dt: float, steps: int) -> Array:
 
 @njit(nogil=True, error_model="numpy")  # no cache: numba cannot write a second one for other kernels beside the first
 def _run(step: Any, arguments: Any, command: Array, commands: Array) -> int:
-    """One step for each row; stops at the first that fails."""
+    """Take one step for each row, up to the first that fails."""
     for i in range(commands.shape[0]):
         for k in range(command.size):
             command[k] = commands[i, k]
@@ -66,9 +93,19 @@ def _run(step: Any, arguments: Any, command: Array, commands: Array) -> int:
 
 
 def compiled_loop(plant: Manta) -> Callable[[Array], None]:
-    """A function that takes a plant through rows of commands without coming back to Python in between.
+    """Return a function that takes a plant through rows of commands without Python in between.
 
     It calls what `plant.step` calls, with the same arguments.
+
+    Parameters
+    ----------
+    plant : Manta
+        The manta.
+
+    Returns
+    -------
+    Callable[[Array], None]
+        Function of commands (steps, 4).
     """
     arguments = plant._addresses
 
@@ -81,6 +118,25 @@ def compiled_loop(plant: Manta) -> Callable[[Array], None]:
 
 
 def load(dt: float = 1e-3, **parameters: Any) -> Manta:
+    """Return the manta.
+
+    Parameters
+    ----------
+    dt : float, default 0.001
+        Step, s.
+    **parameters : Any
+        Its parameters.
+
+    Returns
+    -------
+    Manta
+        The plant.
+
+    Raises
+    ------
+    ModelError
+        The robot of that name is another one.
+    """
     plant = rtmms.load("manta", dt=dt, **parameters)
     if not isinstance(plant, Manta):
         raise rtmms.ModelError(f"robot 'manta': expected the one of rtmms, got {type(plant).__module__}")
@@ -88,7 +144,20 @@ def load(dt: float = 1e-3, **parameters: Any) -> Manta:
 
 
 def statistics(block_means_us: list[float], each_us: Array | None = None) -> dict[str, float]:
-    """Median over the blocks' means, their least, and the percentiles of all steps where each was timed."""
+    """Return statistics of step times.
+
+    Parameters
+    ----------
+    block_means_us : list[float]
+        Mean of each block, us.
+    each_us : Array | None, optional
+        Time of each step, us, where it was measured.
+
+    Returns
+    -------
+    dict[str, float]
+        Median over the blocks' means, their least, and the percentiles of all steps.
+    """
     out = {"median": float(np.median(block_means_us)), "best": min(block_means_us), "blocks": len(block_means_us)}
     if each_us is not None:
         p50, p99, p999 = np.percentile(each_us, [50, 99, 99.9])
@@ -97,14 +166,42 @@ def statistics(block_means_us: list[float], each_us: Array | None = None) -> dic
 
 
 def time_compiled(run: Callable[[Array], None], commands: Array) -> float:
-    """us a step, mean of one block."""
+    """Time a step of the compiled loop.
+
+    Parameters
+    ----------
+    run : Callable[[Array], None]
+        The loop.
+    commands : Array
+        (steps, 4) commands of a block.
+
+    Returns
+    -------
+    float
+        us, mean of the block.
+    """
     start = time.perf_counter_ns()
     run(commands)
     return (time.perf_counter_ns() - start) / 1e3 / len(commands)
 
 
 def time_each(step: Callable[[Array], None], commands: Array, stamps: Times) -> Array:
-    """(k,) us of each step; the clock's own 50 ns or so are in it. stamps (>= k + 1,) scratch."""
+    """Time each step; the clock's own 50 ns or so are in it.
+
+    Parameters
+    ----------
+    step : Callable[[Array], None]
+        Takes a step.
+    commands : Array
+        (k, 4) commands.
+    stamps : Times
+        (>= k + 1,) scratch.
+
+    Returns
+    -------
+    Array
+        (k,) us.
+    """
     clock, k = time.perf_counter_ns, 0
     rows = list(commands)  # so that no view is made while the clock runs
     stamps[0] = clock()
@@ -116,7 +213,18 @@ def time_each(step: Callable[[Array], None], commands: Array, stamps: Times) -> 
 
 
 def plain_run(plant: Manta) -> Any:
-    """The peer of the plant in plain Python, which stands with the tests of this repository."""
+    """Return the peer of the plant in plain Python, which is among the tests of this repository.
+
+    Parameters
+    ----------
+    plant : Manta
+        The manta.
+
+    Returns
+    -------
+    : PlainRun
+        The peer.
+    """
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     from tests.robots.manta.plain_step import PlainRun
@@ -125,9 +233,24 @@ def plain_run(plant: Manta) -> Any:
 
 
 def measure_step(blocks: int, steps: int, plain_steps: int, report: Callable[[str], None]) -> dict[str, Any]:
-    """Default manta, sequential, dt = 1 ms: alternating blocks of the three, and whether they computed the same.
+    """Measure the default manta, sequential, dt = 1 ms, in alternating blocks of the three kinds.
 
-    Returns {'compiled_us', 'python_us', 'plain_us'} as `statistics`, {'ratio': ...} and 'largest_difference'.
+    Parameters
+    ----------
+    blocks, steps, plain_steps : int
+        See Effort.
+    report : Callable[[str], None]
+        Receives lines about the progress.
+
+    Returns
+    -------
+    dict[str, Any]
+        {'compiled_us', 'python_us', 'plain_us'} as `statistics`, {'ratio': ...} and 'largest_difference'.
+
+    Raises
+    ------
+    RuntimeError
+        If the compiled loop and `plant.step` end in different states.
     """
     alone, called, peer = load(), load(), load()
     plain = plain_run(called)
@@ -167,7 +290,20 @@ def measure_step(blocks: int, steps: int, plain_steps: int, report: Callable[[st
 
 
 def paper(steps: int, repeats: int) -> dict[str, float]:
-    """us for 10 ms of simulated time, in one step and in ten; the paper's laptop took 180 000 (sec. 4)."""
+    """Time 10 ms of simulated time, in one step and in ten; the paper's laptop took 180 000 us (sec. 4).
+
+    Parameters
+    ----------
+    steps : int
+        Steps of a block.
+    repeats : int
+        Number of blocks.
+
+    Returns
+    -------
+    dict[str, float]
+        us.
+    """
     out = {"paper_us": 180_000.0}
     for name, dt, per in (("one_step_of_10_ms_us", 1e-2, 1), ("ten_steps_of_1_ms_us", 1e-3, 10)):
         run = compiled_loop(load(dt=dt))
@@ -180,7 +316,10 @@ def paper(steps: int, repeats: int) -> dict[str, float]:
 def _times(
     cases: Sequence[dict[str, int]], budget_us: float, repeats: int, report: Callable[[str], None]
 ) -> list[float]:
-    """us a step of each case: median of its blocks, the cases taking turns so that a slow minute meets them all."""
+    """Time a step of each case, us, as the median of its blocks.
+
+    The cases alternate so that a slow minute affects them all.
+    """
     runs = []
     report("growth: building " + ", ".join(f"{case['chains']} x {case['links']}" for case in cases))
     for case in cases:
@@ -197,18 +336,31 @@ def _times(
 
 
 def _exponent(size: Sequence[int], times: Sequence[float]) -> float:
-    """Slope of log time over log size, least squares."""
+    """Return the slope of log time over log size, by least squares."""
     return float(np.polyfit(np.log(size), np.log(times), 1)[0])
 
 
 def measure_growth(
     chains: Sequence[int], links: Sequence[int], budget_us: float, repeats: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Over n at m = 3 and over m at n = 30.
+    """Measure the growth over n at m = 3 and over m at n = 30.
 
-    chains, links  sizes; the fit over n takes whole blocks of lanes, from two blocks on; over m all but m = 3, which
-                   has code of its own
-    budget_us      length of one timed block; repeats of them per size
+    Parameters
+    ----------
+    chains, links : Sequence[int]
+        Sizes; the fit over n uses whole blocks of lanes, from two blocks on; over m all but m = 3, which has code of
+        its own.
+    budget_us : float
+        Length of one timed block, us.
+    repeats : int
+        Blocks of a size.
+    report : Callable[[str], None]
+        Receives lines about the progress.
+
+    Returns
+    -------
+    dict[str, Any]
+        Times and exponents.
     """
     over_n = _times([{"chains": n, "links": 3} for n in chains], budget_us, repeats, report)
     over_m = _times([{"chains": 30, "links": m} for m in links], budget_us, repeats, report)
@@ -224,7 +376,20 @@ def measure_growth(
 
 
 def free_run(controller: str, duration: float) -> dict[str, Any]:
-    """`rtmms run manta --mode free`: real-time factor and the plant's percentiles, from its own report."""
+    """Run `rtmms run manta --mode free`.
+
+    Parameters
+    ----------
+    controller : str
+        Name of the controller.
+    duration : float
+        Simulated time, s.
+
+    Returns
+    -------
+    dict[str, Any]
+        Real-time factor and the plant's percentiles, from its own report.
+    """
     words = ["run", "manta", "--mode", "free", "--controller", controller, "--duration", f"{duration:g}", "--json"]
     child = subprocess.run(
         [sys.executable, "-P", "-m", "rtmms", *words, "--quiet"],
@@ -247,7 +412,20 @@ def free_run(controller: str, duration: float) -> dict[str, Any]:
 
 
 def measure(effort: Effort, report: Callable[[str], None]) -> dict[str, Any]:
-    """All figures as one object that JSON can carry."""
+    """Measure all.
+
+    Parameters
+    ----------
+    effort : Effort
+        Amount of measurements.
+    report : Callable[[str], None]
+        Receives lines about the progress.
+
+    Returns
+    -------
+    dict[str, Any]
+        One object for JSON.
+    """
     start = time.monotonic()
     out: dict[str, Any] = {
         "benchmark": "plant",
@@ -276,7 +454,18 @@ def _number(x: float | None, unit: str = "") -> str:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The report that a person reads."""
+    """Return the report for a person.
+
+    Parameters
+    ----------
+    result : dict[str, Any]
+        The result.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     step, ten, grown, free = (result[k] for k in ("step", "ten_ms", "growth", "free"))
     n, m, machine = grown["chains"], grown["links"], result["machine"]
     python = step["python_us"]
@@ -305,7 +494,20 @@ def table(result: dict[str, Any]) -> str:
 
 
 def main(as_json: bool, effort: Effort | None = None) -> int:
-    """Measure and print; the exit status."""
+    """Measure and print.
+
+    Parameters
+    ----------
+    as_json : bool
+        Print JSON.
+    effort : Effort | None, optional
+        Amount of measurements.
+
+    Returns
+    -------
+    int
+        0.
+    """
 
     def report(text: str) -> None:
         print(f"bench plant: {text}", file=sys.stderr, flush=True)

@@ -1,11 +1,14 @@
 """Predictive control beside the controllers without a model, on the same scenarios and seeds.
 
+::
+
     rtmms bench predictive --seeds 3
     rtmms bench predictive --seeds 0 --seconds 600
 
-Typical sensors without GPS, the estimator in the loop, a current of 0.1 m/s that the controller does not know. Each
-run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix in real time, too, one run after the other in
-quarters of that time: the loop's misses with the planner beside it and without, and what the planner took.
+It has typical sensors without GPS, the estimator in the loop, and a current of 0.1 m/s, which the controller does not
+receive. Each run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix runs in real time, too, one run
+after the other in quarters of that time: the loop's misses with the planner beside it and without, and the planner's
+times.
 """
 
 from __future__ import annotations
@@ -29,11 +32,27 @@ LINES = (
     ("helix", "predictive", "predictive_helix", 2.5), ("helix", "path", "helix", None),
     ("figure of eight", "predictive", "predictive_eight", 5.5), ("figure of eight", "path", "figure_of_eight", None),
 )  # fmt: skip
-"""Course, controller, scenario, and what the mean over seeds is to be, cm."""
+"""Course, controller, scenario, and aim of the mean over seeds, cm."""
 
 
 def run(words: list[str]) -> dict[str, Any]:
-    """The report of `rtmms run WORDS`."""
+    """Run `rtmms run WORDS`.
+
+    Parameters
+    ----------
+    words : list[str]
+        The words.
+
+    Returns
+    -------
+    dict[str, Any]
+        Its report.
+
+    Raises
+    ------
+    ClickException
+        It has no report.
+    """
     command = [sys.executable, "-m", "rtmms", "run", *words, "--json", "--quiet"]
     quiet = {**os.environ, "RTMMS_QUIET": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
@@ -45,7 +64,21 @@ def run(words: list[str]) -> dict[str, Any]:
 
 
 def measured(scenario: str, seed: int) -> tuple[float | None, float | None, float | None]:
-    """Root mean square of the way to the course, cm; power of the rods, W; mean speed, m/s. None: it did not end."""
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario : str
+        Name of the scenario.
+    seed : int
+        Seed of the run.
+
+    Returns
+    -------
+    tuple[float | None, float | None, float | None]
+        Root mean square of the distance from the course, cm; power of the rods, W; mean speed, m/s. None: it did not
+        end.
+    """
     report = run([str(SCENARIOS / f"{scenario}.toml"), "--seed", str(seed), "--priority", "off"])
     if report["ended"] != "duration":
         return None, None, None
@@ -59,7 +92,18 @@ _QUARTERS = 4
 
 
 def beside(seconds: float) -> list[dict[str, Any]]:
-    """The loop in real time: with the gait alone, with `path`, and with the planner, in turns."""
+    """Run the loop in real time: with the gait alone, with `path`, and with the planner, alternating.
+
+    Parameters
+    ----------
+    seconds : float
+        Duration, s.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        A row for each.
+    """
     part = ["--mode", "realtime", "--duration", f"{seconds / _QUARTERS:g}"]
     words = {
         "gait": ["manta", "--controller", "gait", "--sensors", "typical", *part],
@@ -89,7 +133,15 @@ def beside(seconds: float) -> list[dict[str, Any]]:
 
 
 def print_peers(rows: list[dict[str, Any]], seconds: float) -> None:
-    """As a table."""
+    """Print the loop's rows as a table.
+
+    Parameters
+    ----------
+    rows : list[dict[str, Any]]
+        Rows of `beside`.
+    seconds : float
+        Duration, s.
+    """
     print_text("\n| in real time, 1 kHz | steps | misses | of them not by the machine | overruns | planner |")
     print_text("|---|---|---|---|---|---|")
     for row in rows:
@@ -106,7 +158,22 @@ def print_peers(rows: list[dict[str, Any]], seconds: float) -> None:
 
 
 def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> int:
-    """Run the tables; --seconds: of real time, for each controller."""
+    """Run the tables.
+
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    seeds : int, default 3
+        Number of seeds.
+    seconds : float, default 0.0
+        Real time, s, for each controller.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
     setting.refuse_less("predictive: --seeds", seeds, 0)
     setting.refuse_less("predictive: --seconds", seconds, 0.0)
     if 0.0 < seconds < _QUARTERS * 5.0:
@@ -136,7 +203,13 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> 
 
 
 def print_courses(rows: list[dict[str, Any]]) -> None:
-    """As a table."""
+    """Print the courses as a table.
+
+    Parameters
+    ----------
+    rows : list[dict[str, Any]]
+        Rows of the courses.
+    """
     print_text(
         "| course | controller | target | mean | worst | power | speed | runs |\n|---|---|---|---|---|---|---|---|"
     )

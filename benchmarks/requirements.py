@@ -1,7 +1,9 @@
-"""What benchmarks need of a machine: `rtmms bench` checks it before the benchmark measures anything.
+"""Requirements of benchmarks, which `rtmms bench` checks before the measurement.
 
-@requires(lambda load, **_: [program("stress-ng", "apt install stress-ng")] if load == "loaded" else [])
-def main(as_json: bool = False, load: str = "loaded") -> int: ...
+::
+
+    @requires(lambda load, **_: [program("stress-ng", "apt install stress-ng")] if load == "loaded" else [])
+    def main(as_json: bool = False, load: str = "loaded") -> int: ...
 """
 
 from __future__ import annotations
@@ -20,13 +22,18 @@ Benchmark = TypeVar("Benchmark", bound=Callable[..., Any])
 
 
 def requires(check: Callable[..., Iterable[str]]) -> Callable[[Benchmark], Benchmark]:
-    """Decorator: attach a check of requirements to a benchmark.
+    """Attach a check of requirements to a benchmark, as a decorator.
 
     Parameters
     ----------
-    check : callable
-        Takes the options of the benchmark by name, and returns a sentence for each requirement, '' where it is met.
-        Raises ModelError for options that are wrong on every machine.
+    check : Callable[..., Iterable[str]]
+        Receives the options of the benchmark by name, and returns a sentence for each requirement, '' where it is met.
+        It raises ModelError for options that are wrong on every machine.
+
+    Returns
+    -------
+    Callable[[Benchmark], Benchmark]
+        The decorator.
     """
 
     def attach(benchmark: Benchmark) -> Benchmark:
@@ -37,22 +44,67 @@ def requires(check: Callable[..., Iterable[str]]) -> Callable[[Benchmark], Bench
 
 
 def program(name: str, advice: str) -> str:
-    """Return '' where a program is on the path, else what to do."""
+    """Return the advice for a missing program.
+
+    Parameters
+    ----------
+    name : str
+        The program.
+    advice : str
+        The next action.
+
+    Returns
+    -------
+    str
+        '' where it is on the path.
+    """
     return "" if shutil.which(name) else f"expected the program {name}, found none: {advice}"
 
 
 def module(name: str, extra: str) -> str:
-    """Return '' where a module is installed, else what to do.  extra: of rtmms, which brings it."""
+    """Return the advice for a missing module.
+
+    Parameters
+    ----------
+    name : str
+        The module.
+    extra : str
+        Extra of rtmms that brings it.
+
+    Returns
+    -------
+    str
+        '' where it is installed.
+    """
     return "" if find_spec(name) else f"expected the module {name}, found none: {install_command(extra)}"
 
 
 def linux() -> str:
-    """Return '' on Linux."""
+    """Return the advice for another system than Linux.
+
+    Returns
+    -------
+    str
+        '' on Linux.
+    """
     return "" if sys.platform == "linux" else f"reads /proc: expected Linux, got {sys.platform}"
 
 
 def writable(option: str, path: str) -> str:
-    """Return '' where a file can be written, or no path is given."""
+    """Return the advice for a file that cannot be written.
+
+    Parameters
+    ----------
+    option : str
+        The option.
+    path : str
+        The file, '' for none.
+
+    Returns
+    -------
+    str
+        '' where it can be written, or no path is given.
+    """
     folder = Path(path).parent
     if not path or (folder.is_dir() and os.access(folder, os.W_OK)):
         return ""

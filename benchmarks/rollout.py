@@ -1,7 +1,7 @@
-"""Rollouts beside the compiled step: us a step and core, what a second core gives, and whether the bits stay.
+"""Rollouts beside the compiled step: us a step and core, gain by a second core, and whether the bits stay.
 
-Blocks of each in turn, in one process; the least of each kind counts. The yardstick is a compiled loop that writes the
-same commands and calls the same step, with nothing around it.
+Blocks of each alternate, in one process; the least of each kind counts. The yardstick is a compiled loop that writes
+the same commands and calls the same step, with nothing around it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EVERY = 10
 
 @njit(nogil=True, error_model="numpy")
 def _alone(function: int, arguments_at: int, command_at: int, commands: Array, start_at: int, dt: float) -> int:
-    """Steps with each row of commands (steps, n); how many went well."""
+    """Take steps with each row of commands (steps, n); return the number of successful ones."""
     command, start = carray(numbers_at(command_at), (commands.shape[1],)), carray(numbers_at(start_at), (1,))
     for k in range(commands.shape[0]):
         for i in range(commands.shape[1]):
@@ -38,7 +38,7 @@ def _alone(function: int, arguments_at: int, command_at: int, commands: Array, s
 
 
 def _commands(plant: Any, runs: int, steps: int) -> Array:
-    """(runs, steps, n): sines of 0.3 of the actuators' range, each run with a phase of its own."""
+    """Return (runs, steps, n): sines of 0.3 of the actuators' range, each run with a phase of its own."""
     low = np.array([-0.3 if one.lower is None else one.lower for one in plant.actuators])
     high = np.array([0.3 if one.upper is None else one.upper for one in plant.actuators])
     middle = np.array([one.neutral for one in plant.actuators])
@@ -55,7 +55,29 @@ def _time(plant: Any, commands: Array, threads: int) -> tuple[float, Any]:
 
 
 def measure(robot: str, runs: int, steps: int, blocks: int) -> dict[str, Any]:
-    """Of one robot: alone_us, rollout_us, ratio; two_us and speed_up of two threads; same_bits for 1, 2, 4."""
+    """Measure one robot.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    runs : int
+        Number of runs.
+    steps : int
+        Steps of a run.
+    blocks : int
+        Number of blocks.
+
+    Returns
+    -------
+    dict[str, Any]
+        alone_us, rollout_us, ratio; two_us and speed_up of two threads; same_bits for 1, 2, 4.
+
+    Raises
+    ------
+    RtmmsError
+        A step failed.
+    """
     plant: Any = rtmms.load(robot)
     commands = _commands(plant, runs, steps)
     start = plant.snapshot()
@@ -95,7 +117,22 @@ def measure(robot: str, runs: int, steps: int, blocks: int) -> dict[str, Any]:
 
 
 def main(as_json: bool = False, runs: int = 64, steps: int = 1000, blocks: int = 3, robot: str = "") -> int:
-    """Measure and print; 0. robot: one of them, '' for all."""
+    """Measure and print.
+
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    runs, steps, blocks : int
+        See `measure`.
+    robot : str, default ''
+        One of the robots, '' for all.
+
+    Returns
+    -------
+    int
+        0.
+    """
     refuse_less("rollout: --runs", runs, 1)
     refuse_less("rollout: --steps", steps, EVERY)
     refuse_less("rollout: --blocks", blocks, 1)

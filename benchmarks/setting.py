@@ -1,4 +1,4 @@
-"""Where and when a benchmark ran: machine, versions, commit, load. Part of every result."""
+"""Setting of a benchmark: machine, versions, commit, load. Part of every result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rtmms.base.errors import ModelError
 
 
 def _cpu() -> tuple[str, list[str]]:
-    """Name of the processor, and which vector extensions it has."""
+    """Return the name of the processor, and its vector extensions."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -33,13 +33,34 @@ def _version(name: str) -> str | None:
 
 
 def refuse_less(name: str, value: float, least: float) -> None:
-    """ModelError for an option, such as 'loop: --blocks', that is below what makes sense."""
+    """Refuse a value of an option below its least.
+
+    Parameters
+    ----------
+    name : str
+        The option, such as 'loop: --blocks'.
+    value : float
+        The value.
+    least : float
+        Its least.
+
+    Raises
+    ------
+    ModelError
+        It is below.
+    """
     if value < least:
         raise ModelError(f"bench {name}: expected at least {least:g}, got {value:g}")
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores, kernel and versions of what is measured."""
+    """Return processor, cores, kernel and versions of libraries.
+
+    Returns
+    -------
+    dict[str, Any]
+        By name.
+    """
     name, vectors = _cpu()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
@@ -53,7 +74,13 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """Commit of the sources, '+' where they differ from it; None outside a checkout."""
+    """Return the commit of the sources, with '+' where they differ from it.
+
+    Returns
+    -------
+    str | None
+        None outside a checkout.
+    """
     here = Path(__file__).parent
 
     def git(*words: str) -> str:
@@ -68,9 +95,22 @@ def commit() -> str | None:
 
 
 def load() -> list[float] | None:
-    """Processes that wanted the processor over the last 1, 5 and 15 minutes."""
+    """Return the load averages over the last 1, 5 and 15 minutes.
+
+    Returns
+    -------
+    list[float] | None
+        None where the system has none.
+    """
     return [round(x, 2) for x in os.getloadavg()] if hasattr(os, "getloadavg") else None
 
 
 def now() -> str:
+    """Return the present time.
+
+    Returns
+    -------
+    str
+        ISO 8601, UTC.
+    """
     return datetime.now(UTC).isoformat(timespec="seconds")

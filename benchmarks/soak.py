@@ -31,9 +31,27 @@ def main(
     as_json: bool = False, duration: float = 600.0, rate: float = 1.0, priority: str = "80", log: str = "",
     options: str = "",
 ) -> int:  # fmt: skip
-    """The command. Exit status 0 when the run came to its end and its log is whole.
+    """Run the benchmark.
 
-    duration  s;  priority as of `rtmms run`;  log  where to keep it;  options  further words for `rtmms run`
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    duration : float, default 600.0
+        Simulated time, s.
+    rate : float, default 1.0
+        Simulated over wall time.
+    priority : str, default '80'
+        As in `rtmms run`.
+    log : str, default ''
+        Place of the log; '': a temporary one.
+    options : str, default ''
+        Further words for `rtmms run`.
+
+    Returns
+    -------
+    int
+        0 when the run came to its end and its log is whole.
     """
     setting.refuse_less("soak: --duration", duration, 1.0)
     setting.refuse_less("soak: --rate", rate, 0.01)
@@ -47,7 +65,22 @@ def main(
 
 
 def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
-    """Run, sample, judge; one object."""
+    """Run, sample, and judge.
+
+    Parameters
+    ----------
+    words : list[str]
+        Words of `rtmms`.
+    wall_s : float
+        Expected wall time, s.
+    path : Path
+        The log.
+
+    Returns
+    -------
+    dict[str, Any]
+        One object.
+    """
     out: dict[str, Any] = {
         "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
         "command": " ".join(["rtmms", *(word if word != str(path) else path.name for word in words)]),
@@ -77,7 +110,18 @@ def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
 
 
 def unexplained(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Misses and overruns that are not the machine's, as shares of all steps, and the list of them."""
+    """Return misses and overruns without a cause in the machine.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        Report of the run.
+
+    Returns
+    -------
+    dict[str, Any]
+        Shares of all steps, and the list.
+    """
     witness, steps = report.get("stall_detector") or {}, report.get("steps") or 0
     found: dict[str, Any] = {}
     for kind in ("misses", "overruns"):
@@ -93,7 +137,10 @@ def unexplained(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sample(run: subprocess.Popen[bytes], wall_s: float, path: Path) -> dict[str, list[tuple[float, int, int]]]:
-    """(s since the start, KiB, file handles) of each process, about 400 times in the run, at most once a second."""
+    """Return (s since the start, KiB, file handles) of each process.
+
+    About 400 samples in the run, at most one a second.
+    """
     samples: dict[str, list[tuple[float, int, int]]] = defaultdict(list)
     begun, gap, count = time.monotonic(), max(1.0 if wall_s > 60 else 0.2, wall_s / 400), 0
     while run.poll() is None:
@@ -113,7 +160,7 @@ def _sample(run: subprocess.Popen[bytes], wall_s: float, path: Path) -> dict[str
 
 
 def _family(pid: int) -> list[tuple[int, str]]:
-    """The run and its children, each by what it is."""
+    """Return the run and its children, with their names."""
     found = [(pid, "plant")]
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -130,7 +177,7 @@ def _family(pid: int) -> list[tuple[int, str]]:
 
 
 def _look(pid: int) -> tuple[int, int] | None:
-    """(resident KiB, file handles); None when it has gone."""
+    """Return (resident KiB, file handles) of a process; None when it has ended."""
     try:
         with open(f"/proc/{pid}/status") as file:
             resident = next((int(line.split()[1]) for line in file if line.startswith("VmRSS")), None)
@@ -141,10 +188,21 @@ def _look(pid: int) -> tuple[int, int] | None:
 
 
 def summary(rows: list[tuple[float, int, int]], wall_s: float) -> dict[str, Any]:
-    """First and last of what was sampled between the settling of a run of so many seconds and its end. How long it took
-    to load before that is not known: only that it ended with the last sample.
+    """Summarise the samples between the settling of a run and its end.
 
-    growth_mib   between the medians of the first and the last tenth of the samples that count
+    The time to load before is not known: only that the run ended with the last sample.
+
+    Parameters
+    ----------
+    rows : list[tuple[float, int, int]]
+        Samples: s, KiB, file handles.
+    wall_s : float
+        Duration of the run, s.
+
+    Returns
+    -------
+    dict[str, Any]
+        First and last sample; growth_mib between the medians of the first and the last tenth of the samples that count.
     """
     end = rows[-1][0]
     whole = min(wall_s, end)
@@ -166,7 +224,7 @@ def summary(rows: list[tuple[float, int, int]], wall_s: float) -> dict[str, Any]
 
 
 def _log(path: Path, report: Mapping[str, Any], steps: int) -> dict[str, Any]:
-    """Whether every step stands in the log, in order, and its end was written. Rows are counted, not believed."""
+    """Return whether every step is in the log, in order, and its end was written; rows are counted."""
     if not path.exists():
         return {"whole": False, "rows": 0, "steps_missing": steps, "mib": 0, "dropped": report.get("dropped")}
     print(f"counting the rows of {path.stat().st_size >> 20} MiB of log", file=sys.stderr, flush=True)
@@ -180,7 +238,13 @@ def _log(path: Path, report: Mapping[str, Any], steps: int) -> dict[str, Any]:
 
 
 def print_result(result: Mapping[str, Any]) -> None:
-    """Print it for a reader."""
+    """Print the result for a reader.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        The result.
+    """
     schedule, exchange, load = result["schedule"] or {}, result["exchange"], result["load"]
     print(f"{result['command']}\ncommit {result['commit']}, load {load[0]} before, {load[-1]} after")
     if not schedule:

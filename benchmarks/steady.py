@@ -1,6 +1,6 @@
-"""A controller that answers every state with the same numbers: what an exchange takes when nothing is computed in it.
+"""Controller that answers every state with the same numbers: the cost of an exchange without computation.
 
-`registered` makes it known to a run as `steady`, by a distribution that lasts as long as the benchmark.
+`registered` makes it known to a run as `steady`, by a distribution that exists as long as the benchmark.
 """
 
 from __future__ import annotations
@@ -22,29 +22,57 @@ _ENTRY_POINTS += "".join(f"{name} = benchmarks.steady:{name.title()}\n" for name
 
 
 class Steady(rtmms.Controller):
-    """Holds all actuators still; of the state it gets what the gait gets."""
+    """Holds all actuators still; it gets the same part of the state as the gait."""
 
     outputs = ("velocity",)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
+        """Store the constant commands.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         self.values = dict.fromkeys(plant.granted, 0.123456789)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
+        """Return the constant commands.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            Not used.
+
+        Returns
+        -------
+        dict[str, float]
+            By actuator.
+        """
         return self.values
 
 
 class Still(rtmms.Controller):
-    """The same, compiled."""
+    """The same controller, compiled."""
 
     outputs = ("velocity",)
 
     @rtmms.compiled
     def update(time: Any, outputs: Any, memory: Any, command: Any) -> None:
+        """Write the constant commands.
+
+        Parameters
+        ----------
+        time, outputs, memory : Any
+            Not used.
+        command : Any
+            (n,) result.
+        """
         command[:] = 0.123456789
 
 
 def _quarter(rod: str) -> type[rtmms.Controller]:
-    """One that drives a rod of the manta, compiled: four of them are as much as one of the others."""
+    """Return a controller of one rod of the manta, compiled: four of them equal one of the others."""
     return type("Quarter", (Still,), {"claim": (rod,), "__doc__": f"Holds {rod} still."})
 
 
@@ -53,7 +81,13 @@ Quarter0, Quarter1, Quarter2, Quarter3 = map(_quarter, ("left.front", "left.back
 
 @contextmanager
 def registered() -> Iterator[dict[str, str]]:
-    """Within: the environment of a process that knows the controller."""
+    """Register the controllers within the block.
+
+    Yields
+    ------
+    dict[str, str]
+        Environment of a process that can load them.
+    """
     with tempfile.TemporaryDirectory(prefix="rtmms-steady-") as folder:
         about = Path(folder) / "rtmms_benchmark_controllers-0.dist-info"
         about.mkdir()

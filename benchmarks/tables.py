@@ -1,4 +1,4 @@
-"""`rtmms bench tables`: writes what pages quote of the results that are kept, so that no page can state anything else.
+"""`rtmms bench tables`: writes the parts of pages that quote stored results, so that no page states anything else.
 
 A page has a part between marks (rtmms.report.tables) for each table, or sentence with figures, that comes from
 benchmarks/results or from the manta's parameters. `--check` writes nothing; it exits with 1 where a page is old.
@@ -78,11 +78,24 @@ PARTS: dict[str, Part] = {
     "outputs": (manta_page.output_table, ()),
     "against": (against.page, ("against",)),
 }
-"""By the part's name: who writes it, and the results that he is given."""
+"""Writer of each part by its name, and the results that it receives."""
 
 
 def main(as_json: bool = False, check: bool = False) -> int:
-    """The command. Exit status 1 where `check` finds a page that is not up to date."""
+    """Run the command.
+
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+    check : bool, default False
+        Write nothing.
+
+    Returns
+    -------
+    int
+        1 where `check` finds a page that is not up to date.
+    """
     old = stale(ROOT)
     if not check:
         for page, text in old.items():
@@ -96,7 +109,23 @@ def main(as_json: bool = False, check: bool = False) -> int:
 
 
 def stale(root: Path) -> dict[str, str]:
-    """The pages below `root` that are not as they should be, and what they should be."""
+    """Return the pages that are out of date.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+
+    Returns
+    -------
+    dict[str, str]
+        Right text by page.
+
+    Raises
+    ------
+    ModelError
+        A page has a wrong mark.
+    """
     kept: dict[str, Any] = {}
 
     def result(name: str) -> Any:
@@ -121,11 +150,23 @@ def stale(root: Path) -> dict[str, str]:
 
 
 def pages(root: Path) -> list[Path]:
+    """Return the pages of a repository.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+
+    Returns
+    -------
+    list[Path]
+        Files.
+    """
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def _folded(text: str) -> str:
-    """Lines of prose no longer than WIDTH; rows of tables as they are."""
+    """Fold lines of prose to WIDTH; rows of tables stay."""
     lines = []
     for line in text.splitlines():
         fits = line.startswith("|") or not line

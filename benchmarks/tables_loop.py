@@ -1,4 +1,7 @@
-"""Markdown of pages on the results of `rtmms bench loop`, `soak` and `exchange`. Bold is what is beyond its aim."""
+"""Markdown of pages on the results of `rtmms bench loop`, `soak` and `exchange`.
+
+Bold marks numbers beyond their aim.
+"""
 
 from __future__ import annotations
 
@@ -21,32 +24,94 @@ RATIOS = {"wake-up to cyclictest": "wake", "Python to datagrams": "exchange", "c
 RUNS = {"gait": "loop", "compiled": "still", "Python": "steady", "four": "four", "datagrams": "datagram",
         "ZeroMQ": "zeromq"}  # fmt: skip
 HELD = ("loop", "still", "steady")
-"""Of these runs, those that are held to the datagrams' misses."""
+"""Runs that are compared with the datagrams' misses."""
 
 
 def table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """Of markdown."""
+    """Return a table of markdown.
+
+    Parameters
+    ----------
+    heads : Iterable[str]
+        Headings.
+    rows : Iterable[Sequence[str]]
+        Cells of each row.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     lines = [list(heads)]
     lines += [["---"] * len(lines[0]), *map(list, rows)]
     return "\n".join("|" + "|".join("---" if cell == "---" else f" {cell} " for cell in line) + "|" for line in lines)
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """'-' where there is none."""
+    """Return a number as text.
+
+    Parameters
+    ----------
+    value : float | None
+        The number or None.
+    digits : int, default 0
+        Digits after the point.
+
+    Returns
+    -------
+    str
+        '-' for None.
+    """
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def bold(text: str, beyond: bool) -> str:
+    """Return a text, bold where it is beyond its aim.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    beyond : bool
+        Whether it is.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     return f"**{text}**" if beyond else text
 
 
 def name_of(case: Result) -> str:
-    """'1 kHz, idle'."""
+    """Return the name of a case, as '1 kHz, idle'.
+
+    Parameters
+    ----------
+    case : Result
+        The case.
+
+    Returns
+    -------
+    str
+        The name.
+    """
     return f"{hertz(case['rate_hz'])}, {'idle' if case['condition'] == 'idle' else 'stress-ng'}"
 
 
 def machine(result: Result) -> str:
-    """Processor, cores, day and load at the start."""
+    """Return processor, cores, day and load at the start.
+
+    Parameters
+    ----------
+    result : Result
+        The result.
+
+    Returns
+    -------
+    str
+        A phrase.
+    """
     found, load = result["machine"], result["load"][0]
     cores = "one core" if found["cores"] == 1 else f"{found['cores']} cores"
     text = f"{found['cpu']}, {cores}, {result['at'][:10]}"
@@ -54,26 +119,83 @@ def machine(result: Result) -> str:
 
 
 def kept(name: str) -> str:
-    """A link to a result, from docs/."""
+    """Return a link to a result, from docs/.
+
+    Parameters
+    ----------
+    name : str
+        File of the result.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     return f"[{name}](../benchmarks/results/{name})"
 
 
 def hertz(rate: float) -> str:
+    """Return a rate in kHz.
+
+    Parameters
+    ----------
+    rate : float
+        Rate, Hz.
+
+    Returns
+    -------
+    str
+        With its unit.
+    """
     return f"{rate / 1000:g} kHz"
 
 
 def pair(row: Result | None) -> str:
+    """Return p50 and p99 of a row.
+
+    Parameters
+    ----------
+    row : Result | None
+        The row, or None.
+
+    Returns
+    -------
+    str
+        '-' for None.
+    """
     return "-" if row is None else f"{row['p50']:.0f}, {row['p99']:.0f}"
 
 
 def blocks(result: Result) -> str:
-    """'5 blocks of 2 s'."""
+    """Return the number and length of the blocks, as '5 blocks of 2 s'.
+
+    Parameters
+    ----------
+    result : Result
+        The result.
+
+    Returns
+    -------
+    str
+        A phrase.
+    """
     counts = sorted({len(case["blocks"]) for case in result["cases"]})
     return f"{' or '.join(map(str, counts)) or 'no'} blocks of {result['seconds']:g} s"
 
 
 def run(loop: Result) -> str:
-    """Where and how it was measured."""
+    """Return a sentence on the last run.
+
+    Parameters
+    ----------
+    loop : Result
+        Result of `rtmms bench loop`.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
     return (
         f"The last run ({kept('loop.json')}): {machine(loop)}, "
         f"{blocks(loop)} each.\nMedians over the blocks, p50 and p99 in us:"
@@ -81,13 +203,35 @@ def run(loop: Result) -> str:
 
 
 def times(loop: Result) -> str:
-    """us, medians."""
+    """Return the table of medians, us.
+
+    Parameters
+    ----------
+    loop : Result
+        Result of `rtmms bench loop`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     return table(["", *COLUMNS], ([name_of(case), *(pair(case["medians_us"].get(key)) for key in COLUMNS.values())]
                                   for case in loop["cases"]))  # fmt: skip
 
 
 def ratios(loop: Result) -> str:
-    """To the yardsticks, of p50 and p99, within blocks."""
+    """Return the table of ratios to the yardsticks, of p50 and p99, within blocks.
+
+    Parameters
+    ----------
+    loop : Result
+        Result of `rtmms bench loop`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     heads = ["ratio to the yardstick, p50; p99"]
     for head, key in RATIOS.items():
         aims = [f"{TARGETS[f'{key}_{q}']:g}" for q in ("p50", "p99") if f"{key}_{q}" in TARGETS]
@@ -106,7 +250,18 @@ def ratios(loop: Result) -> str:
 
 
 def misses(loop: Result) -> str:
-    """Percent, and the sentence before it on the aim."""
+    """Return the table of misses in percent, after a sentence on the aim.
+
+    Parameters
+    ----------
+    loop : Result
+        Result of `rtmms bench loop`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
 
     def row(case: Result) -> list[str]:
         gait, over = case["loop_misses"], case["overruns"]
@@ -132,7 +287,20 @@ def _percent(count: int, of: int) -> float | None:
 
 
 def paces(loop: Result, quickest: Result) -> str:
-    """Steps a second without a clock, and the rate that does not hold."""
+    """Return the steps a second without a clock, and the rate that does not hold.
+
+    Parameters
+    ----------
+    loop : Result
+        Result of `rtmms bench loop`.
+    quickest : Result
+        Result at the quickest rate.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     rates = [f"{mode} {rate:,.0f}" for mode, rate in (loop.get("steps_a_second") or {}).items() if rate is not None]
     lines = [f"Steps a second without a clock, with the gait in its own process: {', '.join(rates)}."] if rates else []
     for case in quickest["cases"]:
@@ -154,7 +322,20 @@ HOW = {"ipc": "ipc", "tcp": "tcp", "libzmq": "tcp by libzmq", "curve": "CURVE"}
 
 
 def in_real_time(loop: Result, hour: Result) -> str:
-    """The README's: the loop at 1 kHz, idle, or what there is; and the hour."""
+    """Return the README's table: the loop at 1 kHz, idle, or another case; and the hour.
+
+    Parameters
+    ----------
+    loop : Result
+        Result of `rtmms bench loop`.
+    hour : Result
+        Result of `rtmms bench soak`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     rows = []
     cases = sorted(loop["cases"], key=lambda case: (case["rate_hz"] != 1000, case["condition"] != "idle"))
     for case in cases[:1]:
@@ -198,7 +379,18 @@ def _long(hour: Result) -> str:
 
 
 def hour(result: Result) -> str:
-    """docs/results.md, a paragraph."""
+    """Return the paragraph of docs/results.md on the hour.
+
+    Parameters
+    ----------
+    result : Result
+        Result of `rtmms bench soak`.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     bad, seen, log = result["unexplained"], result["witness"], result["log"]
     steps, misses, overruns = result["steps"], result["exchange"]["misses"], result["schedule"]["overruns"]
     preempted = [one for one in bad["listed"] if one["overrun"] == "involuntary_switch"]
@@ -225,7 +417,18 @@ def hour(result: Result) -> str:
 
 
 def exchange(result: Result) -> str:
-    """docs/results.md, p50 in us."""
+    """Return the table of docs/results.md on the exchange, p50 in us.
+
+    Parameters
+    ----------
+    result : Result
+        Result of `rtmms bench exchange`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     heads = ["", *(f"{part} (in the slack)" if part == "pack" else part for part in PARTS), "whole, p50, p99"]
     rows = []
     for case in result["cases"]:

@@ -33,15 +33,28 @@ _SHORT_S = 1e-4
 
 @dataclass(frozen=True)
 class Body:
-    """A body in water, its axes the principal ones.
+    """Body in water, with its axes as the principal ones.
 
-    mass, inertia     kg; (3,) kg m2 about its centre of mass
-    displaced         kg of water
-    added             (6,) kg, kg m2: added mass and inertia along and about the axes
-    shape             geom of MuJoCo, and its size
-    below             m, of the centre of mass below the centre of the shape
-    drag_area         m2, C_D A of a sphere;  coefficient  C_D
-    ballast           kg at the centre of mass, taken on after the trim
+    Attributes
+    ----------
+    mass : float
+        Mass, kg.
+    inertia : tuple[float, float, float]
+        (3,) kg m2 about its centre of mass.
+    displaced : float
+        kg of water.
+    added : Array
+        (6,) kg, kg m2: added mass and inertia along and about the axes.
+    shape : tuple[str, tuple[float, ...]]
+        Geom of MuJoCo, and its size.
+    below : float, default 0.0
+        Distance of the centre of mass below the centre of the shape, m.
+    drag_area : float, default 0.0
+        C_D A of a sphere, m2.
+    coefficient : float, default 0.0
+        C_D.
+    ballast : float, default 0.0
+        Mass at the centre of mass, added after the trim, kg.
     """
 
     mass: float
@@ -57,9 +70,18 @@ class Body:
 
 @dataclass
 class Motion:
-    """Where a body is after a run, in the frames of rtmms's outputs.
+    """Motion of a body at the end of a run, in the frames of rtmms's outputs.
 
-    speeds   (steps,) m/s after each step
+    Attributes
+    ----------
+    position : Array
+        (3,) position, m, world.
+    velocity : Array
+        (3,) velocity, m/s, body.
+    angular_velocity : Array
+        (3,) angular velocity, rad/s, body.
+    speeds : list[float]
+        (steps,) m/s after each step.
     """
 
     position: Array
@@ -70,7 +92,17 @@ class Motion:
 
 @dataclass(frozen=True)
 class Start:
-    """Initial motion: m/s and rad/s in body axes, and a rotation about y, rad."""
+    """Initial motion.
+
+    Attributes
+    ----------
+    velocity : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        Velocity, m/s, body.
+    angular_velocity : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        Angular velocity, rad/s, body.
+    pitch : float, default 0.0
+        Rotation about y, rad.
+    """
 
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
     angular_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -78,7 +110,7 @@ class Start:
 
     @property
     def quaternion(self) -> tuple[float, float, float, float]:
-        """Body to world."""
+        """Attitude, body to world."""
         return (math.cos(0.5 * self.pitch), 0.0, math.sin(0.5 * self.pitch), 0.0)
 
 
@@ -87,7 +119,26 @@ Force = Callable[[float], tuple[float, float, float]]
 
 
 def by_rtmms(body: Body, start: Start, seconds: float, dt: float, force: Force | None = None) -> Motion:
-    """Move a body by a tree with elements."""
+    """Move a body by a tree with elements.
+
+    Parameters
+    ----------
+    body : Body
+        The body.
+    start : Start
+        Its initial motion.
+    seconds : float
+        Duration, s.
+    dt : float
+        Step, s.
+    force : Force | None, optional
+        Force on it.
+
+    Returns
+    -------
+    Motion
+        Its motion.
+    """
     whole = body.mass + body.ballast
     elements = [m.DragArea("body", body.drag_area, density=WATER)] if body.drag_area else []
     one = m.Body.about_centre(
@@ -114,7 +165,20 @@ def by_rtmms(body: Body, start: Start, seconds: float, dt: float, force: Force |
 
 
 def mjcf_of(body: Body, dt: float) -> str:
-    """Return the body as a model of MuJoCo."""
+    """Return the body as a model of MuJoCo.
+
+    Parameters
+    ----------
+    body : Body
+        The body.
+    dt : float
+        Step, s.
+
+    Returns
+    -------
+    str
+        MJCF.
+    """
     kind, size = body.shape
     numbers = " ".join(f"{one:.17g}" for one in size)
     inertia = " ".join(f"{one:.17g}" for one in body.inertia)
@@ -126,7 +190,26 @@ def mjcf_of(body: Body, dt: float) -> str:
 
 
 def by_mujoco(body: Body, start: Start, seconds: float, dt: float, force: Force | None = None) -> Motion:
-    """Move a body by MuJoCo."""
+    """Move a body by MuJoCo.
+
+    Parameters
+    ----------
+    body : Body
+        The body.
+    start : Start
+        Its initial motion.
+    seconds : float
+        Duration, s.
+    dt : float
+        Step, s.
+    force : Force | None, optional
+        Force on it.
+
+    Returns
+    -------
+    Motion
+        Its motion.
+    """
     from rtmms.mujoco_models.library import load_mujoco
 
     mujoco = load_mujoco("bench water")
@@ -149,7 +232,18 @@ def by_mujoco(body: Body, start: Start, seconds: float, dt: float, force: Force 
 
 
 def ellipsoid_added(half_axes: tuple[float, float, float]) -> Array:
-    """Return added mass and inertia of an ellipsoid along and about its axes, (6,) (Lamb 1932, art. 114, 115)."""
+    """Return added mass and inertia of an ellipsoid along and about its axes (Lamb 1932, art. 114, 115).
+
+    Parameters
+    ----------
+    half_axes : tuple[float, float, float]
+        Half axes, m.
+
+    Returns
+    -------
+    Array
+        (6,) kg, kg m2.
+    """
     a, b, c = half_axes
     displaced = WATER * 4.0 / 3.0 * math.pi * a * b * c
 
@@ -171,7 +265,18 @@ def ellipsoid_added(half_axes: tuple[float, float, float]) -> Array:
 
 
 def ellipsoid(half_axes: tuple[float, float, float]) -> Body:
-    """Return a neutral homogeneous ellipsoid."""
+    """Return a neutral homogeneous ellipsoid.
+
+    Parameters
+    ----------
+    half_axes : tuple[float, float, float]
+        Half axes, m.
+
+    Returns
+    -------
+    Body
+        The body.
+    """
     a, b, c = half_axes
     mass = WATER * 4.0 / 3.0 * math.pi * a * b * c
     inertia = (mass * (b * b + c * c) / 5.0, mass * (a * a + c * c) / 5.0, mass * (a * a + b * b) / 5.0)
@@ -179,13 +284,35 @@ def ellipsoid(half_axes: tuple[float, float, float]) -> Body:
 
 
 def sphere(radius: float) -> Body:
-    """Return a neutral sphere, whose added mass is half of the displaced one."""
+    """Return a neutral sphere, whose added mass is half of the displaced one.
+
+    Parameters
+    ----------
+    radius : float
+        Radius, m.
+
+    Returns
+    -------
+    Body
+        The body.
+    """
     body = ellipsoid((radius, radius, radius))
     return replace(body, added=np.array([0.5 * body.displaced] * 3 + [0.0] * 3), shape=("sphere", (radius,)))
 
 
 def cylinder(radius: float, length: float) -> Body:
-    """Return a neutral cylinder along z, with the added mass rho pi r^2 of a metre across."""
+    """Return a neutral cylinder along z, with the added mass rho pi r^2 of a metre across.
+
+    Parameters
+    ----------
+    radius, length : float
+        Radius and length, m.
+
+    Returns
+    -------
+    Body
+        The body.
+    """
     mass = WATER * math.pi * radius**2 * length
     across = mass * (3.0 * radius**2 + length**2) / 12.0
     added = np.array([mass, mass, 0.0, mass * length**2 / 12.0, mass * length**2 / 12.0, 0.0])
@@ -194,7 +321,20 @@ def cylinder(radius: float, length: float) -> Body:
 
 
 def plate(half_height: float, length: float, mass: float) -> Body:
-    """Return a thin plate in the plane of x and z, with the added mass rho pi b^2 of a metre along its normal."""
+    """Return a thin plate in the plane of x and z, with the added mass rho pi b^2 of a metre along its normal.
+
+    Parameters
+    ----------
+    half_height, length : float
+        Half height b and length, m.
+    mass : float
+        Mass, kg.
+
+    Returns
+    -------
+    Body
+        The body.
+    """
     added = WATER * math.pi * half_height**2 * length
     inertia = (mass * half_height**2 / 3.0, mass * (half_height**2 / 3.0 + length**2 / 12.0), mass * length**2 / 12.0)
     return Body(
@@ -204,7 +344,22 @@ def plate(half_height: float, length: float, mass: float) -> Body:
 
 
 def kirchhoff(body: Body, start: Start, seconds: float) -> tuple[Array, Array]:
-    """Return velocity and angular velocity by Kirchhoff's equations, in body axes (Lamb 1932, art. 124)."""
+    """Return the motion by Kirchhoff's equations, in body axes (Lamb 1932, art. 124).
+
+    Parameters
+    ----------
+    body : Body
+        The body.
+    start : Start
+        Its initial motion.
+    seconds : float
+        Duration, s.
+
+    Returns
+    -------
+    tuple[Array, Array]
+        Velocity (3,) m/s and angular velocity (3,) rad/s.
+    """
     whole = np.concatenate([np.full(3, body.mass), body.inertia]) + body.added
 
     def rate(_: float, eta: Array) -> Array:
@@ -222,9 +377,20 @@ Mover = Callable[..., Motion]
 
 @dataclass(frozen=True)
 class Case:
-    """A quantity by its closed form, and by a simulator.
+    """Quantity by its closed form, and by a simulator.
 
-    scale   what counts as one where the closed form is 0
+    Attributes
+    ----------
+    name : str
+        Name of the case.
+    unit : str
+        Unit of the quantity.
+    closed_form : float
+        Its value.
+    measure : Callable[[Mover], float]
+        Measures it by a simulator.
+    scale : float, default 0.0
+        Size that counts as one where the closed form is 0.
     """
 
     name: str
@@ -235,7 +401,7 @@ class Case:
 
 
 def _push(name: str, body: Body, axis: int) -> Case:
-    """A force of 1 N along an axis gives F / (m + m_a)."""
+    """Return the case of a force of 1 N along an axis, which gives F / (m + m_a)."""
     force = np.eye(3)[axis]
 
     def measure(move: Mover) -> float:
@@ -251,7 +417,13 @@ def _energy(body: Body, end: Motion, whole: bool) -> float:
 
 
 def cases() -> list[Case]:
-    """Return all cases."""
+    """Return all cases.
+
+    Returns
+    -------
+    list[Case]
+        The cases.
+    """
     ball, long_body = sphere(0.1), ellipsoid((0.3, 0.06, 0.06))
     uneven, rod, fin = ellipsoid((0.3, 0.1, 0.05)), cylinder(0.05, 0.5), plate(0.05, 0.4, 1.0)
     ballasted = replace(ball, ballast=0.5)
@@ -331,13 +503,37 @@ def cases() -> list[Case]:
 
 
 def is_right(case: Case, value: float) -> bool:
-    """Return whether a value is within RIGHT of the closed form."""
+    """Return whether a value is within RIGHT of the closed form.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    value : float
+        The value.
+
+    Returns
+    -------
+    bool
+        True where it is.
+    """
     return bool(abs(value - case.closed_form) <= RIGHT * (case.scale or abs(case.closed_form)))
 
 
 @requires(lambda **_: [module("mujoco", "mujoco")])
 def main(as_json: bool = False) -> int:
-    """Measure and print; 0."""
+    """Measure and print.
+
+    Parameters
+    ----------
+    as_json : bool, default False
+        Print JSON.
+
+    Returns
+    -------
+    int
+        0.
+    """
     rows = []
     for case in cases():
         ours, theirs = (round(float(case.measure(move)), 12) + 0.0 for move in (by_rtmms, by_mujoco))

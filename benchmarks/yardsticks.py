@@ -1,4 +1,4 @@
-"""What the loop is held against, each measured alone: cyclictest, raw datagrams, raw ZeroMQ; and the load beside it."""
+"""References for the loop, each measured alone: cyclictest, raw datagrams, raw ZeroMQ; and the load beside it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,42 @@ QUANTILES = (("p50", 50.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
 
 
 def quantiles(ns: Sequence[int]) -> dict[str, float]:
-    """p50, p99, p999, max in us."""
+    """Return p50, p99, p999 and max.
+
+    Parameters
+    ----------
+    ns : Sequence[int]
+        Times, ns.
+
+    Returns
+    -------
+    dict[str, float]
+        us.
+    """
     values = np.percentile(np.asarray(ns, dtype=np.float64), [share for _, share in QUANTILES]) * 1e-3
     return {name: float(value) for (name, _), value in zip(QUANTILES, values, strict=True)}
 
 
 def cyclictest(seconds: float, period_us: int, priority: int, core: int | None = None) -> dict[str, Any] | None:
-    """Wake-up latency, us, and how many wake-ups a deadline of half a period would have missed; None without it."""
+    """Run cyclictest.
+
+    Parameters
+    ----------
+    seconds : float
+        Duration, s.
+    period_us : int
+        Period, us.
+    priority : int
+        Real-time priority.
+    core : int | None, optional
+        Core; None: any.
+
+    Returns
+    -------
+    dict[str, Any] | None
+        Wake-up latency, us, and the number of wake-ups that a deadline of half a period would have missed; None without
+        it.
+    """
     program = shutil.which("cyclictest")
     if program is None:
         return None
@@ -57,10 +86,31 @@ def pingpong(
     kind: str, seconds: float, period_us: int, priority: int, core: int, sizes: tuple[int, int], deadline_us: float,
     detector: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """One block of raw exchanges, with a detector beside it as beside the loop.
+    """Measure one block of raw exchanges, with a detector beside it as beside the loop.
 
-    sizes   bytes of a state and of a command;  detector  False: none, whose timers would hide what others cost
-    Returns quantiles of wake and exchange, and misses of the deadline: all, and those that no stall explains.
+    Parameters
+    ----------
+    kind : str
+        'datagram' or 'zeromq'.
+    seconds : float
+        Duration, s.
+    period_us : int
+        Period, us.
+    priority : int
+        Real-time priority.
+    core : int
+        Core.
+    sizes : tuple[int, int]
+        Bytes of a state and of a command.
+    deadline_us : float
+        Deadline, us.
+    detector : bool, default True
+        False: none, as its timers would hide the costs of other things.
+
+    Returns
+    -------
+    dict[str, Any]
+        Quantiles of wake and exchange, and misses of the deadline: all, and those that no stall explains.
     """
     words = ["--core", core, "--priority", priority, "--period_us", period_us, "--seconds", seconds,
              "--state_bytes", sizes[0], "--command_bytes", sizes[1]]  # fmt: skip
@@ -92,7 +142,7 @@ def _nothing_seen() -> list[Stall]:
 
 @contextmanager
 def _detector(priority: int, deadline_ns: int, core: int) -> Iterator[Any]:
-    """Within: a detector of the core. Gives a function that returns the stalls it saw."""
+    """Run a detector of the core within the block, which yields a function that returns its stalls."""
     try:
         detector = StallDetector(priority, deadline_ns, [core])
     except RtmmsError:
@@ -114,7 +164,23 @@ def _detector(priority: int, deadline_ns: int, core: int) -> Iterator[Any]:
 
 @contextmanager
 def loaded(load: bool) -> Iterator[None]:
-    """Within: stress-ng on every core, on memory and on I/O, if asked for. RtmmsError where there is none."""
+    """Run stress-ng on every core, on memory and on I/O within the block, if requested.
+
+    Parameters
+    ----------
+    load : bool
+        Whether it is requested.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Raises
+    ------
+    RtmmsError
+        stress-ng is missing.
+    """
     if not load:
         yield
         return

@@ -1,10 +1,13 @@
 """Allocation of a wrench on a body to its thrusters, by the pseudo-inverse and within their limits.
 
+::
+
     tau = B f,  f = B+ (a tau_hold + b tau_push)
 
 Column i of B is the wrench of one newton of thruster i. a and b, at most 1, are the largest factors with which every
-thruster stays within its limits: first a, of what holds the robot (depth and attitude), then b, of what drives it. So a
-demand for speed never costs depth or heading (Fossen 2021, section 11.2, has the pseudo-inverse).
+thruster stays within its limits. The first is a, of the wrench that holds the robot (depth and attitude), then b, of
+the wrench that drives it. So a demand for speed never costs depth or heading (Fossen 2021, section 11.2, has the
+pseudo-inverse).
 """
 
 from __future__ import annotations
@@ -27,9 +30,9 @@ class Allocation:
 
     Parameters
     ----------
-    plant : PlantInfo
+    plant : rtmms.PlantInfo
         Plant with thrusters on its base.
-    needed : tuple of str
+    needed : tuple[str, ...]
         Axes of AXES that the thrusters must be able to push along, without any other wrench.
     controller : str
         Name of the controller, for its errors.
@@ -46,12 +49,14 @@ class Allocation:
     Raises
     ------
     ModelError
-        The plant exposes no thrusters, or they cannot push along an axis that is needed.
+        The plant exposes no thrusters, or they cannot push along a needed axis.
 
-    Examples
-    --------
-    >>> allocation = Allocation(plant, ("heave", "yaw"), "mine")
-    >>> commands = allocation.commands(hold=np.array([0.0, 0, 10, 0, 0, 0.5]), push=np.array([5.0, 0, 0, 0, 0, 0]))
+    Notes
+    -----
+    Use in a controller::
+
+        allocation = Allocation(plant, ("heave", "yaw"), "mine")
+        commands = allocation.commands(hold=np.array([0.0, 0, 10, 0, 0, 0.5]), push=np.array([5.0, 0, 0, 0, 0, 0]))
     """
 
     def __init__(self, plant: rtmms.PlantInfo, needed: tuple[str, ...], controller: str) -> None:
@@ -80,14 +85,36 @@ class Allocation:
         self.authority = np.array([min(self._largest(e), self._largest(-e)) for e in np.eye(6)])
 
     def thrusts(self, hold: Array, push: Array) -> Array:
-        """Return the thrusts, (n,) N, of two wrenches (6,): `hold` as far as possible, then `push`."""
+        """Return the thrusts of two wrenches: `hold` as far as possible, then `push`.
+
+        Parameters
+        ----------
+        hold, push : Array
+            (6,) N and N m, body.
+
+        Returns
+        -------
+        Array
+            (n,) N.
+        """
         first = self.inverse @ hold
         first *= min(1.0, self._room(first, np.zeros(len(first))))
         second = self.inverse @ push
         return np.clip(first + min(1.0, self._room(second, first)) * second, self._lower, self._upper)
 
     def commands(self, hold: Array, push: Array) -> dict[str, float]:
-        """Return the command of each thruster, by its name: the inverse of its curve at `thrusts`."""
+        """Return the command of each thruster: the inverse of its curve at `thrusts`.
+
+        Parameters
+        ----------
+        hold, push : Array
+            (6,) N and N m, body.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         out = {}
         for name, thrust, (command, curve) in zip(self.names, self.thrusts(hold, push), self._laws, strict=True):
             out[name] = float(np.interp(thrust, curve, command)) if abs(thrust) > 1e-9 else 0.0
@@ -105,7 +132,7 @@ class Allocation:
 
 
 def _wrench(one: Mapping[str, Any]) -> Array:
-    """(6,) of a newton of a thruster about the body's origin."""
+    """Return the wrench (6,) of a newton of a thruster about the body's origin."""
     place, way = np.asarray(one["position"], dtype=float), np.asarray(one["direction"], dtype=float)
     return np.concatenate([way, np.cross(place, way) + float(one.get("moment", 0.0)) * way])
 

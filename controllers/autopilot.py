@@ -1,7 +1,9 @@
-"""Holds depth, heading, speed, roll and pitch of the manta, from its sensors or from the truth.
+"""Autopilot of the manta: holds depth, heading, speed, roll and pitch, from its sensors or from the truth.
 
-rtmms run manta --sensors typical --controller autopilot:depth_m=1,heading_deg=30
-rtmms set autopilot.depth_m=2 autopilot.depth_p=4
+::
+
+    rtmms run manta --sensors typical --controller autopilot:depth_m=1,heading_deg=30
+    rtmms set autopilot.depth_m=2 autopilot.depth_p=4
 """
 
 from __future__ import annotations
@@ -26,8 +28,55 @@ _GAINS, _DECLARED = Gains(), parameters_of(Gains)
 class Autopilot(rtmms.Controller):
     """Cascades over the coupled oscillators (pilot.py); every set-point and gain may change while it runs.
 
-    Each fifth step, with one sample of delay. Falls back where a sensor is silent or the estimate lost; see
-    docs/controllers.md.
+    It answers each fifth step, with one sample of delay. It falls back where a sensor is silent or the estimate lost;
+    see docs/controllers.md.
+
+    Attributes
+    ----------
+    depth_m : float, default 2.5
+        Depth, positive down. Unit: m.
+    heading_deg : float, default 0.0
+        Heading, counted to the left from world x. Unit: deg.
+    speed_m_s : float, default 0.4
+        Speed over the ground. Unit: m/s.
+    roll_deg : float, default 0.0
+        Roll, > 0: right side down. Unit: deg.
+    pitch_deg : float, default 0.0
+        Pitch, > 0: nose down; the fins' bias can do no more than 0.25. Unit: deg.
+    turn : str, default 'phase'
+        How the inner fin loses thrust.
+    frequency_hz : float, default 0.8
+        Frequency of the stroke. Unit: Hz.
+    amplitude_deg : float, default 30.0
+        Amplitude of the stroke at full thrust. Unit: deg.
+    depth_p : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    depth_i : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    climb_d : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    heading_p : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    turn_p : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    turn_i : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    roll_p : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    roll_i : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    roll_d : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    pitch_i : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    pitch_d : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    speed_p : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    speed_i : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
+    steady_s2_m2 : float, optional
+        Gain, see `rtmms_controllers.pilot.Gains`.
     """
 
     # fmt: off
@@ -66,21 +115,34 @@ class Autopilot(rtmms.Controller):
     setpoints = SET_POINTS
 
     def __post_init__(self) -> None:
+        """Check the parameters, and make the loops."""
         check_parameters("controller 'autopilot': ", self)
         strokes = most_of(self.amplitude_deg, self.turn)
         self._helm = Helm("autopilot", checked_gains("autopilot", self), strokes, self.frequency_hz)
         self._take_up()
 
     def prepare(self) -> None:
-        """See rtmms.Controller."""
+        """Compile the estimator before the plant waits."""
         self._helm.senses.prepare()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Look how the plant can be sensed, and that its rods can do the stroke."""
+        """Find out which outputs give the motion, and check that the rods can do the stroke.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+        """
         self._helm.start(plant)
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Other set-points or gains from now on."""
+        """Use other set-points or gains.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         super().on_parameters_changed(values)
         self._take_up()
 
@@ -90,7 +152,18 @@ class Autopilot(rtmms.Controller):
         return self._helm.following.stuck
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Rod angles in rad."""
+        """Return the rod angles.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Rod angles by actuator, rad.
+        """
         return self._helm.steer(self._aim, self._helm.read(state))
 
     def _take_up(self) -> None:

@@ -1,9 +1,11 @@
 """Computed torque for the torque-driven eel: its inverse model in the loop, over the wire.
 
+::
+
     tau = inverse(q, q', V; q''_wanted + k_d (q'_wanted - q') + k_p (q_wanted - q))
 
-The inverse model is the plant's own mechanism, built from the parameters it sends, with its water;
-the base is free, so its acceleration follows with the torques. The wanted motion is the paper's gait.
+The inverse model is the plant's own mechanism, built from the parameters that the plant sends, with its water. The base
+is free, so its acceleration follows with the torques. The wanted motion is the paper's gait.
 """
 
 from __future__ import annotations
@@ -17,7 +19,25 @@ from rtmms.base.parameters import Parameter, check_parameters
 
 @dataclass
 class ComputedTorque(rtmms.Controller):
-    """Drives an eel with drive=torque, its own servo and gait off (gait=none, kp_n_m=0, kd_n_m_s=0)."""
+    """Drives an eel with drive=torque, its own servo and gait off (gait=none, kp_n_m=0, kd_n_m_s=0).
+
+    Attributes
+    ----------
+    gait : str, default 'planar'
+        Gait, as the eel's own.
+    bandwidth_rad_s : float, default 20.0
+        Bandwidth of the error: k_p = bandwidth^2, k_d = 2 bandwidth. Unit: rad/s.
+    amplitude_rad : float, default 0.06
+        Amplitude of the gait, as in the eel's own. Unit: rad.
+    period_s : float, default 2.0
+        Period of the gait, as in the eel's own. Unit: s.
+    wavelength_m : float, default 1.8
+        Wavelength of the gait, as in the eel's own. Unit: m.
+    yaw_offset_rad : float, default 0.0
+        Yaw offset of the gait, as in the eel's own. Unit: rad.
+    pitch_offset_rad : float, default 0.07853981633974483
+        Pitch offset of the gait, as in the eel's own. Unit: rad.
+    """
 
     # fmt: off
     gait: Annotated[str, Parameter("Gait, as the eel's own.", choices=("planar", "loop"))] = "planar"
@@ -40,11 +60,23 @@ class ComputedTorque(rtmms.Controller):
     )  # fmt: skip
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_parameters("controller 'computed_torque': ", self)
         self.error = 0.0
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Build the inverse model from the plant's own parameters, and warm it up."""
+        """Build the inverse model from the plant's own parameters, and call it once, so that it is compiled.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The plant does not fit.
+        """
         from rtmms.analysis.equilibrium import Inverse
         from rtmms.base.parameters import build
         from rtmms.fluids.ambient import Flow
@@ -68,7 +100,18 @@ class ComputedTorque(rtmms.Controller):
         self._inverse(model.state(), self._law.motion[:, 0].copy())
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Torques in N m at state.time."""
+        """Return the torques at state.time, N m.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         import numpy as np
 
         from rtmms.model import State

@@ -1,4 +1,4 @@
-"""Warns a person when a controller no longer progresses along its course."""
+"""Warning for a person when a controller no longer progresses along its course."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Callable
 from math import inf
 
 STALLS_S = 10.0
-"""s, after which missing progress counts."""
+"""Time without progress after which it counts, s."""
 LEAST_SHARE = 0.1
-"""Share of the way at the commanded speed that counts as progress."""
+"""Share of the distance at the commanded speed that counts as progress."""
 
 
 class CourseProgress:
-    """Compares the arc length along a course with the commanded speed.
+    """Comparison of the arc length along a course with the commanded speed.
 
     Parameters
     ----------
     name : str
-        The controller, as messages name it.
-    whole_m : float, m
-        Length of the course.
-    warn : callable
-        It gets each message.
+        The controller's name in messages.
+    whole_m : float
+        Length of the course, m.
+    warn : Callable[[str], None]
+        Receives each message.
     """
 
     def __init__(self, name: str, whole_m: float, warn: Callable[[str], None]) -> None:
@@ -29,11 +29,11 @@ class CourseProgress:
         self.reset()
 
     def reset(self) -> None:
-        """Begin at the next call."""
+        """Start anew at the next call."""
         self._time, self._along, self._stalled = inf, 0.0, False
 
     def __call__(self, time: float, along_m: float, speed_m_s: float) -> None:
-        """Take the arc length at a time (s); warn once when it stops growing, and once when it grows again."""
+        """Read the arc length at a time (s); warn once when it stops growing, and once when it grows again."""
         if time < self._time or along_m >= self._whole_m - 1e-6 or speed_m_s <= 0.0:
             self._time, self._along, self._stalled = time, along_m, False
         elif along_m - self._along >= LEAST_SHARE * STALLS_S * speed_m_s:

@@ -1,5 +1,8 @@
-"""A central pattern generator: coupled oscillators whose parameters change while they run, without a jump in
-acceleration. The manta's rods, or a chain along the eel.
+"""Central pattern generator: coupled oscillators for the manta's rods, or for a chain along the eel.
+
+Their parameters change while they run, without a jump in acceleration.
+
+::
 
     rtmms run manta --controller cpg:amplitude_deg=25,frequency_hz=0.8
     rtmms set cpg.frequency_hz=0.5 cpg.right_phase_deg=0
@@ -23,7 +26,7 @@ _OF_A_SIDE = ("amplitude_deg", "phase_deg", "bias_deg", "incidence_deg")
 _MANTA = {"amplitude_deg": 25.0, "frequency_hz": 0.8, "phase_deg": 60.0}
 _EEL = {"amplitude_deg": 6.0, "frequency_hz": 0.5, "phase_deg": 28.0}
 GROWTH = 0.17
-"""Per joint of the eel: amplitudes grow by exp of it from joint to joint, as exp(1.2 s) does over links of 0.14 m."""
+"""Growth of the eel's amplitudes: exp of it from joint to joint, as exp(1.2 s) over links of 0.14 m."""
 
 
 @dataclass
@@ -31,6 +34,39 @@ class Cpg(rtmms.Controller):
     """Coupled phase oscillators; any parameter may change at any time.
 
     Without a value: 25 deg, 0.8 Hz, 60 deg for the manta; 6 deg, 0.5 Hz, 28 deg for the eel; else 0.
+
+    Attributes
+    ----------
+    amplitude_deg : float | None, optional
+        Amplitude of the manta's back rods (front: rule of equal height), or of the eel's last yaw joint. Unit: deg.
+    frequency_hz : float | None, optional
+        Frequency of all. Unit: Hz.
+    phase_deg : float | None, optional
+        Manta: lead of the front rods, > 0 drives forward. Eel: lag of each joint to the one before it. Unit: deg.
+    bias_deg : float, default 0.0
+        Manta: on all rods. Eel: on every yaw joint, > 0 turns right. Unit: deg.
+    incidence_deg : float, default 0.0
+        Manta: front rods up, back rods down: it climbs. Eel: on every pitch joint, > 0 dives. Unit: deg.
+    left_amplitude_deg : float | None, optional
+        Amplitude of the manta's left side alone. Unit: deg.
+    left_phase_deg : float | None, optional
+        Phase of the manta's left side alone. Unit: deg.
+    left_bias_deg : float | None, optional
+        Bias of the manta's left side alone. Unit: deg.
+    left_incidence_deg : float | None, optional
+        Incidence of the manta's left side alone. Unit: deg.
+    right_amplitude_deg : float | None, optional
+        Amplitude of the manta's right side alone. Unit: deg.
+    right_phase_deg : float | None, optional
+        Phase of the manta's right side alone. Unit: deg.
+    right_bias_deg : float | None, optional
+        Bias of the manta's right side alone. Unit: deg.
+    right_incidence_deg : float | None, optional
+        Incidence of the manta's right side alone. Unit: deg.
+    rate_1_s : float, default 6.0
+        How fast parameters follow: by three poles at -rate. Unit: 1/s.
+    coupling_1_s : float, default 5.0
+        How fast phases follow. Unit: 1/s.
     """
 
     # fmt: off
@@ -85,12 +121,24 @@ class Cpg(rtmms.Controller):
     outputs = ("none",)
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_parameters("controller 'cpg': ", self)
         self._player: _Rods | _Chain | None = None
         self._plant: Any = None
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Rods or a chain, by the plant's actuators; ModelError for neither, or where a rod would leave its limits."""
+        """Make the oscillators of rods or of a chain, by the plant's actuators.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            It has neither, or a rod would leave its limits.
+        """
         names = [channel.name for channel in plant.actuators]
         self._plant = plant
         if "left.front" in names:
@@ -106,7 +154,13 @@ class Cpg(rtmms.Controller):
         self._player.aim(self)
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Other parameters from now on."""
+        """Use other parameters, if the rods can do the stroke.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         trial = replace(self, **values)
         if self._player is not None:
             self._player.check(trial)
@@ -115,17 +169,39 @@ class Cpg(rtmms.Controller):
             self._player.aim(self)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Angles in rad at state.time."""
+        """Return the angles at state.time, rad.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         assert self._player is not None
         return self._player.at(state.time)
 
     def take_up(self) -> None:
-        """Parameters that were set as attributes count from now on; who sets them sees to their limits."""
+        """Use parameters that were set as attributes; the caller checks their limits."""
         if self._player is not None:
             self._player.aim(self)
 
     def side(self, side: str) -> Stroke:
-        """The stroke of 'left' or 'right'."""
+        """Return the stroke of one side.
+
+        Parameters
+        ----------
+        side : str
+            'left' or 'right'.
+
+        Returns
+        -------
+        Stroke
+            Its values, or those of both sides.
+        """
         values = []
         for name in _OF_A_SIDE:
             own = getattr(self, f"{side}_{name}")

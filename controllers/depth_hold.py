@@ -1,9 +1,11 @@
-"""Holds depth and heading of an ROV with thrusters, keeps it level, and drives it ahead and sideways.
+"""Controller of an ROV with thrusters: holds depth and heading, keeps it level, and drives it ahead and sideways.
 
-rtmms run bluerov2 --controller depth_hold:depth_m=3,heading_deg=90
-rtmms set depth_hold.speed_m_s=0.4
+::
 
-Depth, heading, roll and pitch are cascades. With e the error and M the mass and added mass of the axis:
+    rtmms run bluerov2 --controller depth_hold:depth_m=3,heading_deg=90
+    rtmms set depth_hold.speed_m_s=0.4
+
+Depth, heading, roll and pitch are cascades. With e the error and M the mass and added mass of the axis::
 
     rate wanted = w / 2 e, within a limit
     force or moment = 3 M w (rate wanted - rate) + M w^2 int (rate wanted - rate) + damping at the rate wanted
@@ -34,7 +36,7 @@ from .watch import Watch
 _SHARE = {"surge": 1.0, "sway": 1.0, "heave": 0.8, "roll": 0.5, "pitch": 0.5, "yaw": 0.6}
 """Largest demand of a loop over the thrusters' authority along its axis."""
 _LEVEL_RAD_S = 1.0
-"""Largest rate of roll and pitch that is asked for."""
+"""Largest wanted rate of roll and pitch, rad/s."""
 _SPEED = "w of the loop of {}."
 
 
@@ -42,8 +44,47 @@ _SPEED = "w of the loop of {}."
 class DepthHold(rtmms.Controller):
     """Holds depth, heading, roll and pitch, and drives at a speed over the ground.
 
-    Where the plant has sensors it is controlled by the estimate that they give (docs/estimator.md). Without a sensor
-    that a loop needs, the loop keeps what it has learnt.
+    Where the plant has sensors, the estimate from them is controlled (docs/estimator.md). Without a sensor that a loop
+    needs, the loop keeps its integral.
+
+    Attributes
+    ----------
+    depth_m : float, default 2.0
+        Depth, positive down. Unit: m.
+    heading_deg : float, default 0.0
+        Heading, counted to the left from world x. Unit: deg.
+    speed_m_s : float, default 0.0
+        Speed ahead, over the ground. Unit: m/s.
+    sway_m_s : float, default 0.0
+        Speed to the left, over the ground. Unit: m/s.
+    roll_deg : float, default 0.0
+        Roll, > 0: right side down. Unit: deg.
+    pitch_deg : float, default 0.0
+        Pitch, > 0: nose down. Unit: deg.
+    depth_rad_s : float, default 1.5
+        w of the loop of the depth. Unit: rad/s.
+    heading_rad_s : float, default 1.5
+        w of the loop of the heading. Unit: rad/s.
+    level_rad_s : float, default 3.0
+        w of the loop of roll and pitch. Unit: rad/s.
+    speed_rad_s : float, default 1.0
+        w of the loop of the speeds. Unit: rad/s.
+    climb_m_s : float, default 0.4
+        Largest speed up and down. Unit: m/s.
+    turn_deg_s : float, default 45.0
+        Largest rate of the heading. Unit: deg/s.
+    surge_kg : float, default 19.86
+        Mass and added mass along x; the plant's win. Unit: kg.
+    sway_kg : float, default 20.62
+        Mass and added mass along y; the plant's win. Unit: kg.
+    heave_kg : float, default 32.18
+        Mass and added mass along z; the plant's win. Unit: kg.
+    roll_kg_m2 : float, default 0.449
+        Inertia with added mass about x; the plant's win. Unit: kg m2.
+    pitch_kg_m2 : float, default 0.365
+        Inertia with added mass about y; the plant's win. Unit: kg m2.
+    yaw_kg_m2 : float, default 0.592
+        Inertia with added mass about z; the plant's win. Unit: kg m2.
     """
 
     # fmt: off
@@ -76,6 +117,7 @@ class DepthHold(rtmms.Controller):
     setpoints = ("depth_m", "heading_deg", "speed_m_s", "roll_deg", "pitch_deg")
 
     def __post_init__(self) -> None:
+        """Check the parameters, and make the loops."""
         check_parameters("controller 'depth_hold': ", self)
         self._senses, self._watch = Senses("depth_hold"), Watch("depth_hold", _print)
         self._loops = {axis: Loop(0.0, 0.0, 0.0, inf) for axis in AXES}
@@ -84,11 +126,22 @@ class DepthHold(rtmms.Controller):
         self._tune()
 
     def prepare(self) -> None:
-        """See rtmms.Controller."""
+        """Compile the estimator before the plant waits."""
         self._senses.prepare()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Read the thrusters, the inertia and the damping that the plant exposes; ModelError without thrusters."""
+        """Read the thrusters, the inertia and the damping that the plant exposes.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            It has no thrusters.
+        """
         self._allocation = Allocation(plant, ("heave", "yaw"), "depth_hold")
         self._senses.start(plant)
         known: Mapping[str, Any] = plant.parameters or {}
@@ -105,7 +158,13 @@ class DepthHold(rtmms.Controller):
         self._tune()
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Other set-points or poles from now on; what the loops have learnt stays."""
+        """Use other set-points or poles; the loops keep their integrals.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         super().on_parameters_changed(values)
         self._tune()
 
@@ -117,7 +176,18 @@ class DepthHold(rtmms.Controller):
             loop.p, loop.i = 3.0 * mass * w, mass * w**2
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Commands of the thrusters, from -1 to 1."""
+        """Return the commands of the thrusters, from -1 to 1.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         now = self._senses.read(state)
         self._watch(now)
         if now.time < self._time:
@@ -129,7 +199,10 @@ class DepthHold(rtmms.Controller):
         return self._allocation.commands(hold, push)
 
     def _wrenches(self, now: Motion, dt: float) -> tuple[Any, Any]:
-        """Return two wrenches (6,), N and N m, body: what holds depth and attitude, and what drives the robot."""
+        """Return two wrenches (6,), N and N m, body.
+
+        The first holds depth and attitude, the second drives the robot.
+        """
         blind = {loop for doubt in now.doubts for loop in FALLBACK.get(doubt, ())}
         loops, level = self._loops, quaternion_of(now.roll, now.pitch, 0.0)
         ahead, left, _ = to_world(level, now.velocity)
@@ -155,7 +228,7 @@ class DepthHold(rtmms.Controller):
         return hold, push
 
     def _resistance(self, axis: str, rate: float) -> float:
-        """Return what the damping of an axis takes at a steady rate, N or N m."""
+        """Return the damping force or moment of an axis at a steady rate, N or N m."""
         linear, quadratic = self._damping[axis]
         return linear * rate + quadratic * abs(rate) * rate
 

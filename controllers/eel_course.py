@@ -1,4 +1,6 @@
-"""Holds the eel's direction and depth by offsets of its travelling wave: yaw joints bent to a side, pitch joints up.
+"""Course control of the eel by offsets of its travelling wave: yaw joints bent to a side, pitch joints up.
+
+::
 
     rtmms run eel --set gait=none --controller eel_course:heading_deg=30,depth_m=2.3
 
@@ -24,7 +26,33 @@ _STEEPEST = radians(20.0)
 
 @dataclass
 class EelCourse(rtmms.Controller):
-    """A turn by the mean bend, a dive by the mean pitch, both limited."""
+    """A turn by the mean bend, a dive by the mean pitch, both limited.
+
+    Attributes
+    ----------
+    heading_deg : float, default 0.0
+        Heading, counted to the left from world x. Unit: deg.
+    depth_m : float, default 2.0
+        Depth, positive down. Unit: m.
+    amplitude_deg : float, default 8.0
+        Amplitude of the wave, as cpg's. Unit: deg.
+    frequency_hz : float, default 0.8
+        Frequency of the wave, as cpg's. Unit: Hz.
+    phase_deg : float, default 28.0
+        Phase of the wave, as cpg's. Unit: deg.
+    turn_deg : float, default 5.0
+        Greatest yaw of a joint. Unit: deg.
+    dive_deg : float, default 3.0
+        Greatest pitch of a joint. Unit: deg.
+    heading_p : float, default 6.0
+        Yaw of a joint per error. Unit: deg/rad.
+    heading_d : float, default 10.0
+        Yaw of a joint per rate. Unit: deg s/rad.
+    depth_p : float, default 0.6
+        Pitch per error. Unit: rad/m.
+    depth_d : float, default 8.0
+        Pitch of a joint per pitch. Unit: deg/rad.
+    """
 
     # fmt: off
     heading_deg: Annotated[float, Parameter(
@@ -49,6 +77,7 @@ class EelCourse(rtmms.Controller):
     setpoints = ("heading_deg", "depth_m")
 
     def __post_init__(self) -> None:
+        """Check the parameters, and make the oscillators."""
         check_parameters("controller 'eel_course': ", self)
         self._cpg = Cpg(amplitude_deg=self.amplitude_deg, frequency_hz=self.frequency_hz, phase_deg=self.phase_deg)
         self._senses = Senses("eel_course")
@@ -56,16 +85,33 @@ class EelCourse(rtmms.Controller):
         self._time, self._turned, self._before = inf, 0.0, 0.0
 
     def prepare(self) -> None:
-        """See rtmms.Controller."""
+        """Compile the estimator before the plant waits."""
         self._senses.prepare()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Look how the plant can be sensed, and that it takes angles."""
+        """Find out which outputs give the motion, and check that the plant accepts angles.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+        """
         self._cpg.start(plant)
         self._senses.start(plant)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Angles in rad."""
+        """Return the joint angles, rad.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         now = self._senses.read(state)
         heading, depth, pitch, rate, _ = self._means(now)
         turn = self.heading_p * wrapped(radians(self.heading_deg) - heading) - self.heading_d * rate
@@ -81,7 +127,7 @@ class EelCourse(rtmms.Controller):
         return self._cpg.update(state)
 
     def _means(self, now: Motion) -> tuple[float, float, float, float, float]:
-        """Heading rad, depth m, pitch rad, and the rates of the first two, over the last beat."""
+        """Return heading (rad), depth (m), pitch (rad), and the rates of the first two, over the last beat."""
         window, beat = self._window, 1.0 / self.frequency_hz
         if now.time < self._time:
             window.clear()

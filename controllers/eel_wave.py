@@ -1,9 +1,11 @@
-"""The eel's travelling wave: each yaw joint takes its share of the bend of a wave that runs from head to tail.
+"""Travelling wave of the eel: each yaw joint has its share of the bend of a wave from head to tail.
+
+::
 
     q_i(t) = f(t) (Q(l i, t) - Q(l (i - 1), t) + yaw offset),  Q(s, t) = A exp(alpha s) sin 2 pi (s / lambda - t / T)
 
-as in Khalil 2007, eqs 63 to 65; f is a quintic soft start. Offsets bend the eel's course: yaw to the side, pitch up
-or down.
+as in Khalil 2007, eqs 63 to 65; f is a quintic soft start. Offsets bend the eel's course: yaw to the side, pitch up or
+down.
 """
 
 from __future__ import annotations
@@ -20,7 +22,27 @@ from .rods import SoftStart
 
 @dataclass
 class EelWave(rtmms.Controller):
-    """Swims an eel whose own gait is off (gait=none) and whose actuators are angles."""
+    """Swims an eel whose own gait is off (gait=none) and whose actuators are angles.
+
+    Attributes
+    ----------
+    amplitude_rad : float, default 0.06
+        A, the amplitude at the head. Unit: rad.
+    growth_1_m : float, default 1.2
+        alpha, the growth of the amplitude. Unit: 1/m.
+    wavelength_m : float, default 1.8
+        lambda, the wave's length. Unit: m.
+    period_s : float, default 2.0
+        T, the wave's period. Unit: s.
+    speed_m_s : float | None, optional
+        Speed of the wave, lambda / T; where it is given it decides the period. Unit: m/s.
+    yaw_offset_deg : float, default 0.0
+        On every yaw joint: turns. Unit: deg.
+    pitch_offset_deg : float, default 0.0
+        On every pitch joint: climbs or dives. Unit: deg.
+    ramp_s : float, default 2.0
+        Time of the soft start. Unit: s.
+    """
 
     # fmt: off
     amplitude_rad: Annotated[float, Parameter("A, the amplitude at the head.", "rad", ge=0)] = 0.06
@@ -42,6 +64,7 @@ class EelWave(rtmms.Controller):
     outputs = ("none",)
 
     def __post_init__(self) -> None:
+        """Check the parameters, and compute the wave's numbers."""
         check_parameters("controller 'eel_wave': ", self)
         period = self.period_s if self.speed_m_s is None else self.wavelength_m / self.speed_m_s
         self._omega, self._k = 2.0 * pi / period, 2.0 * pi / self.wavelength_m
@@ -51,7 +74,18 @@ class EelWave(rtmms.Controller):
         self._stations: list[tuple[float, float]] = []
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Take the links' length and number from the plant; ModelError where it swims by itself or takes no angles."""
+        """Read the links' length and number from the plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The plant has its own gait, or its actuators are no angles.
+        """
         if plant.parameters.get("gait", "none") != "none":
             raise rtmms.ModelError("controller 'eel_wave': the eel's own gait is on; run it with --set gait=none")
         joints = sum(channel.name.startswith("yaw") for channel in plant.actuators)
@@ -65,7 +99,18 @@ class EelWave(rtmms.Controller):
         self._stations = envelope
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Angles in rad at state.time."""
+        """Return the joint angles at state.time, rad.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         strength, phase = self._strength(state.time), self._omega * state.time
         bend = [a * sin(self._k * s - phase) for s, a in self._stations]
         command = {}

@@ -1,6 +1,8 @@
 """Muscles for the fish: a travelling wave of torques along its tail, softly started.
 
-tau_j(t) = A (1 - X_j / l) sin 2 pi (X_j / lambda - t / T)
+::
+
+    tau_j(t) = A (1 - X_j / l) sin 2 pi (X_j / lambda - t / T)
 """
 
 from __future__ import annotations
@@ -17,7 +19,21 @@ from .rods import SoftStart
 
 @dataclass
 class FishWave(rtmms.Controller):
-    """Swims a fish by torques on its joints."""
+    """Swims a fish by torques on its joints.
+
+    Attributes
+    ----------
+    torque_n_m : float, default 0.02
+        A, at the head's end. Unit: N m.
+    wavelength_m : float, default 0.2
+        lambda, the wave's length. Unit: m.
+    period_s : float, default 0.5
+        T, the wave's period. Unit: s.
+    bias_n_m : float, default 0.0
+        On every joint: turns. Unit: N m.
+    ramp_s : float, default 0.5
+        Time of the soft start. Unit: s.
+    """
 
     torque_n_m: Annotated[float, Parameter("A, at the head's end.", "N m", ge=0)] = 0.02
     wavelength_m: Annotated[float, Parameter("lambda, the wave's length.", "m", ge=1e-3)] = 0.2
@@ -30,6 +46,7 @@ class FishWave(rtmms.Controller):
     outputs = ("none",)
 
     def __post_init__(self) -> None:
+        """Check the parameters, and compute the wave's numbers."""
         check_parameters("controller 'fish_wave': ", self)
         self._k = 2.0 * pi / self.wavelength_m
         self._omega = 2.0 * pi / self.period_s
@@ -37,7 +54,18 @@ class FishWave(rtmms.Controller):
         self._joints: list[tuple[str, float, float]] = []
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Take where the joints stand from the plant; ModelError where it has none."""
+        """Read the joints' positions from the plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            It has no such joints.
+        """
         parameters = plant.parameters
         names = [channel.name for channel in plant.actuators if channel.name.startswith("bend")]
         if not names:
@@ -50,6 +78,17 @@ class FishWave(rtmms.Controller):
             self._joints.append((name, self._k * x, self.torque_n_m * (1.0 - x / length)))
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Torques in N m at state.time."""
+        """Return the torques at state.time, N m.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         strength, phase = self._strength(state.time), self._omega * state.time
         return {name: strength * (self.bias_n_m + size * sin(at - phase)) for name, at, size in self._joints}

@@ -1,7 +1,7 @@
-"""Whether the manta's rods follow: what their encoders measure, beside what their servos should make of the commands.
+"""Detection of rods of the manta that do not follow: their encoders against a model of their servos.
 
-The servo is the plant's own by its parameters: angle'' = 2 zeta omega (r - angle') within the limit of acceleration,
-r = omega / (2 zeta) (wanted - angle) within that of the rate.
+The servo is the plant's own by its parameters: angle'' = 2 zeta omega (r - angle') within the limit of acceleration, r
+= omega / (2 zeta) (wanted - angle) within that of the rate.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import rtmms
 from .strokes import RODS
 
 OFF_RAD, BACK_RAD = 0.12, 0.05
-"""Mean distance from which on a rod counts as one that does not follow, and below which it does again."""
+"""Mean distance from which on a rod counts as stuck, and below which it does not, rad."""
 MEAN_S = 0.3
 OLD_S = 0.1
-"""An encoder whose newest sample is older than this counts as silent."""
+"""Age of the newest sample from which on an encoder counts as silent, s."""
 _FAST = 5.0
-"""A servo with so many radians of its own in an update is where it is wanted."""
+"""Product of a servo's frequency and the update's time, rad, from which on the servo counts as at its target."""
 
 
 @dataclass(slots=True)
@@ -32,10 +32,14 @@ class _Rod:
 
 
 class Following:
-    """Of one controller: `look` at each state, then `sent` what was asked for.
+    """Detector of one controller: call `look` at each state, then `sent` with the commands.
 
-    name    of the controller;  report  gets a sentence when a rod stops following, and when it follows again
-    stuck   rods that do not follow
+    Parameters
+    ----------
+    name : str
+        Name of the controller.
+    report : Callable[[str], None]
+        Receives a sentence when a rod stops following, and when it follows again.
     """
 
     def __init__(self, name: str, report: Callable[[str], None]) -> None:
@@ -48,10 +52,19 @@ class Following:
 
     @property
     def stuck(self) -> tuple[str, ...]:
+        """Rods that do not follow."""
         return tuple(name for name, rod in zip(RODS, self._rods, strict=True) if rod.since < inf)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Look whether the plant sends its rods' angles, by encoders or as the truth, and what its servos are."""
+        """Find out whether the plant sends its rods' angles, and read its servos' parameters.
+
+        The angles come from encoders or are the truth.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+        """
         shapes = {channel.name: channel.shape for channel in plant.outputs}
         found = next((name for name in ("encoder.angle", "rod_angle") if shapes.get(name) == (len(RODS),)), "")
         p = plant.parameters
@@ -64,7 +77,13 @@ class Following:
         self._clear()
 
     def look(self, state: rtmms.State) -> None:
-        """What came of the commands until now."""
+        """Compare the measured angles with the model.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+        """
         if not self._output or self._output not in state.outputs:
             return
         if state.time < self._time:
@@ -85,7 +104,13 @@ class Following:
                 self._judge(name, rod)
 
     def sent(self, angles: Mapping[str, float]) -> None:
-        """The rods' angles that were asked for, which act from one update later on."""
+        """Store the commanded angles, which act from one update later on.
+
+        Parameters
+        ----------
+        angles : Mapping[str, float]
+            Rod angles by actuator, rad.
+        """
         self._wanted, self._next = self._next, angles
 
     def _move(self, rod: _Rod, wanted: float, dt: float) -> None:

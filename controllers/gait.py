@@ -1,4 +1,4 @@
-"""The manta's straight gait, and its open-loop turns: rod angles as sines of time, alike on both sides or not."""
+"""Straight gait of the manta, and its open-loop turns: rod angles as sines of time, alike on both sides or not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from .rods import front_amplitude, rod_ratio, within_limits
 (_OMEGA, _PHASE, _BIAS, _FRONT, _BACK, _BEHIND) = range(6)
 _FIN = 6
 _WORDS = _FINS + 2 * _FIN
-"""The memory of its update: the time, that of the first state, the length of the soft start; and of each fin."""
+"""Numbers in the memory of its update: the time, that of the first state, the length of the soft start; and those of
+each fin.
+"""
 
 
 @dataclass
@@ -24,6 +26,35 @@ class Gait(rtmms.Controller):
     """Flaps both fins at a steady gait (Qu 2024, section 5); any of the first four can be given for one side.
 
     A stronger left fin turns right: right_phase_deg=0, or right_amplitude_deg=20, beside the defaults.
+
+    Attributes
+    ----------
+    amplitude_deg : float, default 40.0
+        Amplitude of the back rod; the front rod's follows from the rule of equal height. Unit: deg.
+    frequency_hz : float, default 0.6
+        Frequency of the flapping. Unit: Hz.
+    phase_deg : float, default 40.0
+        Lead of the front rod; > 0 drives forward. Unit: deg.
+    bias_deg : float, default 0.0
+        Added to both rods. Unit: deg.
+    ramp_s : float, default 1.0
+        Time of the soft start. Unit: s.
+    left_amplitude_deg : float | None, optional
+        Amplitude of the left side alone. Unit: deg.
+    left_frequency_hz : float | None, optional
+        Frequency of the left side alone. Unit: Hz.
+    left_phase_deg : float | None, optional
+        Phase of the left side alone. Unit: deg.
+    left_bias_deg : float | None, optional
+        Bias of the left side alone. Unit: deg.
+    right_amplitude_deg : float | None, optional
+        Amplitude of the right side alone. Unit: deg.
+    right_frequency_hz : float | None, optional
+        Frequency of the right side alone. Unit: Hz.
+    right_phase_deg : float | None, optional
+        Phase of the right side alone. Unit: deg.
+    right_bias_deg : float | None, optional
+        Bias of the right side alone. Unit: deg.
     """
 
     # fmt: off
@@ -67,6 +98,7 @@ class Gait(rtmms.Controller):
     outputs = ("none",)
 
     def __post_init__(self) -> None:
+        """Check the parameters, and fill the memory."""
         check_parameters("controller 'gait': ", self)
         import numpy as np  # with the first of them, not with this file
 
@@ -76,13 +108,30 @@ class Gait(rtmms.Controller):
         self._begin()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Take the rods' lengths from the plant, and see that its rods can do the gait."""
+        """Read the rods' lengths from the plant, and check that its rods can do the gait.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The plant does not fit.
+        """
         self._plant, self._ratio = plant, rod_ratio(plant.parameters)
         self._see_to_limits()
         self._begin()
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Another gait from now on, at the same point of the stroke: a frequency changes without a jump."""
+        """Use another gait at the same point of the stroke: a frequency changes without a jump.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         trial = replace(self, **values)
         trial._plant, trial._ratio = self._plant, self._ratio
         trial._see_to_limits()
@@ -100,7 +149,19 @@ class Gait(rtmms.Controller):
 
     @rtmms.compiled
     def update(time: Any, outputs: Any, memory: Any, command: Any) -> None:
-        """Rod angles in rad at `time`; see rods.py for the equations."""
+        """Write the rod angles at `time`; see rods.py for the equations.
+
+        Parameters
+        ----------
+        time : Any
+            Time, s.
+        outputs : Any
+            Not used.
+        memory : Any
+            Numbers of the gait, see _WORDS.
+        command : Any
+            (4,) result, rad.
+        """
         memory[_NOW] = time
         if not time >= memory[_FROM]:  # the first state, or the first after a reset
             memory[_FROM] = time
@@ -116,13 +177,13 @@ class Gait(rtmms.Controller):
             command[2 * fin], command[2 * fin + 1] = strength * front, strength * back
 
     def _begin(self) -> None:
-        """At the beginning of the stroke, and of the soft start."""
+        """Go to the beginning of the stroke, and of the soft start."""
         self.memory[:] = 0.0
         self.memory[_FROM] = inf
         self._remember()
 
     def _remember(self) -> None:
-        """What the update sees of the gait."""
+        """Write the gait into the memory of the update."""
         self.memory[_RAMP] = self.ramp_s
         for i, (_, amplitude, omega, phase, bias) in enumerate(self._fins):
             place = _FINS + i * _FIN
@@ -130,7 +191,7 @@ class Gait(rtmms.Controller):
             self.memory[place : place + _BEHIND] = omega, phase, bias, front, amplitude
 
     def _of_side(self, side: str) -> tuple[float, float, float, float]:
-        """Amplitude, angular frequency, phase and bias of a side in rad and rad/s."""
+        """Return amplitude, angular frequency, phase and bias of a side in rad and rad/s."""
         values = []
         for name in ("amplitude_deg", "frequency_hz", "phase_deg", "bias_deg"):
             own = getattr(self, f"{side}_{name}")

@@ -1,14 +1,18 @@
-"""Line of sight along a course in space: which heading, turn, depth and climb keep a swimmer on it.
+"""Line of sight along a course in space: heading, turn, depth and climb that keep a swimmer on it.
 
-    chi = chi_course - atan(e / lookahead)            the way over the ground that is wanted
+::
+
+    chi = chi_course - atan(e / lookahead)            the wanted direction over the ground
     w = U (cos chi, sin chi) - c                      through the water, c the current
     heading = atan2(w) + slip turn
 
-e is the cross-track error, to the left of the course. c is learnt from what the robot drifts to the side (`estimate`):
-c' = n (n . (v - c) + slip U turn) / learns_s, n the body's left, v the estimated velocity over the ground; or an
-integrator of e takes its place (`integrator`). Fossen, Handbook of marine craft hydrodynamics and motion control
-(2011), sections 10.3 and 12.3; Borhaug, Pavlov and Pettersen, Integral LOS control for path following of underactuated
-marine surface vessels in the presence of constant ocean currents (2008).
+e is the cross-track error, to the left of the course. c is estimated from the robot's drift to the side (`estimate`):
+c' = n (n . (v - c) + slip U turn) / learns_s, n the body's left, v the estimated velocity over the ground. An
+integrator of e can replace it (`integrator`).
+
+Sources: Fossen, Handbook of marine craft hydrodynamics and motion control (2011), sections 10.3 and 12.3; Borhaug,
+Pavlov and Pettersen, Integral LOS control for path following of underactuated marine surface vessels in the presence of
+constant ocean currents (2008).
 """
 
 from __future__ import annotations
@@ -24,20 +28,26 @@ if TYPE_CHECKING:
 
 COMPENSATIONS = ("estimate", "integrator", "none")
 _LEAD_S, _AHEAD_S = 0.7, 0.8
-"""By which the heading's loop lags, and over which the turn that is to come is looked at."""
+"""Lag of the heading's loop, and interval over which the coming turn is computed, s."""
 _SLIP_S = 0.5
 """Drift to the outer side of a turn, rad per rad/s: of the manta at 0.4 m/s, from the map of a beat."""
 _LEARNS_S = 4.0
 _INTEGRAL_1_MS = 0.03
 _FASTEST = 0.35
-"""m/s of a current, at most."""
+"""Largest estimated current, m/s."""
 
 
 class Guide:
-    """Follows a course.
+    """Guidance along a course.
 
-    lookahead_m    how far ahead the line of sight meets the course
-    compensate     one of COMPENSATIONS
+    Parameters
+    ----------
+    course : Course
+        The course.
+    lookahead_m : float
+        Distance ahead at which the line of sight meets the course, m.
+    compensate : str
+        One of COMPENSATIONS.
     """
 
     def __init__(self, course: Course, lookahead_m: float, compensate: str) -> None:
@@ -45,17 +55,17 @@ class Guide:
         self.reset()
 
     def reset(self) -> None:
-        """At the course's beginning."""
+        """Return to the course's beginning."""
         self.along, self.error, self._integral, self._time = 0.0, 0.0, 0.0, -1.0
         self.current = [0.0, 0.0]
 
     @property
     def finished(self) -> bool:
-        """At its end."""
+        """Whether the end of the course is reached."""
         return self.along >= self.course.whole_m - 1e-6
 
     def __call__(self, now: Motion, speed: float, aim: Aim) -> Aim:
-        """The aim for this instant, written into `aim`."""
+        """Return the aim for this instant, written into `aim`."""
         import numpy as np
 
         if now.time < self._time:
@@ -77,13 +87,13 @@ class Guide:
         return aim
 
     def _heading(self, along: float, speed: float, toward: float) -> float:
-        """rad, that the course there wants."""
+        """Return the heading that the course needs there, rad."""
         _, direction, _ = self.course.at(along)
         bearing = atan2(direction[1], direction[0]) + toward
         return atan2(speed * sin(bearing) - self.current[1], speed * cos(bearing) - self.current[0])
 
     def _learn(self, now: Motion, dt: float) -> None:
-        """The current, or what stands for it."""
+        """Update the current, or the integral that replaces it."""
         if now.doubts & {"dvl", "imu", "estimate"}:
             return
         if self.compensate == "integrator":

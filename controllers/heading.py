@@ -1,4 +1,4 @@
-"""Turns the manta to a heading and holds it, by a difference of phase and amplitude between its fins."""
+"""Heading control of the manta, by a difference of phase and amplitude between its fins."""
 
 from __future__ import annotations
 
@@ -20,16 +20,41 @@ _AMPLITUDE_SHARE = 0.25
 
 
 def yaw(quaternion: Sequence[float]) -> float:
-    """Heading of body x in the world's horizontal plane, rad, counted to the left from world x.
+    """Return the heading of body x in the world's horizontal plane, counted to the left from world x.
 
-    quaternion  (w, x, y, z), body to world
+    Parameters
+    ----------
+    quaternion : Sequence[float]
+        (w, x, y, z), body to world.
+
+    Returns
+    -------
+    float
+        rad.
+
+    Examples
+    --------
+    >>> from rtmms_controllers.heading import yaw
+    >>> yaw((1.0, 0.0, 0.0, 0.0))
+    0.0
     """
     w, x, y, z = quaternion
     return atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
 
 
 def wrapped(angle: float) -> float:
-    """The same angle within (-pi, pi]."""
+    """Return the same angle within (-pi, pi].
+
+    Parameters
+    ----------
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    float
+        rad.
+    """
     return -((-angle + pi) % (2.0 * pi) - pi)
 
 
@@ -37,8 +62,21 @@ def wrapped(angle: float) -> float:
 class Heading(rtmms.Controller):
     """A proportional-derivative law from the heading's error to the fins' difference.
 
-    The stronger fin is the outer one: a stronger left fin turns right. The inner fin loses phase, and with it thrust;
-    a little amplitude goes from the inner to the outer fin, which keeps the mean, and so the speed.
+    The stronger fin is the outer one: a stronger left fin turns right. The inner fin loses phase, and with it thrust; a
+    little amplitude goes from the inner to the outer fin, which keeps the mean, and so the speed.
+
+    Attributes
+    ----------
+    heading_deg : float, default 0.0
+        Heading to turn to, in the world, counted to the left from world x. Unit: deg.
+    amplitude_deg : float, default 40.0
+        Amplitude of the straight gait, as in `gait`. Unit: deg.
+    frequency_hz : float, default 0.6
+        Frequency of the straight gait, as in `gait`. Unit: Hz.
+    phase_deg : float, default 40.0
+        Phase of the straight gait, as in `gait`. Unit: deg.
+    ramp_s : float, default 1.0
+        Ramp of the straight gait, as in `gait`. Unit: s.
     """
 
     # fmt: off
@@ -61,6 +99,7 @@ class Heading(rtmms.Controller):
     setpoints = ("heading_deg",)
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_parameters("controller 'heading': ", self)
         self._omega = 2.0 * pi * self.frequency_hz
         self._take_up()
@@ -69,12 +108,29 @@ class Heading(rtmms.Controller):
         self._turn = self._before = 0.0
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Take the rods' lengths from the plant, and see that its rods can do the strongest stroke."""
+        """Read the rods' lengths from the plant, and check that its rods can do the strongest stroke.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The plant does not fit.
+        """
         self._plant, self._ratio = plant, rod_ratio(plant.parameters)
         self._see_to_limits(self.amplitude_deg)
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Another heading or stroke from now on; what the rods cannot do is refused."""
+        """Use another heading or stroke; a stroke beyond the rods' limits is refused.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         self._see_to_limits(values.get("amplitude_deg", self.amplitude_deg))
         super().on_parameters_changed(values)
         self._take_up()
@@ -90,7 +146,18 @@ class Heading(rtmms.Controller):
             within_limits("heading", self._plant, side, front_amplitude(strongest, self._ratio), strongest)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Rod angles in rad at state.time."""
+        """Return the rod angles at state.time.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Rod angles by actuator, rad.
+        """
         turn = self._steer(state)
         strength = self._strength(state.time)
         command = {}
@@ -102,7 +169,7 @@ class Heading(rtmms.Controller):
         return command
 
     def _steer(self, state: rtmms.State) -> float:
-        """How hard to turn, from -1 (right) to 1 (left), smoothed so that no rod jumps."""
+        """Return the strength of the turn, from -1 (right) to 1 (left), smoothed so that no rod jumps."""
         error = wrapped(self._heading - yaw(state.outputs["quaternion"]))
         rate = state.outputs["angular_velocity"][2]  # about body z: the manta flies nearly level
         wanted = max(-1.0, min(1.0, _PER_RAD * error - _PER_RAD_S * rate))

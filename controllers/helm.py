@@ -1,4 +1,4 @@
-"""What the manta's controllers that close a loop share: senses, pilot, fins, and the words for a person."""
+"""Common parts of the manta's controllers that close a loop: senses, pilot, fins, and reports for a person."""
 
 from __future__ import annotations
 
@@ -19,7 +19,19 @@ from .watch import Watch
 
 
 class Helm:
-    """Of one controller.  name  its name, for what it refuses and reports;  following  knows which rods are stuck"""
+    """Senses, pilot and fins of one controller; `following` detects stuck rods.
+
+    Parameters
+    ----------
+    name : str
+        Name of the controller, for its errors and reports.
+    gains : Gains
+        Gains of the cascades.
+    most : Most
+        Largest strokes.
+    frequency_hz : float
+        Frequency of the stroke.
+    """
 
     def __init__(self, name: str, gains: Gains, most: Most, frequency_hz: float) -> None:
         self.name, self.frequency_hz = name, frequency_hz
@@ -27,7 +39,18 @@ class Helm:
         self._watch, self.following = Watch(name, print_line), Following(name, print_line)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Look how the plant can be sensed, and that its rods can do the stroke; begin anew."""
+        """Start anew: find out which outputs give the motion, and check that the rods can do the stroke.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The plant does not fit.
+        """
         self.fins.start(plant)
         self.senses.start(plant)
         self.following.start(plant)
@@ -36,14 +59,38 @@ class Helm:
         self.pilot = Pilot(self.pilot.gains, self.pilot.most)
 
     def read(self, state: rtmms.State) -> Motion:
-        """Where the robot is; what is wrong with that is reported."""
+        """Return the robot's motion, and report doubts about it.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        Motion
+            The motion.
+        """
         now = self.senses.read(state)
         self._watch(now)
         self.following.look(state)
         return now
 
     def steer(self, aim: Aim, now: Motion) -> dict[str, float]:
-        """Rod angles in rad."""
+        """Return the rod angles.
+
+        Parameters
+        ----------
+        aim : Aim
+            Set-points.
+        now : Motion
+            The robot's motion.
+
+        Returns
+        -------
+        dict[str, float]
+            Rod angles by actuator, rad.
+        """
         left, right = self.pilot(aim, now)
         self.fins.aim(left, right, self.frequency_hz)
         angles = self.fins.at(now.time)
@@ -52,17 +99,54 @@ class Helm:
 
 
 def most_of(amplitude_deg: float, turn: str) -> Most:
-    """The strokes of a controller's parameters."""
+    """Return the largest strokes from a controller's parameters.
+
+    Parameters
+    ----------
+    amplitude_deg : float
+        Amplitude at full thrust, deg.
+    turn : str
+        One of TURNS.
+
+    Returns
+    -------
+    Most
+        The strokes.
+    """
     return Most(radians(amplitude_deg), MOST.lead, MOST.incidence, MOST.bias, turn)
 
 
 def checked_gains(controller: str, own: Any) -> Gains:
-    """Those among a controller's parameters; ModelError naming the one that makes no sense."""
+    """Return the gains among a controller's parameters.
+
+    Parameters
+    ----------
+    controller : str
+        Name of the controller, for messages.
+    own : Any
+        The controller.
+
+    Returns
+    -------
+    Gains
+        The gains.
+
+    Raises
+    ------
+    ModelError
+        A gain is out of range; the message names it.
+    """
     gains = Gains(**{one.name: getattr(own, one.name) for one in fields(Gains) if hasattr(own, one.name)})
     check_parameters(f"controller '{controller}': ", gains)
     return gains
 
 
 def print_line(text: str) -> None:
-    """To whoever runs it."""
+    """Print a line to standard error.
+
+    Parameters
+    ----------
+    text : str
+        The line.
+    """
     print_text(text, err=True)

@@ -1,4 +1,4 @@
-"""Holds a quadrotor at a place: a proportional-derivative law for where it is, and one within it for its attitude."""
+"""Position control of a quadrotor: proportional-derivative laws for its position, and within it for its attitude."""
 
 from __future__ import annotations
 
@@ -24,8 +24,31 @@ _G = 9.81
 class Hover(rtmms.Controller):
     """Flies to a place and stays there.
 
-    Where the plant sends its sensors alone it flies by what an estimator makes of them (docs/estimator.md).
-    Rotors front and back turn clockwise, left and right counter-clockwise, as those of robot `quadrotor`.
+    Where the plant sends its sensors alone, an estimator provides its motion (docs/estimator.md). Rotors front and back
+    turn clockwise, left and right counter-clockwise, as those of robot `quadrotor`.
+
+    Attributes
+    ----------
+    x_m : float, default 0.0
+        Place to hold, in the world. Unit: m.
+    y_m : float, default 0.0
+        Place to hold, in the world. Unit: m.
+    z_m : float, default 1.0
+        Place to hold, in the world. Unit: m.
+    yaw_deg : float, default 0.0
+        Heading to hold, in the world. Unit: deg.
+    mass_kg : float, default 0.5
+        Mass of the quadrotor; the plant's own value wins. Unit: kg.
+    ixx_kg_m2 : float, default 0.0023
+        Inertia about x; the plant's own value wins. Unit: kg m2.
+    izz_kg_m2 : float, default 0.004
+        Inertia about z; the plant's own value wins. Unit: kg m2.
+    arm_m : float, default 0.17
+        Arm of a rotor; the plant's own value wins. Unit: m.
+    thrust_n_s2 : float, default 5.6e-06
+        Thrust of a rotor; the plant's value wins. Unit: N s2.
+    drag_n_m_s2 : float, default 1.4e-07
+        Drag torque of a rotor; the plant's own value wins. Unit: N m s2.
     """
 
     # fmt: off
@@ -48,15 +71,22 @@ class Hover(rtmms.Controller):
     setpoints = ("x_m", "y_m", "z_m", "yaw_deg")
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_parameters("controller 'hover': ", self)
         self._senses, self._g = Senses("hover"), _G
 
     def prepare(self) -> None:
-        """See rtmms.Controller."""
+        """Compile the estimator before the plant waits."""
         self._senses.prepare()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Take the plant's own parameters, and look how it can be sensed."""
+        """Read the plant's own parameters, and find out which outputs give the motion.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+        """
         self._senses.start(plant)
         self._g = max(-plant.gravity[2], 1e-3)
         parameters: Mapping[str, object] = plant.parameters or {}
@@ -71,7 +101,18 @@ class Hover(rtmms.Controller):
             print_text(f"hover: this plant does not send its parameters; taken: {', '.join(unsaid)}", err=True)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Speeds of the rotors in rad/s."""
+        """Return the speeds of the rotors, rad/s.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         now = self._senses.read(state)
         roll, pitch, yaw = now.roll, now.pitch, now.yaw
         target = (self.x_m, self.y_m, self.z_m)
@@ -91,7 +132,7 @@ class Hover(rtmms.Controller):
         return self._speeds(thrust, mx, my, mz)
 
     def _speeds(self, thrust: float, mx: float, my: float, mz: float) -> dict[str, float]:
-        """Each rotor's share: k_t w^2 = thrust / 4 -+ moment / 2 arm +- k_t / 4 k_d times the moment about z."""
+        """Return each rotor's speed: k_t w^2 = thrust / 4 -+ moment / 2 arm +- k_t / 4 k_d times the moment about z."""
         each, about_z = 0.25 * thrust, 0.25 * mz * self.thrust_n_s2 / self.drag_n_m_s2
         forces = {
             "front": each - 0.5 * my / self.arm_m + about_z, "left": each + 0.5 * mx / self.arm_m - about_z,

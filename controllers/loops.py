@@ -1,12 +1,26 @@
-"""A proportional-integral loop with limits, whose integrator does not wind up, and that can be frozen."""
+"""Proportional-integral loop with limits, whose integrator does not wind up, and that can be frozen."""
 
 from __future__ import annotations
 
 
 class Loop:
-    """u = p e + i int e - d rate, within +-most.
+    """Loop u = p e + i int e - d rate, within +-most.
 
-    The integrator stands still while u is at a limit and e would drive it further, and while the loop is frozen.
+    The integrator stops while u is at a limit and e would drive it further, and while the loop is frozen.
+
+    Parameters
+    ----------
+    p, i, d : float
+        Gains.
+    most : float
+        Limit of the output.
+
+    Examples
+    --------
+    >>> from rtmms_controllers.loops import Loop
+    >>> loop = Loop(2.0, 0.0, 0.0, 1.0)
+    >>> loop(0.25, 0.0, 0.1), loop(5.0, 0.0, 0.1)
+    (0.5, 1.0)
     """
 
     __slots__ = ("d", "i", "integral", "most", "output", "p")
@@ -16,11 +30,14 @@ class Loop:
         self.integral, self.output = 0.0, 0.0
 
     def reset(self) -> None:
-        """As new."""
+        """Set integral and output to 0."""
         self.integral = self.output = 0.0
 
     def __call__(self, error: float, rate: float, dt: float, ahead: float = 0.0) -> float:
-        """rate  of what is held;  ahead  added to the output, within the limits"""
+        """Return the output of the loop.
+
+        `rate` is of the controlled quantity, and `ahead` is added to the output, within the limits.
+        """
         step = self.i * error * dt
         wanted = ahead + self.p * error - self.d * rate + self.integral + step
         if abs(wanted) <= self.most or wanted * step < 0.0:
@@ -29,6 +46,17 @@ class Loop:
         return self.output
 
     def hold(self, ahead: float = 0.0) -> float:
-        """The output of a loop that sees nothing: what it has learnt to need."""
+        """Return the output of a loop without a measurement: its integral.
+
+        Parameters
+        ----------
+        ahead : float, default 0.0
+            Added to the output, within the limits.
+
+        Returns
+        -------
+        float
+            The output.
+        """
         self.output = max(-self.most, min(self.most, ahead + self.integral))
         return self.output

@@ -1,10 +1,12 @@
-"""Holds the moth where it hovers: a linear quadratic regulator on the map of its stroke.
+"""Linear quadratic regulator that holds the moth where it hovers, on the map of its stroke.
+
+::
 
     x[k + 1] = A x[k] + B u[k] over strokes, u[k] = -K x[k]
 
 x is pose and twist of the body at the beginning of a stroke, less those of the trimmed one; u the offsets and gains of
-both wings, held for a stroke. A and B are taken at the start by central differences through a moth of our own with the
-plant's parameters (rtmms.analysis.period_map), K solves the discrete Riccati equation.
+both wings, held for a stroke. The controller computes A and B at the start, by central differences on its own moth with
+the plant's parameters (rtmms.analysis.period_map). K solves the discrete Riccati equation.
 """
 
 from __future__ import annotations
@@ -24,7 +26,27 @@ _STEPS = (1e-4,) * 3 + (1e-3,) * 3 + (1e-3,) * 3 + (1e-2,) * 3
 
 @dataclass
 class Lqr(rtmms.Controller):
-    """Hovers at a place."""
+    """Hovers at a place.
+
+    Attributes
+    ----------
+    x_m : float, default 0.0
+        Place from the start, body frame of the start. Unit: m.
+    y_m : float, default 0.0
+        Place from the start, body frame of the start. Unit: m.
+    z_m : float, default 0.0
+        Place from the start, body frame of the start. Unit: m.
+    position_m : float, default 0.1
+        Error that counts as one in the quadratic cost. Unit: m.
+    attitude_rad : float, default 1.0
+        Error that counts as one in the quadratic cost. Unit: rad.
+    velocity_m_s : float, default 0.5
+        Error that counts as one in the quadratic cost. Unit: m/s.
+    rate_rad_s : float, default 20.0
+        Error that counts as one in the quadratic cost. Unit: rad/s.
+    word : float, default 0.015
+        Change of a command that counts as one in the quadratic cost.
+    """
 
     # fmt: off
     x_m: Annotated[float, Parameter(
@@ -49,12 +71,24 @@ class Lqr(rtmms.Controller):
     setpoints = ("x_m", "y_m", "z_m")
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_parameters("controller 'lqr': ", self)
         self._held: dict[str, float] = dict.fromkeys(self.claim, 0.0)
         self._gain: Any = None
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Linearise a moth like the plant's, and solve for the gain. ModelError where a stroke is no whole steps."""
+        """Linearise a moth like the plant's, and solve for the gain.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            A stroke is no whole number of steps.
+        """
         period = 2.0 * pi / float(plant.parameters.get("omega_rad_s", 50.0 * pi))
         self._steps = round(period / plant.dt)
         if abs(self._steps * plant.dt - period) > 1e-6 * period or self._steps < 4:
@@ -66,7 +100,18 @@ class Lqr(rtmms.Controller):
         self._held = dict.fromkeys(self._names, 0.0)
 
     def update(self, state: rtmms.State) -> Mapping[str, float]:
-        """Offsets in rad and gains; new ones at the beginning of each stroke."""
+        """Return offsets in rad and gains; new ones at the beginning of each stroke.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        Mapping[str, float]
+            Commands by actuator.
+        """
         if state.step % self._steps == 0:
             import numpy as np
 
@@ -84,7 +129,7 @@ class Lqr(rtmms.Controller):
         return self._held
 
     def _solved(self, plant: rtmms.PlantInfo) -> tuple[Any, Any]:
-        """K (4, 12), and pose and twist of the trimmed hover (13,)."""
+        """Return K (4, 12), and pose and twist of the trimmed hover (13,)."""
         from dataclasses import fields
 
         import numpy as np
@@ -118,7 +163,22 @@ class Lqr(rtmms.Controller):
 
 
 def stroke_map(own: Any, chart: Any, steps: int) -> Any:
-    """The map of a stroke of four words, held for it."""
+    """Return the map of a stroke by four words that are held for it.
+
+    Parameters
+    ----------
+    own : Any
+        The moth, on its hovering orbit.
+    chart : Any
+        Coordinates of its pose and twist.
+    steps : int
+        Steps of a stroke.
+
+    Returns
+    -------
+    : Linear
+        A and B.
+    """
     import numpy as np
 
     from rtmms.analysis.period_map import period_map
@@ -131,7 +191,7 @@ def stroke_map(own: Any, chart: Any, steps: int) -> Any:
 
 
 class _Body:
-    """Pose and twist of a plant of a mechanism, as rtmms.analysis.chart.Chart has it."""
+    """Pose and twist of a plant of a mechanism, as rtmms.analysis.chart.Chart."""
 
     names = _NAMES
 

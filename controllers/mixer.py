@@ -1,7 +1,9 @@
-"""Swims the manta by four words in [-1, 1], thrust, yaw, pitch and roll: what an autopilot or a joystick thinks in.
+"""Mixer of the manta: thrust, yaw, pitch and roll in [-1, 1], the words of an autopilot or a joystick.
 
-rtmms run manta --controller mixer:thrust=0.4
-rtmms set mixer.yaw=0.1
+::
+
+    rtmms run manta --controller mixer:thrust=0.4
+    rtmms set mixer.yaw=0.1
 """
 
 from __future__ import annotations
@@ -20,7 +22,29 @@ from .strokes import Fins, check_rods
 
 @dataclass
 class Mixer(rtmms.Controller):
-    """Words to fins through the coupled oscillators, smooth whatever comes."""
+    """Words to fins through the coupled oscillators, smooth whatever comes.
+
+    Attributes
+    ----------
+    thrust : float, default 0.0
+        Forward; < 0 swims backward.
+    yaw : float, default 0.0
+        > 0 turns left.
+    pitch : float, default 0.0
+        > 0 lifts: it climbs, if it swims forward.
+    roll : float, default 0.0
+        > 0: the right side goes down.
+    turn : str, default 'phase'
+        How the inner fin loses thrust.
+    amplitude_deg : float, default 30.0
+        Amplitude of the stroke at thrust 1. Unit: deg.
+    phase_deg : float, default 60.0
+        Phase of the stroke at thrust 1. Unit: deg.
+    frequency_hz : float, default 0.8
+        Frequency of the stroke at thrust 1. Unit: Hz.
+    incidence_deg : float, default 12.0
+        Incidence of the fins at pitch 1. Unit: deg.
+    """
 
     thrust: Annotated[float, Parameter("Forward; < 0 swims backward.", signed=True, le=1, live=True)] = 0.0
     yaw: Annotated[float, Parameter("> 0 turns left.", signed=True, le=1, live=True)] = 0.0
@@ -37,23 +61,52 @@ class Mixer(rtmms.Controller):
     outputs = ("none",)
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_parameters("controller 'mixer': ", self)
         self._fins = Fins()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Rods' lengths and limits from the plant; ModelError for a stroke that they cannot do."""
+        """Read the rods' lengths and limits from the plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The rods cannot do the stroke.
+        """
         self._fins.start(plant)
         left, right = mixed(self._most, 1.0, 0.0, 1.0, 0.0)
         check_rods("mixer", plant, self._fins.ratio, {"left": left, "right": right})
         self._aim()
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Other words from now on."""
+        """Use other words.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         super().on_parameters_changed(values)
         self._aim()
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Rod angles in rad at state.time."""
+        """Return the rod angles at state.time.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Rod angles by actuator, rad.
+        """
         return self._fins.at(state.time)
 
     @property

@@ -1,12 +1,14 @@
 """Thrust, yaw, pitch and roll in [-1, 1] as strokes of the manta's two fins.
 
-side's share     t = thrust +- yaw (right +, left -: yaw > 0 turns left), m = min(1, |thrust| + |yaw|), rho = t / m
-amplitude        A = A_most sqrt(m): the mean thrust goes with A^2 lead
-by phase         lead = lead_most rho
-by amplitude     A sqrt|rho|, lead_most sign rho
-by both          A |rho|^(1/4), lead_most sign rho |rho|^(1/2)
-incidence        pitch (both) -+ roll (right -, left +: roll > 0 puts the right side down)
-bias             of both rods of both fins: > 0 puts the nose down
+::
+
+    side's share     t = thrust +- yaw (right +, left -: yaw > 0 turns left), m = min(1, |thrust| + |yaw|), rho = t / m
+    amplitude        A = A_most sqrt(m): the mean thrust goes with A^2 lead
+    by phase         lead = lead_most rho
+    by amplitude     A sqrt|rho|, lead_most sign rho
+    by both          A |rho|^(1/4), lead_most sign rho |rho|^(1/2)
+    incidence        pitch (both) -+ roll (right -, left +: roll > 0 puts the right side down)
+    bias             of both rods of both fins: > 0 puts the nose down
 """
 
 from __future__ import annotations
@@ -17,12 +19,20 @@ from math import copysign, sqrt
 from .strokes import Stroke
 
 TURNS = ("phase", "amplitude", "both")
-"""How the inner fin loses thrust in a turn."""
+"""Ways in which the inner fin loses thrust in a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """What 1 means, rad; turn: one of TURNS."""
+    """Strokes for words of 1.
+
+    Attributes
+    ----------
+    amplitude, lead, incidence, bias : float
+        Angles at a word of 1, rad.
+    turn : str, default 'phase'
+        One of TURNS.
+    """
 
     amplitude: float
     lead: float
@@ -31,14 +41,33 @@ class Most:
     turn: str = "phase"
 
     def stroke(self) -> Stroke:
-        """The largest of a fin."""
+        """Return the largest stroke of a fin.
+
+        Returns
+        -------
+        Stroke
+            Without bias.
+        """
         return Stroke(self.amplitude, self.lead, 0.0, self.incidence)
 
 
 def mixed(
     most: Most, thrust: float, yaw: float, pitch: float, roll: float, bias: float = 0.0
 ) -> tuple[Stroke, Stroke]:  # fmt: skip
-    """(left, right) of words in [-1, 1]; what is beyond counts as -1 or 1."""
+    """Return the strokes of words in [-1, 1]; values beyond are clamped.
+
+    Parameters
+    ----------
+    most : Most
+        Strokes for words of 1.
+    thrust, yaw, pitch, roll, bias : float
+        Words.
+
+    Returns
+    -------
+    tuple[Stroke, Stroke]
+        Left and right.
+    """
     thrust, yaw, pitch, roll, bias = (max(-1.0, min(1.0, one)) for one in (thrust, yaw, pitch, roll, bias))
     m = min(1.0, abs(thrust) + abs(yaw))
     sides = []

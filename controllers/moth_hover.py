@@ -1,4 +1,6 @@
-"""Keeps the moth at a height and, if wanted, flying ahead: feedback of means over a stroke on gains and offsets.
+"""Height and speed control of the moth: feedback of means over a stroke on gains and offsets.
+
+::
 
     gain = trim + k_z (z_wanted - z) - k_w z'             both wings: more amplitude, more lift
     tilt = -k_a v_wanted - k_v (v_wanted - v_x) - k_q q   right offset +, left -: wings ahead of the centre, nose up
@@ -23,7 +25,21 @@ from .rods import SoftStart
 
 @dataclass
 class MothHover(rtmms.Controller):
-    """Hovers the moth at a height, or flies it ahead at a speed."""
+    """Hovers the moth at a height, or flies it ahead at a speed.
+
+    Attributes
+    ----------
+    altitude_m : float, default 0.0
+        Height above the start to hold. Unit: m.
+    speed_m_s : float, default 0.0
+        Speed forward to hold, backward < 0. Unit: m/s.
+    gain : float, default 0.0
+        Added to the strokes' amplitude, both wings, as a fraction: 0.1 for a tenth more.
+    bias_rad : float, default 0.0
+        Added to both wings' offsets: > 0 turns both to the left, the body to the right. Unit: rad.
+    ramp_s : float, default 0.5
+        Time in which altitude, speed, gain and bias come in. Unit: s.
+    """
 
     # fmt: off
     altitude_m: Annotated[float, Parameter(
@@ -49,13 +65,25 @@ class MothHover(rtmms.Controller):
     setpoints = ("altitude_m", "speed_m_s")
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_parameters("controller 'moth_hover': ", self)
         self._strength = SoftStart(self.ramp_s)
         self._window: deque[tuple[float, ...]] = deque(maxlen=1)
         self._time, self._dt = inf, 1.0
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Take the stroke's period from the plant; ModelError where dt is too long for a mean over a stroke."""
+        """Read the stroke's period from the plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            dt is too long for a mean over a stroke.
+        """
         period = 2.0 * pi / float(plant.parameters.get("omega_rad_s", 50.0 * pi))
         steps = round(period / plant.dt)
         if steps < 4:
@@ -66,7 +94,18 @@ class MothHover(rtmms.Controller):
         self._time = inf
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Offsets in rad and gains at state.time."""
+        """Return offsets in rad and gains at state.time.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         if state.time < self._time:  # the first state, or the first after a reset
             self._window.clear()
         self._time = state.time

@@ -1,11 +1,13 @@
 """Coupled phase oscillators with smooth parameters: a central pattern generator after Ijspeert.
 
+::
+
     theta_i' = 2 pi nu + K sum_j sin(theta_j - theta_i - phi_ij)        phase
     angle_i  = x_i + r_i sin(theta_i)
 
-r (amplitude), x (bias), phi (lag) and nu (frequency) follow what is asked by p''' = w^3 (P - p) - 3 w^2 p' - 3 w p'':
-one order more than the paper's critically damped filters, whose second derivative jumps with P. Here p'' does not, so
-that the angle's acceleration is continuous through any change of any parameter.
+r (amplitude), x (bias), phi (lag) and nu (frequency) follow their targets by p''' = w^3 (P - p) - 3 w^2 p' - 3 w p''.
+This is one order more than the paper's critically damped filters, whose second derivative jumps with P. Here p'' does
+not, so that the angle's acceleration is continuous through any change of any parameter.
 
 A. J. Ijspeert, A. Crespi, D. Ryczko, J.-M. Cabelguen: From swimming to walking with a salamander robot driven by a
 spinal cord model. Science 315 (2007), 1416-1420. The phases here pull each other also where an amplitude is 0.
@@ -18,7 +20,15 @@ from math import cos, exp, pi, sin
 
 
 class Follower:
-    """One parameter that follows its target with three equal poles, exactly whatever the step.  rate_1_s  w"""
+    """Parameter that follows its target with three equal poles, exactly for any step.
+
+    Parameters
+    ----------
+    value : float
+        Initial value and target.
+    rate_1_s : float
+        w, 1/s.
+    """
 
     __slots__ = ("rate_1_s", "target", "v", "v1", "v2")
 
@@ -27,7 +37,18 @@ class Follower:
         self.v, self.v1, self.v2 = value, 0.0, 0.0
 
     def advance(self, dt: float) -> float:
-        """The value dt later."""
+        """Advance by a step.
+
+        Parameters
+        ----------
+        dt : float
+            Time step, s.
+
+        Returns
+        -------
+        float
+            The value dt later.
+        """
         e = self.v - self.target
         if e == 0.0 and self.v1 == 0.0 and self.v2 == 0.0:
             return self.v
@@ -44,11 +65,29 @@ class Follower:
 
 
 class Oscillators:
-    """n oscillators of one frequency, each pulled to a lag behind its neighbours.
+    """Oscillators of one frequency, each pulled to a lag behind its neighbours.
 
-    pairs       (i, j): oscillator i looks at j, and j at i; lag[k] of pair k is theta_i - theta_j where they are locked
-    rate_1_s    w of all parameters but the bias, which follows with bias_rate_1_s
-    coupling_1_s  K
+    Parameters
+    ----------
+    n : int
+        Number of oscillators.
+    pairs : Sequence[tuple[int, int]]
+        (i, j): oscillators i and j pull each other.
+    lags : Sequence[float]
+        Lags, rad; the lag of pair k is theta_i - theta_j where they are locked.
+    rate_1_s : float
+        w of all parameters but the bias, 1/s.
+    bias_rate_1_s : float
+        w of the bias, 1/s.
+    coupling_1_s : float
+        K, 1/s.
+
+    Examples
+    --------
+    >>> from rtmms_controllers.oscillators import Oscillators
+    >>> pair = Oscillators(2, [(0, 1)], [0.5], 10.0, 10.0, 5.0)
+    >>> round(pair.theta[0] - pair.theta[1], 3)
+    0.5
     """
 
     def __init__(
@@ -64,12 +103,20 @@ class Oscillators:
         self._lock()
 
     def _lock(self) -> None:
-        """Phases as the lags have them."""
+        """Set the phases to the lags."""
         for (i, j), lag in zip(self.pairs, self.lag, strict=True):
             self.theta[i] = self.theta[j] + lag.v
 
     def begin(self, lags: Sequence[float], frequency_hz: float) -> None:
-        """At the start of a run: amplitudes and biases 0, phases locked at these lags."""
+        """Start a run: amplitudes and biases 0, phases locked at these lags.
+
+        Parameters
+        ----------
+        lags : Sequence[float]
+            Lags, rad, of each pair.
+        frequency_hz : float
+            Frequency, Hz.
+        """
         for one in (*self.amplitude, *self.bias):
             one.v = one.v1 = one.v2 = 0.0
         for one, value in zip((*self.lag, self.frequency_hz), (*lags, frequency_hz), strict=True):
@@ -79,7 +126,13 @@ class Oscillators:
         self._lock()
 
     def advance(self, dt: float) -> None:
-        """All of it dt later; phases by Heun's method."""
+        """Advance all by a step; phases by Heun's method.
+
+        Parameters
+        ----------
+        dt : float
+            Time step, s.
+        """
         if dt <= 0.0:
             return
         before = self._rates(self.theta)
@@ -92,7 +145,13 @@ class Oscillators:
             self.theta = [t - 1000.0 * 2.0 * pi for t in self.theta]
 
     def angles(self) -> list[float]:
-        """x_i + r_i sin(theta_i), rad."""
+        """Return x_i + r_i sin(theta_i).
+
+        Returns
+        -------
+        list[float]
+            rad.
+        """
         return [
             x.v + r.v * sin(theta) for x, r, theta in zip(self.bias, self.amplitude, self.theta, strict=True)
         ]  # fmt: skip
@@ -106,7 +165,13 @@ class Oscillators:
         return rates
 
     def settled_rates(self) -> list[float]:
-        """rad/s of each angle now, for tests and for what looks at loads."""
+        """Return the present rate of each angle, for tests and for estimates of loads.
+
+        Returns
+        -------
+        list[float]
+            rad/s.
+        """
         return [
             x.v1 + r.v1 * sin(t) + r.v * cos(t) * w
             for x, r, t, w in zip(self.bias, self.amplitude, self.theta, self._rates(self.theta), strict=True)

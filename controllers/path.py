@@ -1,7 +1,9 @@
-"""Follows a course in space: waypoints, a helix, a figure of eight, in an unknown current.
+"""Path following in space: waypoints, a helix, a figure of eight, in an unknown current.
 
-rtmms run manta --sensors typical --controller path:course=helix,radius_m=4,rise_m=-1
-rtmms run manta --controller "path:course=waypoints,waypoints=0 0 -1; 10 0 -1; 10 10 -2"
+::
+
+    rtmms run manta --sensors typical --controller path:course=helix,radius_m=4,rise_m=-1
+    rtmms run manta --controller "path:course=waypoints,waypoints=0 0 -1; 10 0 -1; 10 10 -2"
 """
 
 from __future__ import annotations
@@ -22,7 +24,37 @@ from .pilot import Aim
 
 @dataclass
 class Path(rtmms.Controller):
-    """Line of sight along a course, over the autopilot's cascades; at its end it swims straight on."""
+    """Line of sight along a course, over the autopilot's cascades; at its end it swims straight on.
+
+    Attributes
+    ----------
+    course : str, default 'helix'
+        waypoints, helix or eight.
+    waypoints : str, default ''
+        'x y z; x y z; ...' in m, world; of course=waypoints.
+    radius_m : float, default 4.0
+        Radius of the helix, and of the narrowest turn of the eight. Unit: m.
+    rise_m : float, default -1.0
+        A turn of the helix. Unit: m.
+    turns : float, default 2.0
+        Number of turns of helix and eight.
+    depth_m : float, default 2.5
+        Where helix and eight begin, below the origin. Unit: m.
+    course_heading_deg : float, default 0.0
+        Direction in which helix and eight begin. Unit: deg.
+    speed_m_s : float, default 0.4
+        Speed over the ground. Unit: m/s.
+    lookahead_m : float, default 0.7
+        Look-ahead distance of the line of sight. Unit: m.
+    compensate : str, default 'estimate'
+        Source of the current that is compensated.
+    turn : str, default 'phase'
+        As the autopilot's.
+    frequency_hz : float, default 0.8
+        As the autopilot's. Unit: Hz.
+    amplitude_deg : float, default 30.0
+        As the autopilot's. Unit: deg.
+    """
 
     # fmt: off
     course: Annotated[str, Parameter("waypoints, helix or eight.")] = "helix"
@@ -51,6 +83,7 @@ class Path(rtmms.Controller):
     setpoints = ("cross_track_m",)
 
     def __post_init__(self) -> None:
+        """Check the parameters, and make the course."""
         from rtmms.analysis.courses import course, spelled  # numpy's, with the first of them
 
         check_parameters("controller 'path': ", self)
@@ -72,17 +105,34 @@ class Path(rtmms.Controller):
         self._progress = CourseProgress("path", way.whole_m, print_line)
 
     def prepare(self) -> None:
-        """See rtmms.Controller."""
+        """Compile the estimator before the plant waits."""
         self._helm.senses.prepare()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Look how the plant can be sensed, and that its rods can do the stroke."""
+        """Find out which outputs give the motion, and check that the rods can do the stroke.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The plant does not fit.
+        """
         self._helm.start(plant)
         self._guide.reset()
         self._progress.reset()
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Another speed or lookahead from now on."""
+        """Use another speed or lookahead.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         super().on_parameters_changed(values)
         self._guide.lookahead_m = self.lookahead_m
 
@@ -92,7 +142,18 @@ class Path(rtmms.Controller):
         return self._helm.following.stuck
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Rod angles in rad."""
+        """Return the rod angles.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Rod angles by actuator, rad.
+        """
         now = self._helm.read(state)
         if not self._guide.finished:
             self._guide(now, self.speed_m_s, self._aim)

@@ -1,11 +1,13 @@
-"""Depth, pitch, roll, heading and speed of the manta, held by cascades that end in the words of the mixer.
+"""Depth, pitch, roll, heading and speed of the manta, held by cascades whose outputs are the words of the mixer.
 
-    heading    yaw = p_r (r_wanted - r) + i_r int,  r_wanted = p_psi (psi_wanted - psi) + what the path turns by
-    depth      pitch word = p e + i int e + what the path climbs by
+::
+
+    heading    yaw = p_r (r_wanted - r) + i_r int,  r_wanted = p_psi (psi_wanted - psi) + the path's own turn
+    depth      pitch word = p e + i int e + the path's own climb
     roll       roll word = p e + i int e - d rate;  pitch: bias word likewise
     speed      thrust = steady(v) + p e + i int e
 
-Where something is not to be believed (`Motion.doubts`) it falls back, see FALLBACK.
+Where the motion has doubts (`Motion.doubts`) the pilot falls back, see FALLBACK.
 """
 
 from __future__ import annotations
@@ -28,16 +30,48 @@ FALLBACK = {
     "dvl": ("speed",),
     "mag": (),
 }
-"""Which loops keep to what they have learnt and look at nothing, while a sensor is silent or the estimate is lost."""
+"""Loops that keep their integrals without feedback while a sensor is silent or the estimate is lost."""
 
 
 MOST = Most(radians(30.0), radians(60.0), radians(12.0), radians(15.0))
-"""The strokes that the gains are for."""
+"""Strokes for which the gains are designed."""
 
 
 @dataclass(frozen=True)
 class Gains:
-    """Gains of the cascades, from the period-averaged model (tests/controllers/test_gains.py); SI."""
+    """Gains of the cascades, from the period-averaged model (tests/controllers/test_gains.py); SI.
+
+    Attributes
+    ----------
+    depth_p : float, default 5.5
+        Depth. Unit: 1/m.
+    depth_i : float, default 0.46
+        Depth. Unit: 1/(m s).
+    climb_d : float, default 0.0
+        Climb. Unit: s/m.
+    heading_p : float, default 1.0
+        Heading. Unit: 1/s.
+    turn_p : float, default 4.7
+        Turn. Unit: s/rad.
+    turn_i : float, default 0.8
+        Turn. Unit: 1/rad.
+    roll_p : float, default 4.0
+        Roll. Unit: 1/rad.
+    roll_i : float, default 3.0
+        Roll. Unit: 1/(rad s).
+    roll_d : float, default 0.0
+        Roll. Unit: s/rad.
+    pitch_i : float, default 13.5
+        Pitch. Unit: 1/(rad s).
+    pitch_d : float, default 0.0
+        Pitch. Unit: s/rad.
+    speed_p : float, default 2.5
+        Speed. Unit: s/m.
+    speed_i : float, default 0.375
+        Speed. Unit: 1/m.
+    steady_s2_m2 : float, default 1.9
+        Thrust word over the square of the speed that it keeps. Unit: s2/m2.
+    """
 
     # fmt: off
     depth_p: Annotated[float, Parameter("Depth.", "1/m", ge=0, le=110, live=True)] = 5.5
@@ -61,8 +95,21 @@ class Gains:
 
 @dataclass(slots=True)
 class Aim:
-    """What is to be held: depth (m, positive down), pitch, roll, heading (rad), speed (m/s, over the ground);
-    climb (m/s, upward) and turn (rad/s) that the way itself has."""
+    """Set-points of the pilot.
+
+    Attributes
+    ----------
+    depth : float, default 0.0
+        Depth, m, positive down.
+    pitch, roll, heading : float, default 0.0
+        Angles, rad.
+    speed : float, default 0.4
+        Speed, m/s, over the ground.
+    climb : float, default 0.0
+        Rate of climb, m/s, upward, of the path itself.
+    turn : float, default 0.0
+        Turn rate, rad/s, of the path itself.
+    """
 
     depth: float = 0.0
     pitch: float = 0.0
@@ -74,13 +121,21 @@ class Aim:
 
 
 _TURN = 0.35
-"""rad/s, the fastest turn that is asked for: what phase and amplitude can give at 0.4 m/s."""
+"""Largest wanted turn, rad/s: the limit of phase and amplitude at 0.4 m/s."""
 _GIVES, _TAKES = 0.1, 0.1
-"""1/s: how fast thrust gives way to a turn, and comes back."""
+"""Rates at which thrust is reduced in a turn, and restored, 1/s."""
 
 
 class Pilot:
-    """Motion in, strokes out."""
+    """Cascades from the motion to the strokes.
+
+    Parameters
+    ----------
+    gains : Gains
+        Gains of the cascades.
+    most : Most
+        Largest strokes.
+    """
 
     def __init__(self, gains: Gains, most: Most) -> None:
         self.depth, self.turn = Loop(0.0, 0.0, 0.0, 1.0), Loop(0.0, 0.0, 0.0, 0.6)
@@ -91,7 +146,13 @@ class Pilot:
         self.fallen: set[str] = set()
 
     def tune(self, gains: Gains) -> None:
-        """Other gains from now on; what the loops have learnt stays."""
+        """Use other gains; the loops keep their integrals.
+
+        Parameters
+        ----------
+        gains : Gains
+            Gains of the cascades.
+        """
         self.gains = g = gains
         for loop, p, i, d in (
             (self.depth, g.depth_p, g.depth_i, g.climb_d), (self.turn, g.turn_p, g.turn_i, 0.0),
@@ -101,7 +162,7 @@ class Pilot:
             loop.p, loop.i, loop.d = p, i, d
 
     def __call__(self, aim: Aim, now: Motion) -> tuple[Stroke, Stroke]:
-        """(left, right)."""
+        """Return the strokes, left and right."""
         if now.time < self._time:
             for loop in (self.depth, self.turn, self.roll, self.pitch, self.speed):
                 loop.reset()
@@ -134,9 +195,20 @@ class Pilot:
 
 
 CLIMB = 0.1
-"""m/s that a pitch word of 1 climbs by at 0.4 m/s."""
+"""Climb by a pitch word of 1 at 0.4 m/s, m/s."""
 
 
 def wrapped(angle: float) -> float:
-    """The same angle within (-pi, pi]."""
+    """Return the same angle within (-pi, pi].
+
+    Parameters
+    ----------
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    float
+        rad.
+    """
     return -((-angle + pi) % (2.0 * pi) - pi)

@@ -1,4 +1,4 @@
-"""What a controller that plans reports of its plans: the attributes that its `metrics` name, and a line at the end."""
+"""Figures of a controller that plans: the attributes that its `metrics` name, and a line at the end."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Plan
 
 _POINTS = 5
-"""Of a planned motion as it is reported."""
+"""Points of a planned motion in reports."""
 
 
 class PlanFigures:
-    """A base class.
+    """Base class of a controller that plans.
 
-    _plans    that were made;  _late  ticks without a new one;  _tries  candidates or iterations of a plan, at most
-    _since    s, that the plan has been in use;  _tick_s  s, from plan to plan
-    _spent_s  s, of processor time;  _begun, _time  s, of the run's first state and of the last one
+    A subclass sets `_plans` (all plans), `_late` (ticks without a new one), `_tries` (largest number of candidates or
+    iterations of a plan), `_since` (time that the plan has been in use, s), `_tick_s` (from plan to plan, s),
+    `_spent_s` (processor time, s), and `_begun` and `_time` (of the run's first state and of the last one, s).
     """
 
     _plans: list[Plan]
@@ -31,27 +31,27 @@ class PlanFigures:
 
     @property
     def plans(self) -> int:
-        """Plans that were made."""
+        """Number of plans."""
         return len(self._plans)
 
     @property
     def late_plans(self) -> int:
-        """Ticks at which no new plan was there."""
+        """Ticks without a new plan."""
         return self._late
 
     @property
     def plan_age_s(self) -> float:
-        """Since the state that the plan in use was made from."""
+        """Time since the state from which the plan in use was made, s."""
         return round(self._since + self._tick_s, 4)
 
     @property
     def plan_ms(self) -> float | None:
-        """That the last plan took."""
+        """Duration of the last plan's computation, ms."""
         return round(1e3 * self._plans[-1].seconds, 2) if self._plans else None
 
     @property
     def planned_motion(self) -> str:
-        """Where the last plan has the robot over its horizon, m, world: a few points, for viewers."""
+        """Positions of the robot in the last plan over its horizon, m, world: a few points, for viewers."""
         good = self._plans[-1].path if self._plans and self._plans[-1].good else ()
         if not len(good):
             return ""
@@ -61,7 +61,7 @@ class PlanFigures:
 
     @property
     def planned_samples(self) -> str:
-        """Others that were tried for the last plan, for viewers, see rtmms.planning.shadow."""
+        """Other candidates of the last plan, for viewers, see rtmms.planning.shadow."""
         from rtmms.planning.shadow import as_text
 
         last = self._plans[-1] if self._plans and self._plans[-1].good else None
@@ -69,7 +69,7 @@ class PlanFigures:
 
     @property
     def core(self) -> float:
-        """Share of a core that planning took since the start, of one thread."""
+        """Share of a core that planning has used since the start, of one thread."""
         return round(self._spent_s / max(self._time - self._begun, self._tick_s), 4) if self._plans else 0.0
 
     @property
@@ -79,12 +79,12 @@ class PlanFigures:
 
     @property
     def iterations_a_plan(self) -> float:
-        """That were done, of those plans that go from one to a better one: at most `iterations`."""
+        """Mean iterations of a plan, for methods that improve a plan step by step: at most `iterations`."""
         return round(sum(plan.iterations for plan in self._plans) / max(1, len(self._plans)), 2)
 
     @property
     def failed(self) -> float:
-        """Share of the candidates that ended early or cost no number."""
+        """Share of the candidates that ended early or whose cost is no number."""
         return round(self._share(sum(plan.failed for plan in self._plans)), 4)
 
     @property
@@ -94,12 +94,12 @@ class PlanFigures:
 
     @property
     def least_cost(self) -> float | None:
-        """Of the last plan's candidates."""
+        """Least cost of the last plan's candidates."""
         return finite(self._plans[-1].least) if self._plans else None
 
     @property
     def spread_of_costs(self) -> float | None:
-        """The median less the least of the last plan's candidates: 0 means that nothing it can do changes the task."""
+        """Median less the least cost of the last plan's candidates: 0 means that no command changes the task."""
         return finite(self._plans[-1].spread) if self._plans else None
 
     def _share(self, count: int) -> float:
@@ -107,7 +107,24 @@ class PlanFigures:
 
 
 def summary(plans: list[Plan], late: int, tries: int, iterating: bool = False) -> str:
-    """What a run's plans were, for a person. tries: candidates of a plan; iterating: a plan is made by iterations"""
+    """Return a line about a run's plans, for a person.
+
+    Parameters
+    ----------
+    plans : list[Plan]
+        All plans.
+    late : int
+        Ticks without a new plan.
+    tries : int
+        Candidates of a plan.
+    iterating : bool, default False
+        Whether a plan is made by iterations.
+
+    Returns
+    -------
+    str
+        The line.
+    """
     seconds = sorted(plan.seconds for plan in plans)
     finished = sum(plan.finished for plan in plans)
     failed = sum(plan.failed for plan in plans)
@@ -125,4 +142,16 @@ def summary(plans: list[Plan], late: int, tries: int, iterating: bool = False) -
 
 
 def finite(value: float) -> float | None:
+    """Return a number rounded to four digits, or None where it is not finite.
+
+    Parameters
+    ----------
+    value : float
+        Any number.
+
+    Returns
+    -------
+    float | None
+        The number or None.
+    """
     return float(f"{value:.4g}") if isfinite(value) else None

@@ -1,4 +1,4 @@
-"""What the controller `predictive` is by default on each robot, and what its plans are made of there."""
+"""Defaults of the controller `predictive` for each robot, and the words of its plans."""
 
 from __future__ import annotations
 
@@ -11,18 +11,28 @@ from .cpg import GROWTH
 
 ILQR, LINEAR = "ilqr", "linear"
 CLAMPED = 0.85
-"""rad: as far as iLQR moves a rod of the manta. The supports of its fins are singular where two rods are 1.81 rad
-apart."""
+"""Limit of the manta's rods for iLQR, rad. The supports of its fins are singular where two rods are 1.81 rad apart."""
 CHAINS = {ILQR: 4}
-"""A fin's chains in the planner's model, at most, by the method; each is six states more."""
+"""Largest number of a fin's chains in the planner's model, by the method; each has six states."""
 COARSE_CHAINS = 16
-"""For other methods: one block of lanes, which fewer chains would not make faster."""
+"""Chains for other methods: one block of lanes, which fewer chains would not make faster."""
 
 
 @dataclass(frozen=True)
 class Usual:
-    """horizon_s, rate_hz, grid_s   as the controller's;  stage_s  from knot to knot of iLQR;  targets  of sampling
-    setpoints   those without a course or a cost of one's own"""
+    """Defaults of a robot.
+
+    Attributes
+    ----------
+    horizon_s, rate_hz, grid_s : float
+        As the controller's parameters.
+    stage_s : float
+        Time from knot to knot of iLQR, s.
+    targets : int
+        Targets of each word in sampling.
+    setpoints : tuple[str, ...]
+        Names of the set-points without a course or a user's cost.
+    """
 
     horizon_s: float
     rate_hz: float
@@ -39,27 +49,44 @@ TUNED: Mapping[tuple[str, bool], Usual] = {
     ("quadrotor", False): Usual(0.8, 50.0, 0.02, 0.04, 3, ("x_m", "y_m", "z_m", "yaw_deg")),
     ("quadrotor", True): Usual(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
 }
-"""By robot, and whether the method is iLQR."""
+"""Defaults by robot, and whether the method is iLQR."""
 BY_STROKES: Mapping[str, Usual] = {"moth": Usual(0.4, 50.0, 1e-3, 0.02, 1, ("x_m", "y_m", "z_m", "yaw_deg"))}
 """Robots with linear plans: a plan and a knot each half stroke."""
 ANY = Usual(2.0, 10.0, 0.02, 0.1, 5, ())
-"""Of another robot, or an eel by iLQR: with a cost of one's own."""
+"""Defaults of another robot, or of an eel by iLQR: with a user's cost."""
 SAMPLES = {"eel": 48, "quadrotor": 48}
-"""Candidates of a plan; else 32. With 16 of them the eel wanders 4 deg and 4 cm about what it should hold; with 32 the
-quadrotor 15 cm."""
+"""Candidates of a plan; else 32. With 16 of them the eel deviates by 4 deg and 4 cm; with 32 the quadrotor by 15 cm."""
 FREQUENCY_HZ, SPEED_M_S = {"eel": 0.8}, {"eel": 0.15}
-"""Of the stroke or wave, else 0.6; over the ground, else 0.4."""
+"""Frequency of the stroke or wave, else 0.6 Hz; speed over the ground, else 0.4 m/s."""
 SIGN_OF = {"manta": "left.front", "quadrotor": "front.speed", "eel": "yaw1.angle"}
-"""An actuator by which a plant's robot is recognised."""
+"""Actuator by which a plant's robot is recognised."""
 FOLLOWS_COURSES = ("manta", "eel")
 ROBOTS = tuple(SIGN_OF)
-"""That have costs of their own here."""
+"""Robots with costs of their own here."""
 _SURROUNDINGS = ("current", "wind")
-"""How parameters begin that are not the robot's."""
+"""First letters of parameters that do not belong to the robot."""
 
 
 def usual(robot: str, method: str) -> Usual:
-    """What a robot is planned with where nothing else is asked for. ModelError: it has no linear plans."""
+    """Return the defaults of a robot.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    method : str
+        Method of the planner.
+
+    Returns
+    -------
+    Usual
+        The defaults.
+
+    Raises
+    ------
+    ModelError
+        The robot has no linear plans.
+    """
     if method == LINEAR:
         if robot not in BY_STROKES:
             import rtmms
@@ -72,7 +99,18 @@ def usual(robot: str, method: str) -> Usual:
 
 
 def refuse_unknown_model(robot: str) -> None:
-    """ModelError for a robot that there is none of."""
+    """Refuse an unknown robot.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+
+    Raises
+    ------
+    ModelError
+        There is no such robot.
+    """
     import rtmms
     from rtmms.plant.protocol import builder
 
@@ -83,8 +121,24 @@ def refuse_unknown_model(robot: str) -> None:
 
 
 def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], plant: str) -> None:
-    """ModelError where a plant, with actuators of these names, is another robot. own: the model's actuators, where
-    none of them shows the robot by itself."""
+    """Refuse a plant of another robot than the model's.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the model's robot.
+    own : Sequence[str]
+        The model's actuators, where none of them identifies the robot by itself.
+    names : Sequence[str]
+        The plant's actuators.
+    plant : str
+        Name of the plant's robot, for messages.
+
+    Raises
+    ------
+    ModelError
+        The plant is another robot.
+    """
     import rtmms
 
     sign = SIGN_OF.get(robot)
@@ -97,9 +151,26 @@ def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], pla
 
 
 def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: str, whole: bool = False) -> Any:
-    """The planner's model: with the parameters that the plant sends, but for what nobody knows.
+    """Return the planner's model, with the parameters that the plant sends; unknown surroundings are left out.
 
-    whole   with all chains, as the plant itself"""
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    parameters : Mapping[str, Any]
+        Parameters of the plant.
+    grid_s : float
+        Step of the model, s.
+    method : str
+        Method of the planner.
+    whole : bool, default False
+        With all chains, as the plant itself.
+
+    Returns
+    -------
+    : Plant
+        The model.
+    """
     import rtmms
     from rtmms.wire.protocol.messages import plain_parameters
 
@@ -128,8 +199,25 @@ def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: s
 
 
 def read_preset(path: str, robot: str) -> dict[str, Any]:
-    """The parameters of a FILE.toml for the planner's model, whose step is its own; ModelError where they are none of
-    the robot's."""
+    """Return the parameters of a FILE.toml for the planner's model, whose step is its own.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    robot : str
+        Name of the robot.
+
+    Returns
+    -------
+    dict[str, Any]
+        Parameters by name.
+
+    Raises
+    ------
+    ModelError
+        It is no such file, or its parameters do not belong to the robot.
+    """
     import rtmms
     from rtmms.base.toml_file import read_toml
 
@@ -152,7 +240,22 @@ def _differs(one: Any, other: Any) -> bool:
 
 
 def any_knots(model: Any, rows: int, horizon_s: float) -> Any:
-    """Knots of a robot's actuators, at first neutral."""
+    """Return knots of a robot's actuators, initially neutral.
+
+    Parameters
+    ----------
+    model : Any
+        The planner's model.
+    rows : int
+        Number of knots.
+    horizon_s : float
+        Horizon, s.
+
+    Returns
+    -------
+    : Knots
+        The words.
+    """
     import numpy as np
 
     from rtmms.planning.planner import Knots
@@ -161,7 +264,28 @@ def any_knots(model: Any, rows: int, horizon_s: float) -> Any:
 
 
 def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: float, most: float = inf) -> Any:
-    """Knots of joints, at first of a gait: words (rtmms.planning.planner) of that period. most: rad, of each joint."""
+    """Return knots of joints, initially those of a gait.
+
+    Parameters
+    ----------
+    model : Any
+        The planner's model.
+    gait : Any
+        Words (rtmms.planning.planner) with the gait.
+    period_s : float
+        Period of the gait, s.
+    rows : int
+        Number of knots.
+    horizon_s : float
+        Horizon, s.
+    most : float, default inf
+        Limit of each joint, rad.
+
+    Returns
+    -------
+    : Knots
+        The words.
+    """
     import numpy as np
 
     from rtmms.planning.planner import Knots
@@ -175,14 +299,32 @@ def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: flo
 
 
 MIXING = ((1.0, 0.0, -1.0, -1.0), (1.0, 1.0, 0.0, 1.0), (1.0, 0.0, 1.0, -1.0), (1.0, -1.0, 0.0, 1.0))
-"""Speeds of the rotors (front, left, back, right) of lift, and of moments about x, y and z."""
+"""Speeds of the rotors (front, left, back, right) for lift, and for moments about x, y and z."""
 LIFT_RAD_S, MOMENT_RAD_S, YAW_RAD_S = 5.0, 1.5, 10.0
-"""By how much candidates differ. More of a moment turns the quadrotor over within the horizon; about z the rotors have
-a seventh of the arm."""
+"""Spreads of the candidates, rad/s. More of a moment turns the quadrotor over within the horizon; about z the rotors
+have a seventh of the arm.
+"""
 
 
 def rotor_knots(model: Any, rows: int, horizon_s: float, method: str) -> Any:
-    """Knots of the quadrotor's rotors, at first those that carry it; for sampling of lift and moments."""
+    """Return knots of the quadrotor's rotors, initially at hovering speed; for sampling, knots of lift and moments.
+
+    Parameters
+    ----------
+    model : Any
+        The planner's model.
+    rows : int
+        Number of knots.
+    horizon_s : float
+        Horizon, s.
+    method : str
+        Method of the planner.
+
+    Returns
+    -------
+    : Knots
+        The words.
+    """
     import numpy as np
 
     from rtmms.planning.planner import Knots
@@ -196,7 +338,26 @@ def rotor_knots(model: Any, rows: int, horizon_s: float, method: str) -> Any:
 
 
 def eel_waves(model: Any, rows: int, horizon_s: float, frequency_hz: float, limit: float) -> Any:
-    """Waves of the eel's joints, at first that of `eel_course`."""
+    """Return waves of the eel's joints, initially that of `eel_course`.
+
+    Parameters
+    ----------
+    model : Any
+        The planner's model.
+    rows : int
+        Number of targets.
+    horizon_s : float
+        Horizon, s.
+    frequency_hz : float
+        Frequency of the wave.
+    limit : float
+        Limit of each joint, rad.
+
+    Returns
+    -------
+    : Waves
+        The words.
+    """
     from math import radians
 
     from rtmms.planning.waves import Waves
@@ -210,7 +371,24 @@ def eel_waves(model: Any, rows: int, horizon_s: float, frequency_hz: float, limi
 
 
 def course_cost(robot: str, way: Any, speed_m_s: float, horizon_s: float) -> Any:
-    """Of a robot that follows a course."""
+    """Return the cost of a robot that follows a course.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    way : Any
+        The course.
+    speed_m_s : float
+        Speed over the ground, m/s.
+    horizon_s : float
+        Horizon, s.
+
+    Returns
+    -------
+    : Cost
+        The cost.
+    """
     from rtmms.planning.swaying import sway_along
     from rtmms.planning.tasks import along_course
 
@@ -218,7 +396,26 @@ def course_cost(robot: str, way: Any, speed_m_s: float, horizon_s: float) -> Any
 
 
 def holding_cost(robot: str, depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Any:
-    """Of a swimmer that holds depth, heading and speed."""
+    """Return the cost of a swimmer that holds depth, heading and speed.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    depth_m : float
+        Depth, m, positive down.
+    heading_rad : float
+        Heading, rad.
+    speed_m_s : float
+        Speed over the ground, m/s.
+    horizon_s : float
+        Horizon, s.
+
+    Returns
+    -------
+    : Cost
+        The cost.
+    """
     from rtmms.planning.swaying import sway_holding
     from rtmms.planning.tasks import hold
 

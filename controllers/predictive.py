@@ -1,11 +1,13 @@
-"""Predictive control: many short runs of the robot's own model ten times a second, the best of them is what it does.
+"""Predictive control: many short runs of the robot's own model ten times a second; the best one gives the commands.
 
-rtmms run manta --controller predictive:course=helix,radius_m=3,rise_m=-1 --sensors typical
-rtmms run manta --controller predictive:depth_m=1,heading_deg=90
-rtmms run manta --controller predictive:cost=mine.py:deep
-rtmms run eel --set gait=none --controller predictive:model=eel,course=helix,speed_m_s=0.15
-rtmms run quadrotor --controller predictive:model=quadrotor,method=ilqr,x_m=2,z_m=1
-rtmms run moth --controller predictive:model=moth,y_m=0.2
+::
+
+    rtmms run manta --controller predictive:course=helix,radius_m=3,rise_m=-1 --sensors typical
+    rtmms run manta --controller predictive:depth_m=1,heading_deg=90
+    rtmms run manta --controller predictive:cost=mine.py:deep
+    rtmms run eel --set gait=none --controller predictive:model=eel,course=helix,speed_m_s=0.15
+    rtmms run quadrotor --controller predictive:model=quadrotor,method=ilqr,x_m=2,z_m=1
+    rtmms run moth --controller predictive:model=moth,y_m=0.2
 """
 
 from __future__ import annotations
@@ -59,18 +61,79 @@ if TYPE_CHECKING:
 
 _METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
 _SMOOTH, _OF_SAMPLING = (ILQR, LINEAR), ("samples", "targets")
-"""Methods that go from a plan to a better one, without candidates; words that they do not have."""
+"""Methods that improve a plan step by step, without candidates; parameters that they do not have."""
 _SPENT = 0.8
-"""Of the time between two plans, in real time: then no further candidates are begun."""
+"""Share of the time between two plans after which no further candidates begin, in real time."""
 
 
 @dataclass
 class Predictive(PlanFigures, rtmms.Controller):
-    """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
-    until the next.
+    """Plans on the robot's full model and follows the plan until the next.
 
-    Where no candidate of a plan has a cost that is a number, the last plan goes on, with a sentence; after a horizon of
-    such plans nothing is left to follow, and the controller ends with an error. `failed_plans` counts them.
+    The words of a plan are gait words of both fins, or knots of the commands. Where no candidate of a plan has a cost
+    that is a number, the last plan continues, with a message. After a horizon of such plans nothing is left to follow,
+    and the controller ends with an error. `failed_plans` counts them.
+
+    Attributes
+    ----------
+    course : str, default ''
+        waypoints, helix or eight, as those of `path`; without one it holds depth, heading and speed.
+    waypoints : str, default ''
+        As those of `path`.
+    radius_m : float, default 3.0
+        As that of `path`. Unit: m.
+    rise_m : float, default -1.0
+        As that of `path`. Unit: m.
+    turns : float, default 2.0
+        As those of `path`.
+    depth_m : float, default 2.5
+        Depth, positive down. Unit: m.
+    course_heading_deg : float, default 0.0
+        As that of `path`. Unit: deg.
+    heading_deg : float, default 0.0
+        Heading, to the left from world x. Unit: deg.
+    speed_m_s : float | None, optional
+        Speed over the ground. Unit: m/s.
+    cost : str, default ''
+        FILE.py:NAME, a cost of your own (rtmms.cost) in place of these.
+    method : str | None, optional
+        Default cem; linear for the moth, where it takes no cost.
+    samples : int | None, optional
+        Candidates of a plan.
+    horizon_s : float | None, optional
+        Horizon of a plan, more than a beat. Unit: s.
+    rate_hz : float | None, optional
+        Plans a second. Unit: Hz.
+    grid_s : float | None, optional
+        Step of the planner's model. Unit: s.
+    targets : int | None, optional
+        Targets of each word within the horizon.
+    frequency_hz : float | None, optional
+        Frequency of the stroke. Unit: Hz.
+    observe_current : bool, default True
+        Whether a current is looked for, by replays of the last seconds.
+    threads : int, default 1
+        Threads of the planner.
+    seed : int, default 0
+        Seed of the samples.
+    model : str, default 'manta'
+        Robot of the model: manta, quadrotor, eel or moth; with `cost` any that plans can be made for, or FILE.py:NAME.
+    x_m : float, default 0.0
+        Target of the quadrotor and the moth. Unit: m.
+    y_m : float, default 0.0
+        Target of the quadrotor and the moth. Unit: m.
+    z_m : float | None, optional
+        Target of the quadrotor and the moth; default 1 and 0. Unit: m.
+    yaw_deg : float, default 0.0
+        Heading of the quadrotor and the moth. Unit: deg.
+    iterations : int, default 2
+        Most iterations of a plan of ilqr.
+    stage_s : float | None, optional
+        Time from knot to knot of the commands of ilqr. Unit: s.
+    smooth : float, default 0.001
+        Weight of a change of the knots in the cost.
+    preset : str, default ''
+        FILE.toml of parameters in the model, in place of the plant's own; one that names a preset begins from that.
     """
 
     # fmt: off
@@ -151,6 +214,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     )
 
     def __post_init__(self) -> None:
+        """Check the parameters, and fill in the robot's defaults."""
         if self.method is None:
             self.method = LINEAR if self.model in BY_STROKES and not self.cost else "cem"
         if self.z_m is None:
@@ -216,7 +280,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._job: Future[Any] | None = None
 
     def _refuse_words_of_others(self) -> None:
-        """ModelError for a word that would change nothing with this model and this method."""
+        """Raise ModelError for a parameter without effect for this model and this method."""
         flies = self.model in ("quadrotor", *BY_STROKES)
         words = [(name, "it is of cem, mppi and ps") for name in _OF_SAMPLING if self.method in _SMOOTH]
         words += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
@@ -252,11 +316,17 @@ class Predictive(PlanFigures, rtmms.Controller):
         return StrokePlans(self._grid, stage, self._horizon)
 
     def _track(self, names: tuple[str, ...]) -> None:
-        """Which set-points there are depends on the task: the instance's own, in place of the class's."""
+        """Set the instance's set-points, which depend on the task, in place of the class's."""
         self.__dict__["setpoints"] = names
 
     def prepare(self) -> None:
-        """Compile the model's kernels and the cost; see rtmms.Controller."""
+        """Compile the model's kernels and the cost before the plant waits.
+
+        Raises
+        ------
+        ModelError
+            The cost, the preset or the model is wrong.
+        """
         from rtmms.base.jit import compile_progress
         from rtmms.planning.planner import Background
         from rtmms.planning.tasks import hover_at
@@ -291,7 +361,18 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # or the cost is refused
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """A model with the plant's own parameters; begin anew."""
+        """Build a model with the plant's own parameters, and start anew.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The plant does not fit.
+        """
         self._names = tuple(channel.name for channel in plant.actuators)
         self._lockstep = plant.period_s is None
         if self._strokes is not None:
@@ -349,11 +430,11 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._made = key
 
     def _believed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The model's parameters, where the plant sends these."""
+        """Return the model's parameters, where the plant sends these."""
         return dict(self._preset) if "preset" in self._preset else {**parameters, **self._preset}
 
     def _compare(self, parameters: Mapping[str, Any], dt: float) -> None:
-        """The planner's model with the plant's own, in its steps and with all its chains."""
+        """Compare the planner's model with the plant's own, in its steps and with all its chains."""
         from rtmms.planning.shadow import distance_apart
 
         coarse = model_of(self.model, self._believed(parameters), self._grid, str(self.method))
@@ -361,7 +442,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self.model_error_m = finite(distance_apart(coarse, fine, self._words, self._horizon))
 
     def _make_words(self, model: Any, parameters: Mapping[str, Any], limit: float) -> Any:
-        """What plans are made of: knots, or gait words of the fins (rtmms.planning.planner)."""
+        """Return the words of the plans: knots, or gait words of the fins (rtmms.planning.planner)."""
         from rtmms.planning.strokes import Strokes
 
         if self.model == "quadrotor":
@@ -399,7 +480,13 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._progress.reset()
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Other set-points from the next plan on."""
+        """Use other set-points from the next plan on.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         super().on_parameters_changed(values)
         if self._strokes is not None:
             return
@@ -411,7 +498,18 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._own.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Rod angles in rad, or speeds of rotors in rad/s."""
+        """Return rod angles in rad, or speeds of rotors in rad/s.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         now = self._senses.read(state)
         self._watch(now)
         if self._strokes is not None:
@@ -456,7 +554,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         return values
 
     def _turn_over(self, now: Motion, first: bool) -> None:
-        """A plan is due: take the last one up, and begin the next, for where the robot will be when that is due."""
+        """Use the last plan, and start the next, for the robot's expected state at its start."""
         if not first:
             since = self._since - (now.time - self._tick)
             sent, _ = self._words.commands(self._plan[None], self._tick_state, since, self._per_tick, self._grid)
@@ -478,7 +576,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._job = self._background.submit(self._think, *inputs)
 
     def _judge(self, plan: Plan) -> None:
-        """Report that the last plan goes on for want of a better one. RtmmsError where that has come to its end."""
+        """Report that the last plan continues without a better one, or raise RtmmsError where it has ended."""
         if plan.good:
             return
         if self.failed_plans == 1:
@@ -494,8 +592,11 @@ class Predictive(PlanFigures, rtmms.Controller):
     def _think(
         self, now: Motion, sent: list[Any], plan: Any, words: Any, since: float, held: Mapping[int, float]
     ) -> Any:
-        """One plan, beside the answers to states: from what is known at `now`, the commands sent since the last one
-        (one block a tick), and the rods that do not follow."""
+        """Make one plan, on another thread.
+
+        It uses the motion `now`, the commands sent since the last plan (one block a tick), and the rods that do not
+        follow.
+        """
         import numpy as np
 
         def obeyed(commands: Any) -> Any:
@@ -542,13 +643,19 @@ class Predictive(PlanFigures, rtmms.Controller):
         return plan_found
 
     def _set_current(self, current: tuple[float, ...]) -> None:
-        """What the models swim in, from now on."""
+        """Set the current of the models."""
         models: tuple[Any, ...] = (self._shadow.model, self._planner.model)
         for one in models:
             one.set(current_m_s=current)
 
     def stop(self, reason: str) -> None:
-        """What the planner did, in a line."""
+        """Print a line about the plans.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         self._finish()
         if self._strokes is not None:
             self._strokes.finish()
@@ -573,12 +680,12 @@ class Predictive(PlanFigures, rtmms.Controller):
 
 
 _OF_ROBOTS = ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets")
-"""Words that each robot has defaults of (Usual)."""
+"""Parameters with defaults for each robot (Usual)."""
 _TIMES = ("horizon_s", "rate_hz", "grid_s", "stage_s")
 
 
 def _whole(name: str, span: float, unit: str, of: float) -> int:
-    """How many of another span one is; ModelError where it is none."""
+    """Return the ratio of two times, or raise ModelError where it is no whole number."""
     steps = round(span / of)
     if steps < 1 or abs(steps * of - span) > 1e-6 * span:
         raise rtmms.ModelError(

@@ -1,4 +1,6 @@
-"""The angles of a fin's two driving rods: one sine each, of one frequency, the front rod ahead by the phase.
+"""Angles of a fin's two driving rods: one sine each, of one frequency, the front rod ahead by the phase.
+
+::
 
     alpha1 = A1 sin(w t + phi) + delta      front
     alpha2 = A2 sin(w t)       + delta      back
@@ -20,14 +22,49 @@ BACK_LENGTH_M = 0.185
 
 
 def rod_ratio(parameters: Mapping[str, Any]) -> float:
-    """r2 / r1 from the plant's front_rod_m and back_rod_m, from the defaults where it does not send them."""
+    """Return r2 / r1 from the plant's front_rod_m and back_rod_m, or from the defaults.
+
+    Parameters
+    ----------
+    parameters : Mapping[str, Any]
+        Parameters that the plant sends.
+
+    Returns
+    -------
+    float
+        Ratio of the lengths.
+    """
     front = parameters.get("front_rod_m", FRONT_LENGTH_M)
     back = parameters.get("back_rod_m", BACK_LENGTH_M)
     return float(back) / float(front)
 
 
 def front_amplitude(back: float, ratio: float) -> float:
-    """A1 in rad from A2 in rad by the rule of equal height; ratio is r2 / r1. ModelError where there is none."""
+    """Return A1 from A2 by the rule of equal height.
+
+    Parameters
+    ----------
+    back : float
+        A2, rad.
+    ratio : float
+        r2 / r1.
+
+    Returns
+    -------
+    float
+        rad.
+
+    Raises
+    ------
+    ModelError
+        The front rod is too short.
+
+    Examples
+    --------
+    >>> from rtmms_controllers.rods import front_amplitude
+    >>> front_amplitude(0.5, 1.0)
+    0.5
+    """
     height = ratio * sin(back)
     if height > 1.0:
         raise rtmms.ModelError(
@@ -39,11 +76,23 @@ def front_amplitude(back: float, ratio: float) -> float:
 def rod_angles(
     cycle: float, amplitude: float, phase: float, bias: float, ratio: float, strength: float = 1.0
 ) -> tuple[float, float]:
-    """(front, back) in rad.
+    """Return the angles of front and back rod.
 
-    cycle      w t, rad
-    amplitude, phase, bias   A2, phi, delta, rad
-    strength   0 to 1, on amplitude and bias: the soft start
+    Parameters
+    ----------
+    cycle : float
+        w t, rad.
+    amplitude, phase, bias : float
+        A2, phi, delta, rad.
+    ratio : float
+        r2 / r1.
+    strength : float, default 1.0
+        0 to 1, on amplitude and bias: the soft start.
+
+    Returns
+    -------
+    tuple[float, float]
+        rad.
     """
     front = front_amplitude(amplitude, ratio) * sin(cycle + phase) + bias  # alpha1
     back = amplitude * sin(cycle) + bias  # alpha2
@@ -51,13 +100,27 @@ def rod_angles(
 
 
 class SoftStart:
-    """Rises from 0 to 1 within ramp_s of the first state, with zero rate and acceleration at both ends."""
+    """Factor that rises from 0 to 1 within ramp_s of the first state, with zero rate and acceleration at both ends.
+
+    Parameters
+    ----------
+    ramp_s : float
+        Time of the rise, s.
+
+    Examples
+    --------
+    >>> from rtmms_controllers.rods import SoftStart
+    >>> strength = SoftStart(2.0)
+    >>> [strength(t) for t in (0.0, 1.0, 2.0)]
+    [0.0, 0.5, 1.0]
+    """
 
     def __init__(self, ramp_s: float) -> None:
         self.ramp_s = ramp_s
         self._from: float | None = None
 
     def __call__(self, time: float) -> float:
+        """Return the factor at a time, s."""
         if self._from is None or time < self._from:  # the first state, or the first after a reset
             self._from = time
         if self.ramp_s <= 0.0 or time >= self._from + self.ramp_s:
@@ -67,7 +130,24 @@ class SoftStart:
 
 
 def within_limits(controller: str, plant: rtmms.PlantInfo, side: str, front: float, back: float) -> None:
-    """ModelError if a rod's largest angle (rad, bias included) is beyond what the plant's rod can do."""
+    """Check that a rod's largest angles are within the plant's limits.
+
+    Parameters
+    ----------
+    controller : str
+        Name of the controller, for messages.
+    plant : rtmms.PlantInfo
+        The plant.
+    side : str
+        'left' or 'right'.
+    front, back : float
+        Largest angle of each rod, bias included, rad.
+
+    Raises
+    ------
+    ModelError
+        An angle is beyond a limit.
+    """
     for rod, angle in (("front", front), ("back", back)):
         channel = plant.actuator(f"{side}.{rod}")
         limits = [abs(limit) for limit in (channel.lower, channel.upper) if limit is not None]

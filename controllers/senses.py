@@ -1,7 +1,7 @@
-"""Where the robot is, for a controller: from its sensors by the estimator, or the truth where there are no sensors.
+"""Motion of the robot for a controller: from its sensors by the estimator, or the truth where there are no sensors.
 
-`Senses` also reports doubts: of a sensor that has been silent for longer than it should, and of an estimate
-that its own measurements contradict. The sheets of the sensors are those of the profile `typical`.
+`Senses` also reports doubts: of a sensor that has been silent for too long, and of an estimate that its own
+measurements contradict. The data sheets of the sensors are those of the profile `typical`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,35 @@ if TYPE_CHECKING:
     from rtmms.sensing.estimator import Estimate, Estimator
 
 SILENT_S = {"imu": 0.05, "depth": 0.2, "dvl": 1.0, "mag": 0.5, "gps": 2.0}
-"""A sensor whose newest sample is older than this is silent."""
+"""Age of the newest sample from which on a sensor is silent, s."""
 ANEW_S = 3.0
-"""For so long an estimate is lost before it starts anew from what the sensors read."""
+"""Time for which an estimate is lost before it starts anew from the sensors' readings, s."""
 _LOOKED_AT = ("imu", "depth", "dvl", "mag", "gps")
-"""Of a receiver only where there is no Doppler log: it wanders by more than a robot in water drifts."""
+"""Sensors that the estimator uses; the receiver only without a Doppler log, as its error is larger than a robot's drift
+in water.
+"""
 
 
 @dataclass(slots=True)
 class Motion:
-    """At `time`: position (m, world), velocity (m/s, body and world), roll, pitch, yaw (rad), rate (rad/s, body).
+    """Motion of the robot at a time.
 
-    doubts  what is not to be believed: sensors that are silent or contradict the others, and 'estimate'
+    Attributes
+    ----------
+    time : float, default 0.0
+        Time, s.
+    position : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        Position, m, world.
+    velocity : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        Velocity, m/s, body.
+    world_velocity : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        Velocity, m/s, world.
+    roll, pitch, yaw : float, default 0.0
+        Angles, rad.
+    rate : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        Angular velocity, rad/s, body.
+    doubts : set[str]
+        Sensors that are silent or contradict the others, and 'estimate' where it is lost.
     """
 
     time: float = 0.0
@@ -43,9 +60,12 @@ class Motion:
 
 
 class Senses:
-    """Makes a Motion of each state.
+    """Source of the robot's motion.
 
-    name   of the controller, for refusals
+    Parameters
+    ----------
+    name : str
+        Name of the controller, for messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -58,7 +78,18 @@ class Senses:
         self._lost_since = inf
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Look what the plant sends; ModelError where it is neither its motion nor an imu."""
+        """Find out whether the plant sends its motion or an imu.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            It sends neither.
+        """
         names = dict.fromkeys(
             channel.name for channel in plant.outputs
         )  # in the plant's order, which the estimator keeps
@@ -78,18 +109,29 @@ class Senses:
 
     @staticmethod
     def prepare() -> None:
-        """Compile what the estimator needs, or fetch it; before the plant waits for anything."""
+        """Compile the estimator, or load it from the cache, before the plant waits."""
         from rtmms.sensing.estimator import compile_ahead
 
         compile_ahead()
 
     @property
     def sensed(self) -> bool:
-        """From sensors; else the truth."""
+        """Whether the motion comes from sensors, not from the truth."""
         return self._sensed
 
     def read(self, state: rtmms.State) -> Motion:
-        """The motion of a state."""
+        """Return the motion of a state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        Motion
+            One object, which the next call changes.
+        """
         outputs, time = state.outputs, state.time
         if time < self._time and self._sensed:  # the first after a reset
             self._renew()
@@ -110,7 +152,10 @@ class Senses:
         )  # fmt: skip
 
     def _lost(self, now: Estimate, time: float) -> set[str]:
-        """A sensor that contradicts the others, or the estimate, where several do; it starts anew after a while."""
+        """Return a sensor that contradicts the others, or the estimate, where several do.
+
+        It starts anew after a while.
+        """
         if not now.doubted:
             self._lost_since = inf
             return set()
@@ -157,7 +202,18 @@ class Senses:
 
 
 def angles(q: Sequence[float]) -> tuple[float, float, float]:
-    """Roll, pitch, yaw in rad of a quaternion (w, x, y, z), body to world: Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Return roll, pitch and yaw of a quaternion: Rz(yaw) Ry(pitch) Rx(roll).
+
+    Parameters
+    ----------
+    q : Sequence[float]
+        (w, x, y, z), body to world.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        rad.
+    """
     w, x, y, z = q
     return (
         atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
@@ -167,14 +223,44 @@ def angles(q: Sequence[float]) -> tuple[float, float, float]:
 
 
 def quaternion_of(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
-    """(w, x, y, z), body to world: Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Return the quaternion of Rz(yaw) Ry(pitch) Rx(roll).
+
+    Parameters
+    ----------
+    roll, pitch, yaw : float
+        Angles, rad.
+
+    Returns
+    -------
+    tuple[float, float, float, float]
+        (w, x, y, z), body to world.
+
+    Examples
+    --------
+    >>> from rtmms_controllers.senses import quaternion_of
+    >>> quaternion_of(0.0, 0.0, 0.0)
+    (1.0, 0.0, 0.0, 0.0)
+    """
     a, b, c = cos(0.5 * roll), cos(0.5 * pitch), cos(0.5 * yaw)
     p, q, r = sin(0.5 * roll), sin(0.5 * pitch), sin(0.5 * yaw)
     return a * b * c + p * q * r, p * b * c - a * q * r, a * q * c + p * b * r, a * b * r - p * q * c
 
 
 def to_world(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:
-    """R v."""
+    """Return R v.
+
+    Parameters
+    ----------
+    q : Sequence[float]
+        (w, x, y, z), body to world.
+    v : Sequence[float]
+        Components, body.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Components, world.
+    """
     w, x, y, z = q
     a, b, c = v
     # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
@@ -183,7 +269,20 @@ def to_world(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, floa
 
 
 def to_body(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:
-    """R^T v."""
+    """Return R^T v.
+
+    Parameters
+    ----------
+    q : Sequence[float]
+        (w, x, y, z), body to world.
+    v : Sequence[float]
+        Components, world.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Components, body.
+    """
     w, x, y, z = q
     return to_world((w, -x, -y, -z), v)
 

@@ -1,11 +1,13 @@
-"""Plays a gait of a robot that its shape moves: one of its own, a circle, square or rectangle, a file of shapes.
+"""Player of a gait of shapes: one of the robot's own, a circle, square or rectangle, a file of shapes.
+
+::
 
     rtmms run snakeboard --controller shape:gait=park,steer=0.1
     rtmms run purcell --controller shape:gait=circle,a=1,period_s=4
     rtmms gaits purcell -o found && rtmms run purcell --controller shape:file=found/purcell-gait.csv
 
-Sines (the robots on wheels) start softly where they stand; on a closed path the robot first goes smoothly to where it
-begins. The commands of a path are angles, in the order of the robot's actuators.
+Sines (of the robots on wheels) start softly from the present shape. On a closed path the robot first goes smoothly to
+its beginning. The commands of a path are angles, in the order of the robot's actuators.
 """
 
 from __future__ import annotations
@@ -26,7 +28,35 @@ from .shape_players import Around, Swing
 
 @dataclass
 class Shape(rtmms.Controller):
-    """Plays a gait of shapes, as `rtmms gaits` computes it."""
+    """Plays a gait of shapes, as `rtmms gaits` computes it.
+
+    Attributes
+    ----------
+    gait : str, default ''
+        One of the robot's own, circle (a, c1, c2), square (a) or rectangle (a, b); default the first that it can do.
+    a : float | None, optional
+        Size of a circle, square or rectangle; default its own. Unit: rad.
+    b : float | None, optional
+        Second size of a rectangle; default its own. Unit: rad.
+    c1 : float | None, optional
+        Centre of a circle; default its own. Unit: rad.
+    c2 : float | None, optional
+        Centre of a circle; default its own. Unit: rad.
+    file : str, default ''
+        A file of shapes in place of a gait.
+    period_s : float | None, optional
+        Period of a cycle; without one the gait's own, 4 s of a path. Unit: s.
+    frequency_hz : float | None, optional
+        The same, in place of period_s. Unit: Hz.
+    amplitude : float, default 1.0
+        Times the gait's own.
+    steer : float, default 0.0
+        Added to what steers: > 0 to the left; of sines alone. Unit: rad, rad/s.
+    cycles : int, default 0
+        How many, then it stays: sines are then played as a closed path; 0: without end.
+    ramp_s : float, default 1.0
+        Time of the soft start, or in which it goes to where the path begins. Unit: s.
+    """
 
     # fmt: off
     gait: Annotated[str, NamesFile("input"), Parameter(
@@ -64,6 +94,13 @@ class Shape(rtmms.Controller):
     )  # fmt: skip
 
     def __post_init__(self) -> None:
+        """Check the parameters.
+
+        Raises
+        ------
+        ModelError
+            Parameters contradict each other.
+        """
         check_parameters("controller 'shape': ", self)
         if self.period_s is not None and self.frequency_hz is not None:
             raise rtmms.ModelError("controller 'shape': give period_s or frequency_hz, and 'none' for the other")
@@ -74,14 +111,31 @@ class Shape(rtmms.Controller):
         self._player: Around | Swing | None = None
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Make ready for the plant's actuators; ModelError where they do not fit, or the gait leaves their limits."""
+        """Make the player for the plant's actuators.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+
+        Raises
+        ------
+        ModelError
+            The actuators do not fit, or the gait leaves their limits.
+        """
         player = self._made(plant)
         player.check(self.amplitude, self.steer)
         player.tune(self._period, self.amplitude, self.steer)
         self._player = player
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Another pace, amplitude or steering from now on: the pace without a jump."""
+        """Use another pace, amplitude or steering; the pace changes without a jump.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name.
+        """
         trial = replace(self, **values)
         if self._player is not None:
             self._player.check(trial.amplitude, trial.steer)
@@ -90,20 +144,31 @@ class Shape(rtmms.Controller):
             self._player.tune(self._period, self.amplitude, self.steer)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Values of the actuators at state.time."""
+        """Return the values of the actuators at state.time.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         assert self._player is not None
         return self._player(state.time)
 
     @property
     def _period(self) -> float | None:
-        """s; None: the gait's own."""
+        """Period of a cycle, s; None: the gait's own."""
         if self.frequency_hz is None:
             return self.period_s
         return 1.0 / self.frequency_hz if self.frequency_hz else inf
 
     @property
     def _given(self) -> list[str]:
-        """Numbers of a circle, square or rectangle, as a word has them."""
+        """Numbers of a circle, square or rectangle, as text of a word."""
         values = {key: getattr(self, key) for key in ("a", "b", "c1", "c2")}
         return [f"{key}={value!r}" for key, value in values.items() if value is not None]
 
@@ -130,7 +195,7 @@ class Shape(rtmms.Controller):
 
 
 def _first(own: Mapping[str, Gait], names: list[str]) -> str:
-    """The first gait that the actuators can do; where there is none, the first, for the refusal then."""
+    """Return the first gait that the actuators can do; where there is none, the first, whose check fails later."""
     for word, gait in own.items():
         if set(gait.channels) <= set(names) if isinstance(gait, Sines) else all(n.endswith(".angle") for n in names):
             return word

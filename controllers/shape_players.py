@@ -1,4 +1,4 @@
-"""How a gait of shapes becomes commands: around a closed path, or by sines of time. Both change while they play."""
+"""Commands from a gait of shapes: around a closed path, or by sines of time. Both change while they play."""
 
 from __future__ import annotations
 
@@ -10,14 +10,27 @@ from rtmms.locomotion.paths import Path, Sines
 from .rods import SoftStart
 
 _POINTS = 8400
-"""Of a cycle, straight between them: 1e-7 rad off a circle of 1 rad, and on most polygons' corners."""
+"""Points of a cycle, with straight lines between them: 1e-7 rad off a circle of 1 rad, and on most polygons' corners.
+"""
 
 
 class Around:
-    """Along a closed path of angles, from a soft way to where it begins; after so many cycles (0: none) it stays."""
+    """Player along a closed path of angles, after a soft move to its beginning.
+
+    Parameters
+    ----------
+    path : Path
+        The path.
+    channels : tuple[rtmms.Channel, ...]
+        The actuators.
+    ramp_s : float
+        Time of the soft move, s.
+    cycles : int
+        Number of cycles, after which it stays; 0: no end.
+    """
 
     own_s = 4.0
-    """s, a cycle where none is given."""
+    """Default period of a cycle, s."""
 
     def __init__(self, path: Path, channels: tuple[rtmms.Channel, ...], ramp_s: float, cycles: int) -> None:
         self._channels, self._ramp_s, self._cycles = channels, ramp_s, cycles
@@ -28,18 +41,41 @@ class Around:
         self._time, self._begin, self._turns = inf, 0.0, 0.0
 
     def check(self, amplitude: float, steer: float) -> None:
-        """ModelError where the path leaves a limit, or is to steer."""
+        """Check that the path stays within the limits.
+
+        Parameters
+        ----------
+        amplitude : float
+            Factor on the angles.
+        steer : float
+            Must be 0, as a path has no steering.
+
+        Raises
+        ------
+        ModelError
+            It leaves a limit, or `steer` is not 0.
+        """
         if steer:
             raise rtmms.ModelError(f"controller 'shape': steer: a closed path does not steer, got {steer:g}")
         for channel, ends in zip(self._channels, self._spans, strict=True):
             within(channel, min(amplitude * end for end in ends), max(amplitude * end for end in ends))
 
     def tune(self, period_s: float | None, amplitude: float, steer: float) -> None:
-        """From now on, at the same point of the path."""
+        """Set pace and amplitude, at the same point of the path.
+
+        Parameters
+        ----------
+        period_s : float | None
+            Period, s; None: its own.
+        amplitude : float
+            Factor on the gait's own.
+        steer : float
+            Added to the steering actuators.
+        """
         self._period_s, self._amplitude = self.own_s if period_s is None else period_s, amplitude
 
     def __call__(self, time: float) -> dict[str, float]:
-        """Angles in rad by actuator."""
+        """Return the angles by actuator, rad, at a time, s."""
         if time < self._time:  # the first state, or the first after a reset
             self._begin, self._turns = time + self._ramp_s, 0.0
         else:
@@ -58,7 +94,17 @@ class Around:
 
 
 class Swing:
-    """Sines of time, from the first state on, with a soft start."""
+    """Player of sines of time, from the first state on, with a soft start.
+
+    Parameters
+    ----------
+    sines : Sines
+        The sines.
+    channels : tuple[rtmms.Channel, ...]
+        The actuators.
+    ramp_s : float
+        Time of the soft start, s.
+    """
 
     def __init__(self, sines: Sines, channels: tuple[rtmms.Channel, ...], ramp_s: float) -> None:
         known = {channel.name: channel for channel in channels}
@@ -68,19 +114,42 @@ class Swing:
         self._time, self._omega, self._behind = 0.0, 0.0, 0.0
 
     def check(self, amplitude: float, steer: float) -> None:
-        """ModelError where an actuator would leave its limits."""
+        """Check that no actuator leaves its limits.
+
+        Parameters
+        ----------
+        amplitude : float
+            Factor on the sines.
+        steer : float
+            Added to the steering actuators.
+
+        Raises
+        ------
+        ModelError
+            One would leave its limits.
+        """
         for channel, wave, _ in self._moves:
             middle, most = wave.offset + wave.steer * steer, abs(amplitude * wave.amplitude)
             within(channel, middle - most, middle + most)
 
     def tune(self, period_s: float | None, amplitude: float, steer: float) -> None:
-        """From now on, at the same point of the cycle."""
+        """Set pace, amplitude and steering, at the same point of the cycle.
+
+        Parameters
+        ----------
+        period_s : float | None
+            Period, s; None: its own.
+        amplitude : float
+            Factor on the gait's own.
+        steer : float
+            Added to the steering actuators.
+        """
         omega = 2.0 * pi * (self._own_hz if period_s is None else 1.0 / period_s)
         self._behind += (self._omega - omega) * self._time
         self._omega, self._amplitude, self._steer = omega, amplitude, steer
 
     def __call__(self, time: float) -> dict[str, float]:
-        """Values by actuator."""
+        """Return the values by actuator at a time, s."""
         if time < self._time:  # the first after a reset
             self._behind = 0.0
         self._time = time
@@ -97,7 +166,20 @@ class Swing:
 
 
 def within(channel: rtmms.Channel, low: float, high: float) -> None:
-    """ModelError if values from low to high are beyond what the actuator can do."""
+    """Check that a range of values is within an actuator's limits.
+
+    Parameters
+    ----------
+    channel : rtmms.Channel
+        The actuator.
+    low, high : float
+        Ends of the range.
+
+    Raises
+    ------
+    ModelError
+        It is not.
+    """
     least = -inf if channel.lower is None else channel.lower
     most = inf if channel.upper is None else channel.upper
     if low < least - 1e-9 or high > most + 1e-9:

@@ -1,9 +1,8 @@
 """Plans of a moth for `predictive`, method linear: one each half stroke, on the linear model about its hovering orbit.
 
-    before, between, after    knots in the middle of the last half stroke, of this one, and of the next
-
-At the beginning of a half stroke the first two stand. The plan that is made then sets the third, and begins to act in
-the middle of this half stroke: it must be there before, or it is late and begins a half stroke later.
+The knots before, between and after are in the middle of the last half stroke, of this one, and of the next. At the
+beginning of a half stroke the first two are fixed. The plan that is made then sets the third, and acts from the middle
+of this half stroke. If it is not ready by then, it is late and acts a half stroke later.
 """
 
 from __future__ import annotations
@@ -23,11 +22,29 @@ if TYPE_CHECKING:
 
 ACTUATORS = ("right.offset", "right.gain", "left.offset", "left.gain")
 LIMIT = 0.4
-"""rad and fractions of the amplitude, as of `moth_hover`."""
+"""Limit of offsets (rad) and gains (fractions of the amplitude), as in `moth_hover`."""
 
 
 def own_moth(parameters: Mapping[str, Any], grid_s: float) -> Any:
-    """A moth in still air, on the hovering orbit of the parameters that the plant sends."""
+    """Return a moth in still air, on the hovering orbit of the parameters that the plant sends.
+
+    Parameters
+    ----------
+    parameters : Mapping[str, Any]
+        Parameters of the plant.
+    grid_s : float
+        Step of the model, s.
+
+    Returns
+    -------
+    : Plant
+        The moth.
+
+    Raises
+    ------
+    ModelError
+        The plant's moth does not hover, or is driven in another way.
+    """
     from rtmms.planning.linear import WINDS
 
     given: dict[str, Any] = {
@@ -44,10 +61,27 @@ def own_moth(parameters: Mapping[str, Any], grid_s: float) -> Any:
 
 
 class StrokePlans:
-    """Plans, and the knots that are flown.
+    """Plans, and the knots that the moth flies.
 
-    plans, late, spent_s   that were made; half strokes that began without one in time; s of computing
-    age     half strokes since the state that the plan in use was made from
+    Parameters
+    ----------
+    grid_s : float
+        Step of the model, s.
+    half_s : float
+        Half a stroke, s.
+    horizon_s : float
+        Horizon of a plan, s.
+
+    Attributes
+    ----------
+    plans : list of Plan
+        All plans.
+    late : int
+        Half strokes that began without a plan in time.
+    spent_s : float
+        Computing time, s.
+    age : float
+        Half strokes since the state from which the plan in use was made.
     """
 
     def __init__(self, grid_s: float, half_s: float, horizon_s: float) -> None:
@@ -61,7 +95,13 @@ class StrokePlans:
         self._clear()
 
     def prepare(self, background: Background) -> None:
-        """Compile, by a plan for the moth of the table's parameters."""
+        """Compile, by a plan for the moth with default parameters.
+
+        Parameters
+        ----------
+        background : Background
+            Thread of the plans.
+        """
         import numpy as np
 
         self._background = background
@@ -70,9 +110,22 @@ class StrokePlans:
         self._think(Motion(), [], zero, zero, 0, (0.0, 0.0, 0.0), 0.0)
 
     def start(self, plant: rtmms.PlantInfo, lockstep: bool, believed: Mapping[str, Any]) -> None:
-        """believed  the parameters of the planner's model
+        """Build the model of the plant's moth.
 
-        ModelError where half strokes are no whole answers, or the commands are given too far ahead."""
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+        lockstep : bool
+            Whether the plant waits for each answer.
+        believed : Mapping[str, Any]
+            Parameters of the planner's model.
+
+        Raises
+        ------
+        ModelError
+            Half strokes are no whole number of answers, or the commands are sent too far ahead.
+        """
         names = tuple(channel.name for channel in plant.actuators)
         if names != ACTUATORS:
             raise rtmms.ModelError(
@@ -97,7 +150,7 @@ class StrokePlans:
         self.begin()
 
     def begin(self) -> None:
-        """Anew: still air, no plan."""
+        """Start anew: still air, no plan."""
         self.finish()
         self._clear()
         self._planner.clear()
@@ -114,7 +167,22 @@ class StrokePlans:
         self._sent: list[list[Any]] = []
 
     def update(self, now: Motion, place: tuple[float, float, float], yaw: float) -> dict[str, float]:
-        """Offsets in rad and gains."""
+        """Return offsets in rad and gains.
+
+        Parameters
+        ----------
+        now : Motion
+            The robot's motion.
+        place : tuple[float, float, float]
+            Position to hold, m, world.
+        yaw : float
+            Heading to hold, rad.
+
+        Returns
+        -------
+        dict[str, float]
+            Commands by actuator.
+        """
         if now.time > self._tick + self._half - 1e-9:
             self._turn_over(now, place, yaw)
         elif self._job is not None and self._made_at == self._count and (self._lockstep or self._job.done()):
@@ -128,7 +196,7 @@ class StrokePlans:
         return dict(zip(ACTUATORS, values.tolist(), strict=True))
 
     def _take(self, in_time: bool) -> None:
-        """The plan that is done."""
+        """Use the finished plan."""
         assert self._job is not None
         found, self._job = self._job.result(), None
         self.plans.append(found)
@@ -139,7 +207,7 @@ class StrokePlans:
                 self._knots[2] = self._words[0]
 
     def _turn_over(self, now: Motion, place: tuple[float, float, float], yaw: float) -> None:
-        """A half stroke begins: what was flown in the last one goes to the model, and the next plan is begun."""
+        """Start a half stroke: the model receives the last one's commands, and the next plan starts."""
         first = self._count < 0
         if self._job is not None and (self._lockstep or self._job.done()):
             self._take(in_time=False)
@@ -159,7 +227,7 @@ class StrokePlans:
         self, now: Motion, sent: Sequence[Any], before: Any, between: Any, phase: int,
         place: tuple[float, float, float], yaw: float,
     ) -> Plan:  # fmt: skip
-        """From the motion at the beginning of a half stroke, and the knots of those since the last one."""
+        """Make a plan from the motion at the beginning of a half stroke, and the knots of those since the last one."""
         import numpy as np
 
         from rtmms.planning.linear import lines

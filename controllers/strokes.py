@@ -1,4 +1,4 @@
-"""The manta's two fins as coupled oscillators: what is asked of each fin, and how its rods' angles follow.
+"""The manta's two fins as coupled oscillators: the stroke of each fin, and the angles of its rods.
 
 A fin has an amplitude, a lead of its front rod (> 0 drives forward), a bias of both rods (up) and an incidence (front
 rod up, back rod down by as much: the fin lifts). Left and right beat together.
@@ -18,14 +18,26 @@ from .rods import front_amplitude, rod_ratio
 
 RODS = ("left.front", "left.back", "right.front", "right.back")
 RATE_1_S, BIAS_RATE_1_S, COUPLING_1_S = 15.0, 15.0, 8.0
-"""What the fins' oscillators usually have, see Oscillators."""
+"""Default rates of the fins' oscillators, 1/s, see Oscillators."""
 _PAIRS = ((0, 1), (2, 3), (3, 1))
 """Each front rod with its back rod, and the back rods with each other."""
 
 
 @dataclass(slots=True)
 class Stroke:
-    """Of one fin, rad: amplitude of the back rod, lead of the front rod, bias of both, incidence."""
+    """Stroke of one fin.
+
+    Attributes
+    ----------
+    amplitude : float, default 0.0
+        Amplitude of the back rod, rad.
+    lead : float, default 0.0
+        Lead of the front rod, rad.
+    bias : float, default 0.0
+        Bias of both rods, rad.
+    incidence : float, default 0.0
+        Incidence of both rods, rad.
+    """
 
     amplitude: float = 0.0
     lead: float = 0.0
@@ -33,15 +45,29 @@ class Stroke:
     incidence: float = 0.0
 
     def largest(self, ratio: float) -> tuple[float, float]:
-        """(front, back) rad: the largest angle of each rod."""
+        """Return the largest angle of each rod.
+
+        Parameters
+        ----------
+        ratio : float
+            Length of the back rod over that of the front rod.
+
+        Returns
+        -------
+        tuple[float, float]
+            Front and back, rad.
+        """
         offset = self.bias + self.incidence, self.bias - self.incidence
         return front_amplitude(self.amplitude, ratio) + abs(offset[0]), self.amplitude + abs(offset[1])
 
 
 class Fins:
-    """Both fins' oscillators.
+    """Oscillators of both fins.
 
-    rate_1_s, bias_rate_1_s, coupling_1_s   see Oscillators
+    Parameters
+    ----------
+    rate_1_s, bias_rate_1_s, coupling_1_s : float
+        See Oscillators.
     """
 
     def __init__(
@@ -51,14 +77,28 @@ class Fins:
         self.ratio, self._limit, self._time = rod_ratio({}), radians(68.75), -1.0
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Rods' lengths and limits, from the plant."""
+        """Read the rods' lengths and limits from the plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant, with its channels and parameters.
+        """
         self.ratio = rod_ratio(plant.parameters)
         limits = [abs(x) for rod in RODS for x in (plant.actuator(rod).lower, plant.actuator(rod).upper) if x]
         self._limit = min(limits, default=self._limit)
         self._time = -1.0
 
     def aim(self, left: Stroke, right: Stroke, frequency_hz: float) -> None:
-        """What the oscillators follow from now on; offsets give way where a rod would leave its limits."""
+        """Set the targets of the oscillators; offsets are reduced where a rod would leave its limits.
+
+        Parameters
+        ----------
+        left, right : Stroke
+            Strokes.
+        frequency_hz : float
+            Frequency of both.
+        """
         o = self.oscillators
         for k, stroke in ((0, left), (2, right)):
             front = asin(min(1.0, self.ratio * sin(stroke.amplitude)))
@@ -69,7 +109,18 @@ class Fins:
         o.frequency_hz.target = frequency_hz
 
     def at(self, time: float) -> dict[str, float]:
-        """Rod angles in rad; the first call, or one of an earlier time, starts from rest."""
+        """Return the rod angles; the first call, or one of an earlier time, starts from rest.
+
+        Parameters
+        ----------
+        time : float
+            Time, s.
+
+        Returns
+        -------
+        dict[str, float]
+            Rod angles by actuator, rad.
+        """
         o = self.oscillators
         if time < self._time or self._time < 0.0:
             o.begin([lag.target for lag in o.lag], o.frequency_hz.target)
@@ -84,7 +135,24 @@ def _within(value: float, most: float) -> float:
 
 
 def check_rods(controller: str, plant: Any, ratio: float, strokes: Mapping[str, Stroke]) -> None:
-    """ModelError naming the rod that a side's stroke would move beyond its limits."""
+    """Check that strokes are within the rods' limits.
+
+    Parameters
+    ----------
+    controller : str
+        Name of the controller, for messages.
+    plant : Any
+        The plant.
+    ratio : float
+        Length of the back rod over that of the front rod.
+    strokes : Mapping[str, Stroke]
+        Strokes by side.
+
+    Raises
+    ------
+    ModelError
+        A rod would leave its limits; the message names it.
+    """
     for side, stroke in strokes.items():
         for rod, angle in zip(("front", "back"), stroke.largest(ratio), strict=True):
             channel = plant.actuator(f"{side}.{rod}")

@@ -1,9 +1,11 @@
-"""The shortest controller that swims. Copy this file to mine.py, change it, and run it:
+"""The shortest controller that swims.
+
+Copy this file to mine.py, change it, and run it::
 
     rtmms run manta --controller mine.py:amplitude_deg=30
 
-or `rtmms control mine.py` beside a plant that `rtmms serve manta` keeps running. To install it under a name of its own,
-put it into a package, with this in the package's pyproject.toml, after which `--controller mine` finds it:
+or `rtmms control mine.py` beside a plant of `rtmms serve manta`. To install it under a name of its own, put it into a
+package, with this in the package's pyproject.toml, after which `--controller mine` finds it::
 
     [project]
     name = "my_package"
@@ -24,7 +26,15 @@ import rtmms
 
 @dataclass  # the fields are the parameters: name=value on the command line, read and checked by their types
 class Template(rtmms.Controller):
-    """Both fins of the manta beat alike, the front rods an eighth of a period ahead of the back ones."""
+    """Both fins of the manta beat alike, the front rods an eighth of a period ahead of the back ones.
+
+    Attributes
+    ----------
+    amplitude_deg : float, default 25.0
+        Amplitude of the rods, deg.
+    frequency_hz : float, default 0.5
+        Frequency of the beat.
+    """
 
     amplitude_deg: float = 25.0
     frequency_hz: float = 0.5
@@ -35,11 +45,28 @@ class Template(rtmms.Controller):
     outputs = ("velocity",)  # what each state brings; without this line all but the joints of the fins
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Called once. plant.actuators and plant.outputs are channels with units and limits; plant.dt is the step."""
+        """Read the limit of the rods; called once, before the first state.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            Its actuators and outputs are channels with units and limits; plant.dt is the step.
+        """
         self.most = plant.actuator("left.back").upper or pi
 
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Called for each state, and to answer within state.budget_s: the angles to hold from state.time on, in rad."""
+        """Return the angles to hold from state.time on; called for each state, to answer within state.budget_s.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The plant's state.
+
+        Returns
+        -------
+        dict[str, float]
+            Rod angles by actuator, rad.
+        """
         angle = 2.0 * pi * self.frequency_hz * state.time
         amplitude = min(radians(self.amplitude_deg), self.most)
         front, back = amplitude * sin(angle + pi / 4.0), amplitude * sin(angle)

@@ -1,4 +1,4 @@
-"""Reports when a controller falls back, and when it has recovered."""
+"""Reports of a controller's fallback, and of its recovery."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from .senses import Motion
 
 
 class Watch:
-    """Looks at each motion's doubts.  name  of the controller;  report  gets a sentence"""
+    """Reporter of each motion's doubts.
+
+    Parameters
+    ----------
+    name : str
+        Name of the controller.
+    report : Callable[[str], None]
+        Receives a sentence.
+    """
 
     def __init__(self, name: str, report: Callable[[str], None]) -> None:
         self._name, self._report = name, report
         self._since: dict[str, float] = {}
 
     def __call__(self, now: Motion) -> None:
+        """Report new doubts, and those that have ended."""
         for doubt in sorted(now.doubts - self._since.keys()):
             held = ", ".join(FALLBACK.get(doubt, ())) or "nothing"
             what = (

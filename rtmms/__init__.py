@@ -64,7 +64,7 @@ _LATE = {
 """Names that are loaded when they are first used, and their modules."""
 
 _CALLED = {"compile": "compile_model"}
-"""What a name is called where it stands, so that no builtin is shadowed there."""
+"""Names in their own module of those that differ there, so that no builtin is shadowed."""
 
 _PARTS = ("analysis", "dynamics", "fluids", "gym", "model", "sensing")
 """Packages that `import rtmms` alone gives, when they are first named."""
@@ -74,10 +74,11 @@ _MOVED = {
                      "Thruster"), "rtmms.model"),
     **dict.fromkeys(("Flow", "Grid", "Street", "VortexRow", "Wave"), "rtmms.fluids"),
 }  # fmt: skip
-"""Names of version 0.1 that stand elsewhere now; they go with the next version."""
+"""Names of version 0.1 and their new packages; the next version drops them."""
 
 
 def __getattr__(name: str) -> Any:
+    """Load a name that `import rtmms` left out; warn where the name is one of version 0.1."""
     from importlib import import_module
 
     if name in _PARTS:
@@ -95,11 +96,15 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """Return the public names, those not loaded yet included."""
     return sorted(__all__)
 
 
 def _announce() -> None:
-    """To gymnasium, where it is in use: it looks for no entry points, and `gymnasium.make` then finds our ids."""
+    """Register the ids of `rtmms.gym` with gymnasium where it is loaded already.
+
+    Gymnasium looks for no entry points; with this, `gymnasium.make` finds the ids.
+    """
     import sys
 
     if "gymnasium" in sys.modules:

@@ -1,4 +1,4 @@
-"""python -m rtmms: the command `rtmms`, which takes nothing from the working directory either."""
+"""Run the command `rtmms` as `python -m rtmms`; it takes nothing from the working directory either."""
 
 import os
 import signal

@@ -1,6 +1,7 @@
-"""The command `rtmms` before anything of it is loaded: Ctrl-C ends it in silence, whatever is being imported then.
+"""The command `rtmms` before anything of it is loaded.
 
-Installed as the module rtmms_command, outside the package, because importing the package is what takes the time.
+Ctrl-C ends it in silence, whatever is being imported then. Installed as the module rtmms_command, outside the
+package, because importing the package is what takes the time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from typing import Any
 
 
 def main() -> None:
-    """Entry point. Always ends by SystemExit."""
+    """Run the command; it always ends by SystemExit.
+
+    Raises
+    ------
+    SystemExit
+        Always, with the command's exit status; 130 after Ctrl-C.
+    """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, _end)
@@ -32,4 +39,5 @@ def main() -> None:
 
 
 def _end(*_: Any) -> None:
+    """End the process at once with status 130, as Ctrl-C does in a shell."""
     os._exit(130)

@@ -1,3 +1,3 @@
-"""The version of the package: what `rtmms.__version__`, logs, FMUs and pyproject.toml have."""
+"""The version of the package, for `rtmms.__version__`, logs, FMUs and pyproject.toml."""
 
 VERSION = "0.2.0"

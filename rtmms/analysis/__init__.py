@@ -1,2 +1,4 @@
-"""Trim, linearise, invert: for any mechanism, and for any plant that offers a chart of its state (chart.py).
-No robot is named here."""
+"""Trim, linearise, invert: for any mechanism, and for any plant with a chart of its state (chart.py).
+
+The package names no robot.
+"""

@@ -17,7 +17,7 @@ from rtmms.base.spatial import Array
 
 
 ROWS, COLUMNS = 6, 8
-"""Of a tile."""
+"""Rows and columns of a tile."""
 WIDTH = 4
 """Numbers in a vector."""
 
@@ -26,11 +26,29 @@ WIDTH = 4
 def tile(
     typing_context: Any, shares: Any, rows: Any, count: Any, panel: Any, stride: Any, to: Any, out: Any, out_stride: Any
 ) -> Any:  # fmt: skip
-    """ROWS rows of `out` by COLUMNS columns: each a sum of shares times rows of a panel.
+    """Compute ROWS rows of `out` by COLUMNS columns, each a sum of shares times rows of a panel.
 
-    shares  address of (count, ROWS) float64, of each of `count` rows of the panel what goes to each row of out
-    rows    address of (count,) int64, which rows of the panel;  to  address of (ROWS,) int64, which of out
-    panel, out   addresses of the first column;  stride, out_stride  from row to row
+    Parameters
+    ----------
+    typing_context : Any
+        Context of numba's typing.
+    shares : Any
+        Address of (count, ROWS) float64: the share of each of `count` rows of the panel in each row of out.
+    rows : Any
+        Address of (count,) int64, indices of rows of the panel.
+    count : Any
+        Number of those rows.
+    panel, out : Any
+        Addresses of the first column.
+    stride, out_stride : Any
+        Numbers from row to row.
+    to : Any
+        Address of (ROWS,) int64, indices of rows of out.
+
+    Returns
+    -------
+    Any
+        Signature and code generator, for numba.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -87,14 +105,31 @@ def tile(
 
 
 class Bordered(NamedTuple):
-    """(h + n, h + n), of which most is zero.
+    """Matrix (h + n, h + n), of which most is zero.
 
-    head     (h, h) the first rows and columns
-    right    (t, n) rows 0 to t - 1 beyond it; those from t to h - 1 are zero there
-    below    (n, h) the columns below it
-    own      (w, w, g) blocks of w coordinates each: own[i, j, k] is row i, column j of block k
-    members  (w, g) which of the n they are
-    spread, seen   (n, r) and (r, h + n), or None: spread seen is added to the rows from h on; r of few
+    Attributes
+    ----------
+    head : Array
+        (h, h) first rows and columns.
+    right : Array
+        (t, n) rows 0 to t - 1 beyond the head; those from t to h - 1 are zero there.
+    below : Array
+        (n, h) columns below the head.
+    own : Array
+        (w, w, g) blocks of w coordinates each: own[i, j, k] is row i, column j of block k.
+    members : npt.NDArray[np.int64]
+        (w, g) indices of each block's coordinates among the n.
+    spread, seen : Array | None, optional
+        (n, r) and (r, h + n), or None: spread seen is added to the rows from h on; r is small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rtmms.analysis.block_matrices import Bordered
+    >>> own = np.array([[[3.0, 4.0]]])
+    >>> one = Bordered(np.eye(1), np.zeros((0, 2)), np.ones((2, 1)), own, np.array([[0, 1]]))
+    >>> one.times(np.array([1.0, 1.0, 1.0]))
+    array([1., 4., 5.])
     """
 
     head: Array
@@ -107,14 +142,27 @@ class Bordered(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Rows of the matrix, h + n."""
         return len(self.head) + len(self.below)
 
     def copy(self) -> Bordered:
-        """In memory of its own."""
+        """Return a copy in memory of its own.
+
+        Returns
+        -------
+        Bordered
+            The copy.
+        """
         return Bordered(*(None if one is None else one.copy() for one in self))  # type: ignore[arg-type]
 
     def dense(self) -> Array:
-        """As one array."""
+        """Return the matrix as one array.
+
+        Returns
+        -------
+        Array
+            (h + n, h + n).
+        """
         h, n = len(self.head), len(self.below)
         out = np.zeros((h + n, h + n))
         out[:h, :h], out[: len(self.right), h:], out[h:, :h] = self.head, self.right, self.below
@@ -125,7 +173,18 @@ class Bordered(NamedTuple):
         return out
 
     def times(self, x: Array) -> Array:
-        """The product with x (h + n,) or (h + n, c)."""
+        """Multiply the matrix by a vector or a matrix.
+
+        Parameters
+        ----------
+        x : Array
+            (h + n,) or (h + n, c).
+
+        Returns
+        -------
+        Array
+            In the shape of x.
+        """
         h = len(self.head)
         out = np.concatenate([self.head @ x[:h], self.below @ x[:h]])
         out[: len(self.right)] += self.right @ x[h:]
@@ -137,7 +196,21 @@ class Bordered(NamedTuple):
 
 @kernel
 def sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) -> None:
-    """Rows `to` of out (., c) as shares (count, ROWS) of rows of the panel (., c); c in whole tiles."""
+    """Compute rows of `out` as sums of shares of rows of the panel.
+
+    Parameters
+    ----------
+    count : int
+        Number of rows of the panel.
+    shares : Any
+        (count, ROWS) shares.
+    rows : Any
+        (count,) indices of rows of the panel.
+    to : Any
+        (ROWS,) indices of rows of out.
+    panel, out : Any
+        (., c), with c in whole tiles.
+    """
     a, b, t = shares.ctypes.data, rows.ctypes.data, to.ctypes.data
     c = panel.shape[1]
     for first in range(0, c, COLUMNS):
@@ -149,13 +222,31 @@ def push(
     head: Any, right: Any, below: Any, own: Any, spread: Any, seen: Any, members: Any, by_inputs: Any, first: int,
     panel: Any, other: Any,
 ) -> int:  # fmt: skip
-    """Columns through matrices, one after the other: panel <- A panel (+ columns of B, for those that begin there).
+    """Multiply columns by matrices, one after the other: panel <- A panel (+ columns of B).
 
-    head, right, below, own, spread, seen, members   as of Bordered, with an axis of the matrices in front, but for
-                members; below (s, h, n) and spread (s, r, n), their columns; r in whole tiles, 0 for none
-    by_inputs   (s, h + n, u);  first  the columns from there on are those by inputs, a column of B is added to each
-    panel       (h + n + 1 + r, c) with c in whole tiles, its rows from h + n on of no matter;  other  as large
-    Returns 0 where the result is in the panel, 1 where it is in the other.
+    Parameters
+    ----------
+    head, right, own : Any
+        As of Bordered, with an axis of the matrices in front.
+    below : Any
+        (s, h, n), the columns of each matrix.
+    spread : Any
+        (s, r, n), the columns of each; r in whole tiles, 0 for none.
+    seen, members : Any
+        As of Bordered, seen with an axis of the matrices in front.
+    by_inputs : Any
+        (s, h + n, u) slopes by the inputs.
+    first : int
+        Columns from there on are those by inputs; a column of B is added to each.
+    panel : Any
+        (h + n + 1 + r, c) with c in whole tiles; its rows from h + n on are scratch.
+    other : Any
+        Array as large as the panel.
+
+    Returns
+    -------
+    int
+        0 where the result is in the panel, 1 where it is in the other.
     """
     h, n, t, w, q = head.shape[1], below.shape[2], right.shape[1], own.shape[1], spread.shape[1]
     shares, rows = np.zeros((h + n + w + q + 1, ROWS)), np.zeros(h + n + w + q + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The map of many steps from the A and B of each: all columns at once, by the blocks that are not zero."""
+"""Map of many steps from the A and B of each: all columns at once, by the blocks that are not zero."""
 
 from __future__ import annotations
 
@@ -14,22 +14,43 @@ from rtmms.base.memory import aligned
 from rtmms.base.spatial import Array
 
 TOGETHER = 32
-"""Steps whose matrices are held at once."""
+"""Steps whose matrices are in memory at once."""
 PANEL = 104
-"""Columns that go through them at once, at most: so few that they stay near the processor, so many that gathering the
-matrices for the tiles (tiles.py) does not count."""
+"""Largest number of columns multiplied at once: few enough for the cache, many enough that the gathering of matrices
+into tiles (tiles.py) costs little.
+"""
 
 
 def chained(
     structures: Sequence[Structure], pool: ThreadPoolExecutor | None, states: Callable[[int, int], Array],
     commands: Array, pose: int, first: int, dt: float, show: Callable[[float], None],
 ) -> tuple[Array, Array] | None:  # fmt: skip
-    """(k, k) and (k, n) of all steps; None where one of them fails.
+    """Return the map of all steps.
 
-    structures  one a thread;  pool  with as many, None for one
-    states      of the steps from a to b, (b - a + 1, w): before each, and after the last
-    commands    (steps, n);  pose  where it stands in a state
-    first       steps before;  dt  s
+    Parameters
+    ----------
+    structures : Sequence[Structure]
+        Evaluators of A and B, one a thread.
+    pool : ThreadPoolExecutor | None
+        As many threads, None for one.
+    states : Callable[[int, int], Array]
+        Function of a and b that returns the states (b - a + 1, w) of the steps from a to b: before each, and after the
+        last.
+    commands : Array
+        (steps, n) commands.
+    pose : int
+        Index of the pose in a state.
+    first : int
+        Steps before the first one.
+    dt : float
+        Time step, s.
+    show : Callable[[float], None]
+        Receives the share that is done.
+
+    Returns
+    -------
+    tuple[Array, Array] | None
+        (k, k) and (k, n); None where a step fails.
     """
     one = structures[0]
     k, n, steps = one.a.size, commands.shape[1], len(commands)

@@ -1,4 +1,4 @@
-"""Coordinates of any plant's state, and the other abilities that a plant may offer to be analysed."""
+"""Coordinates of any plant's state, and the other abilities that an analysis of a plant uses."""
 
 from __future__ import annotations
 
@@ -24,32 +24,70 @@ __all__ = ["Chart", "Charted", "chart_of", "displaced", "displacement"]
 
 
 class Chart(Protocol):
-    """Coordinates of a plant's state around where the plant stood when the chart was made: all 0 there.
+    """Coordinates of a plant's state around the state in which the chart was made: all 0 there.
 
-    names  of the coordinates, in order
-    size   (k,) what counts as one of each
+    Attributes
+    ----------
+    names : tuple[str, ...]
+        Names of the coordinates, in order.
+    size : Array
+        (k,) size that counts as one of each.
     """
 
     names: tuple[str, ...]
     size: Array
 
     def read(self) -> Array:
-        """(k,) of the plant's present state."""
+        """Return the coordinates of the plant's present state.
+
+        Returns
+        -------
+        Array
+            (k,).
+        """
 
     def write(self, coordinates: Array) -> None:
-        """Put the plant into the state of these coordinates; whatever else it keeps stays as it is."""
+        """Put the plant into the state of these coordinates; the rest of its state stays.
+
+        Parameters
+        ----------
+        coordinates : Array
+            (k,) coordinates.
+        """
 
 
 @runtime_checkable
 class Charted(Protocol):
-    """A plant that gives coordinates of its state: with `chart` any plant can be linearised and trimmed."""
+    """Plant that has coordinates of its state: with `chart` any plant can be linearised and trimmed."""
 
     def chart(self) -> Chart:
-        """Coordinates around the present state."""
+        """Return coordinates around the present state.
+
+        Returns
+        -------
+        Chart
+            The chart.
+        """
 
 
 def chart_of(plant: Plant) -> Chart:
-    """The plant's own chart; ModelError where it has none."""
+    """Return the plant's own chart.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant.
+
+    Returns
+    -------
+    Chart
+        Chart around its present state.
+
+    Raises
+    ------
+    ModelError
+        The plant has none.
+    """
     if isinstance(plant, Charted):
         return plant.chart()
     raise ModelError(
@@ -62,38 +100,104 @@ def chart_of(plant: Plant) -> Chart:
 
 
 def whole_periods(plant: TreePlant, time: Array) -> tuple[float, float]:
-    """(start, end) s: the last whole periods of the plant's gait within the second half; that half where none fits."""
+    """Return the last whole periods of the plant's gait within the second half of a run.
+
+    Parameters
+    ----------
+    plant : TreePlant
+        Plant of a mechanism with a gait.
+    time : Array
+        (k,) times, s.
+
+    Returns
+    -------
+    tuple[float, float]
+        Start and end, s; the second half where no period fits.
+    """
     period, half = 2.0 * math.pi / plant.law.omega, float(time[-1] - time[0]) / 2.0
     whole = math.floor(half / period * (1.0 + 1e-9)) * period
     return float(time[-1]) - (whole if whole > 0.0 else half), float(time[-1])
 
 
 def rise(time: Array, values: Array, start: float, end: float) -> float:
-    """Mean rate of a quantity (k,) between two times: its rise by interpolation, over the time."""
+    """Return the mean rate of a quantity between two times, from interpolated values.
+
+    Parameters
+    ----------
+    time : Array
+        (k,) times, s.
+    values : Array
+        (k,) values.
+    start, end : float
+        Instants, s.
+
+    Returns
+    -------
+    float
+        Rise over the time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rtmms.analysis.chart import rise
+    >>> rise(np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0, 6.0]), 0.5, 1.5)
+    3.0
+    """
     first, last = np.interp([start, end], time, values)
     return float(last - first) / (end - start)
 
 
 class Structure(Protocol):
-    """A and B of a step by what a plant knows of its equations.
+    """Evaluator of A and B of a step by the structure of a plant's equations.
 
-    a   of the last step taken, in memory that the next one is written to;  b  (k, n), a copy
+    Attributes
+    ----------
+    a : Bordered
+        A of the last step, in memory that the next one is written to.
     """
 
     a: Bordered
 
     @property
-    def b(self) -> Array: ...
+    def b(self) -> Array:
+        """B of the last step, (k, n), a copy."""
+        ...
 
     def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
-        """The step at a time (s) from a state, as a Fork has it, under a command (n,); the pose after is in the
-        chart around `reference` (7,), where the state has one. False where the step fails."""
+        """Evaluate the step from a state.
+
+        Parameters
+        ----------
+        state : Array
+            (w,) as a Fork has it.
+        command : Array
+            (n,) command.
+        reference : Array
+            (7,) pose whose chart has the pose after, where the state has a pose.
+        time : float
+            Time, s.
+
+        Returns
+        -------
+        bool
+            False where the step fails.
+        """
 
 
 @runtime_checkable
 class Structured(Protocol):
-    """A plant whose A and B have a structure (rtmms.analysis.derivatives)."""
+    """Plant whose A and B have a structure (rtmms.analysis.derivatives)."""
 
     def structure(self, by: Array) -> Structure | None:
-        """With memory of its own; by (k + n,) how far coordinates and commands are displaced to either side, where they
-        are. None: of this plant nothing is known; differences of all coordinates, one by one, serve."""
+        """Return an evaluator with memory of its own.
+
+        Parameters
+        ----------
+        by : Array
+            (k + n,) displacement of coordinates and commands to either side, for parts by differences.
+
+        Returns
+        -------
+        Structure | None
+            None: the structure of this plant is not known; differences of all coordinates, one by one, are used.
+        """

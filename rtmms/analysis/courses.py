@@ -1,4 +1,4 @@
-"""Courses in space: along waypoints, a helix, a figure of eight; how far off one a point is.
+"""Courses in space: along waypoints, a helix, a figure of eight; and the distance of a point from them.
 
 A course is a polyline, fine where it is curved, with its arc length, direction and curvature. World frame, z up.
 """
@@ -18,9 +18,9 @@ from rtmms.base.spatial import Array
 KINDS = ("waypoints", "helix", "eight")
 _FINE_M = 0.02
 REACH_M = 1.5
-"""m of arc length to either side of the last nearest point, within which the next one is searched."""
+"""Arc length to either side of the last nearest point, within which the next one is searched, m."""
 CUTS_M = 1.0
-"""m: a robot that turns half of this before the tip of a reversal is on its way back."""
+"""Distance before the tip of a reversal at which a robot may already turn back, m; half of it counts."""
 
 
 def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> tuple[int, float, float]:
@@ -30,17 +30,20 @@ def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> 
 
     Parameters
     ----------
-    points, length : (n, 3) m, (n,) m
-        The polyline, and the arc length at each point.
-    at : (3,) m
-        The place whose nearest point is searched.
-    near, reach : float, m
-        Segments from arc length near - reach to near + reach are searched.
+    points : Any
+        (n, 3) m, the polyline.
+    length : Any
+        (n,) m, the arc length at each point.
+    at : Any
+        (3,) m, the place whose nearest point is searched.
+    near, reach : float
+        Arc lengths, m. Segments from arc length near - reach to near + reach are searched.
 
     Returns
     -------
-    segment, arc length (m), squared distance (m2)
-        Of points that are equally near, one less than `CUTS_M` ahead of `near`, else the one that is closest to it.
+    tuple[int, float, float]
+        Segment, arc length (m), squared distance (m2). Of points that are equally near, one less than `CUTS_M` ahead of
+        `near`, else the one that is closest to it.
 
     Notes
     -----
@@ -88,7 +91,26 @@ def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """points (n, 3) m;  length (n,) m along it;  direction (n, 3);  curvature (n,) 1/m, horizontal, > 0 to the left"""
+    """Course as a polyline.
+
+    Attributes
+    ----------
+    points : Array
+        (n, 3) points, m, world.
+    length : Array
+        (n,) m along it.
+    direction : Array
+        (n, 3) unit vectors.
+    curvature : Array
+        (n,) 1/m, horizontal, > 0 to the left.
+
+    Examples
+    --------
+    >>> from rtmms.analysis.courses import course
+    >>> line = course("waypoints", waypoints="0 0 -1; 10 0 -1")
+    >>> line.whole_m
+    10.0
+    """
 
     points: Array
     length: Array
@@ -97,11 +119,22 @@ class Course:
 
     @property
     def whole_m(self) -> float:
-        """m, from end to end."""
+        """Length from end to end, m."""
         return float(self.length[-1])
 
     def at(self, s: float) -> tuple[Array, Array, float]:
-        """Point, direction and curvature s metres along it; beyond its ends, those of the ends."""
+        """Return point, direction and curvature at an arc length.
+
+        Parameters
+        ----------
+        s : float
+            Arc length, m; beyond the ends of the course, those of the ends.
+
+        Returns
+        -------
+        tuple[Array, Array, float]
+            (3,) m, (3,), and 1/m.
+        """
         k = int(np.searchsorted(self.length, min(max(s, 0.0), self.whole_m), side="right")) - 1
         k = min(max(k, 0), len(self.length) - 2)
         span = self.length[k + 1] - self.length[k]
@@ -111,7 +144,22 @@ class Course:
         )  # fmt: skip
 
     def nearest(self, point: Array, near: float, reach: float = REACH_M) -> float:
-        """Return the arc length of the point nearest to `point`, close to the arc length `near`; see `nearest_on`."""
+        """Return the arc length of the point nearest to `point`, close to the arc length `near`; see `nearest_on`.
+
+        Parameters
+        ----------
+        point : Array
+            (3,) point, m, world.
+        near : float
+            Arc length around which the search goes, m.
+        reach : float, default 1.5
+            Length of the search to either side, m.
+
+        Returns
+        -------
+        float
+            m.
+        """
         points, length = self._lists
         x, y, z = point
         return float(nearest_on(points, length, (float(x), float(y), float(z)), near, reach)[1])
@@ -126,12 +174,38 @@ def course(
     kind: str, *, waypoints: str = "", radius_m: float = 3.0, rise_m: float = -1.0, turns: float = 2.0,
     depth_m: float = 3.0, heading_deg: float = 0.0,
 ) -> Course:  # fmt: skip
-    """By its name. It begins at (0, 0, -depth_m) in the direction of heading_deg, but for waypoints.
+    """Return a course by its name.
 
-    waypoints   'x y z; x y z; ...', m, world
-    helix       of radius_m, to the left, rise_m a turn, so many turns
-    eight       a lemniscate, nowhere narrower than radius_m, turns times
-    ModelError naming the point or the number that makes no sense.
+    It begins at (0, 0, -depth_m) in the direction of heading_deg, except for waypoints.
+
+    Parameters
+    ----------
+    kind : str
+        'waypoints', 'helix' (to the left), or 'eight' (a lemniscate, nowhere narrower than radius_m).
+    waypoints : str, default ''
+        'x y z; x y z; ...', m, world.
+    radius_m : float, default 3.0
+        Radius, m.
+    rise_m : float, default -1.0
+        Rise of a turn, m.
+    turns : float, default 2.0
+        Number of turns.
+    depth_m : float, default 3.0
+        Depth of the start, m.
+    heading_deg : float, default 0.0
+        Direction of the start, deg.
+
+    Returns
+    -------
+    Course
+        The course.
+
+    Raises
+    ------
+    ModelError
+        A point or a number is impossible; the message names it.
+    UnknownNameError
+        The name is unknown.
     """
     if kind not in KINDS:
         raise UnknownNameError("course", kind, KINDS)
@@ -189,7 +263,23 @@ def _course(points: Array) -> Course:
 
 
 def read_course(words: str) -> Course:
-    """From 'helix:radius_m=4.0;turns=2.0' or 'waypoints:0 0 -1; 10 0 -1', as `spelled` writes it."""
+    """Read a course from one text, as `spelled` writes it.
+
+    Parameters
+    ----------
+    words : str
+        'helix:radius_m=4.0;turns=2.0' or 'waypoints:0 0 -1; 10 0 -1'.
+
+    Returns
+    -------
+    Course
+        The course.
+
+    Raises
+    ------
+    ModelError
+        The text has a wrong name or number.
+    """
     kind, _, rest = words.partition(":")
     if kind == "waypoints":
         return course(kind, waypoints=rest)
@@ -207,7 +297,28 @@ def read_course(words: str) -> Course:
 
 
 def spelled(kind: str, waypoints: str, **numbers: float) -> str:
-    """A course in one text."""
+    """Return a course as one text.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the course.
+    waypoints : str
+        Its waypoints, else ''.
+    **numbers : float
+        Its numbers by name.
+
+    Returns
+    -------
+    str
+        Text for `read_course`.
+
+    Examples
+    --------
+    >>> from rtmms.analysis.courses import spelled
+    >>> spelled("helix", "", radius_m=4.0, turns=2.0)
+    'helix:radius_m=4.0;turns=2.0'
+    """
     if kind == "waypoints":
         return f"waypoints:{waypoints}"
     return f"{kind}:" + ";".join(f"{name}={value!r}" for name, value in numbers.items())

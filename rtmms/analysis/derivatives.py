@@ -1,12 +1,14 @@
 """A, B and C of one step of any plant, or of the map of a period, for control: by differences of compiled steps.
 
+::
+
     linear = rtmms.linearise(plant, command)
-    x = linear.deviation(plant)             # later: how far from there, (k,)
+    x = linear.deviation(plant)             # later: the deviation from there, (k,)
     x_next = linear.a @ x + linear.b @ u    # u: the command less the one that was given
 
-A plant whose equations have a structure that is known (`rtmms.analysis.derivatives`) has A and B of a step by it.
-A plant with forks and coordinates of its state (`rtmms.plant.protocol.HasCoordinates`) is stepped on its forks. Any
-other plant with a chart is stepped through snapshot, restore and step (`linearise_step`).
+A plant whose equations have a known structure (`rtmms.analysis.derivatives`) has A and B of a step by it. A plant with
+forks and coordinates of its state (`rtmms.plant.protocol.HasCoordinates`) is stepped on its forks. Any other plant with
+a chart is stepped through snapshot, restore and step (`linearise_step`).
 """
 
 from __future__ import annotations
@@ -52,9 +54,19 @@ from rtmms.plant.validation import read_command
 
 
 def structure_of(plant: Any, by: Array) -> Structure | None:
-    """The plant's own (rtmms.analysis.chart.Structured), or that of a tree; None where differences have to serve.
+    """Return the plant's own structure (rtmms.analysis.chart.Structured), or that of a tree.
 
-    by  (k + n,) how far coordinates and commands are displaced to either side, where they are
+    Parameters
+    ----------
+    plant : Any
+        Any plant.
+    by : Array
+        (k + n,) displacement of coordinates and commands to either side, for parts by differences.
+
+    Returns
+    -------
+    Structure | None
+        None where only differences are possible.
     """
     if isinstance(plant, Structured):
         return plant.structure(by)
@@ -68,35 +80,64 @@ def structure_of(plant: Any, by: Array) -> Structure | None:
 
 METHODS = ("structure", "differences")
 PROBES = 2
-"""Directions in which everything is displaced at once, to see how wrong the slopes are."""
+"""Directions in which everything is displaced at once, to estimate the error of the slopes."""
 PARAMETER_STEP = 1e-4
-"""Of a parameter, relative; of one that is 0, in its own unit."""
+"""Step of a parameter, relative; of one that is 0, in its own unit."""
 LONG_STEPS = 200_000
 """Steps from which on a bar on standard error shows the progress."""
 STRUCTURED_STEPS = 100
-"""What A and B of a step by structure, and their products, are worth in steps, for that bar."""
+"""Cost of A and B of a step by structure, with their products, in steps, for that bar."""
 MANY_STEPS = 500
-"""From so many steps on more than one thread pays."""
+"""Steps from which on several threads are used."""
 
 
 def linearise(
     plant: Plant, command: Any = None, outputs: Sequence[str] = (), with_respect_to: Sequence[str] = (),
     period: bool = False, *, threads: int | None = None, method: str | None = None,
 ) -> Linear:  # fmt: skip
-    """x[k + 1] = A x[k] + B u[k], y[k] = C x[k] around the plant's present state, of one step or of a period.
+    """Compute x[k + 1] = A x[k] + B u[k], y[k] = C x[k] around the plant's present state, of one step or of a period.
 
-    command   (n_actuators,) held over the step. Default: what is held now by a plant of a mechanism, else the neutral
-              one. Of a period: (steps, n_actuators), default those of the plant's own gait; u is what is added to all
-              of them
-    outputs   names of outputs, whose slopes are the rows of C, flattened
-    with_respect_to   names of `plant.settable`: P has a column for each number, x[k + 1] = A x + B u + P (p - p0)
-    period    the map of a period: x[k + 1] is the error a period on, around the state that the plant has then
-    threads   None: one for a step of a small plant, else as many as there are cores
-    method    'structure' or 'differences' of all coordinates, one by one; None: the first where the plant has it
-    x are errors in the plant's coordinates, zero at the present state, in SI units, see `Linear`. Of one step A maps
-    into the chart around the old pose. By central differences of 1e-6 of each coordinate's size; where the model has a
-    kink (|w| w at w = 0) that is the mean of both sides. The plant is left as it was. Raises ArgumentError,
-    UnknownNameError, ModelError, and DivergedError where the step itself fails.
+    x are errors in the plant's coordinates, zero at the present state, in SI units, see `Linear`. The plant is left in
+    its state.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant with a chart or coordinates of its state.
+    command : Any, optional
+        (n_actuators,) held over the step. Default: the command that a plant of a mechanism holds now, else the neutral
+        one. Of a period: (steps, n_actuators), default those of the plant's own gait; u is added to all of them.
+    outputs : Sequence[str], default ()
+        Names of outputs, whose slopes are the rows of C, flattened.
+    with_respect_to : Sequence[str], default ()
+        Names of `plant.settable`: P has a column for each number, x[k + 1] = A x + B u + P (p - p0).
+    period : bool, default False
+        The map of a period: x[k + 1] is the error a period later, around the plant's state at that time.
+    threads : int | None, optional
+        None: one for a step of a small plant, else as many as there are cores.
+    method : str | None, optional
+        'structure' or 'differences' of all coordinates, one by one; None: the first where the plant has it.
+
+    Returns
+    -------
+    Linear
+        A, B, C and P, with names, units and an error.
+
+    Raises
+    ------
+    ArgumentError
+        An argument has the wrong type or shape.
+    UnknownNameError
+        A name or the method is unknown.
+    ModelError
+        The plant has no chart, or not the structure or period that is requested.
+    DivergedError
+        The step itself fails.
+
+    Notes
+    -----
+    For one step A maps into the chart around the old pose. Differences are central, with 1e-6 of each coordinate's
+    size; where the model has a kink (|w| w at w = 0) they return the mean of both sides.
     """
     if not isinstance(plant, Plant):
         raise ArgumentError(f"linearise: expected a plant, as rtmms.load gives, got {plant!r:.60}")
@@ -136,7 +177,7 @@ def linearise(
 
 
 def _commands(plant: Plant, given: Any, period: bool) -> Array:
-    """(steps, n_actuators), finite."""
+    """Return the commands (steps, n_actuators), finite."""
     n = len(plant.actuators)
     if not period:
         if given is None:
@@ -160,7 +201,7 @@ def _commands(plant: Plant, given: Any, period: bool) -> Array:
 
 
 def _gait(plant: Plant) -> Array:
-    """The commands of a period of the plant's own gait."""
+    """Return the commands of a period of the plant's own gait."""
     commanded = describe_plant(plant).gait
     if commanded is not None:
         steps = max(1, round(commanded.gait_period() / plant.dt))
@@ -180,9 +221,9 @@ def _gait(plant: Plant) -> Array:
 
 
 class _Room:
-    """Forks of a plant, and its structure, from one call to the next.
+    """Forks of a plant, and its structure, which remain between calls.
 
-    key   of the plant when they were new;  by  (k + n,) how far differences go to either side
+    `key` is the plant's when they were new; `by` (k + n,) is the displacement of differences to either side.
     """
 
     def __init__(self, plant: Any, key: bytes) -> None:
@@ -208,8 +249,10 @@ class _Room:
         return self.structures[:count]
 
     def probing(self, origin: Array, first: int, commands: Array, dt: float) -> Batch:
-        """Runs from a state under commands: the first as it is, the others displaced by the probes. The room uses its
-        memory again where the commands are as many."""
+        """Return runs from a state under commands: the first undisturbed, the others displaced by the probes.
+
+        The room uses its memory again where the number of commands is the same.
+        """
         coordinates, displaced, batch = self.coordinates, self.probed, self._probing
         if batch is None or batch.commands.shape[1:] != commands.shape:
             runs = 1 + len(displaced.settles)
@@ -226,7 +269,10 @@ class _Room:
         return batch
 
     def displacing(self, probing: Batch) -> Batch:
-        """Runs as those of the probes, displaced by each coordinate and command. The room uses its memory again."""
+        """Return runs as those of the probes, displaced by each coordinate and command.
+
+        The room uses its memory again.
+        """
         displaced = self.displaced
         return probing._replace(
             status=self._books[0], done=self._books[1], by=displaced.by, displacements=displaced.displacements,
@@ -238,7 +284,7 @@ _rooms: WeakKeyDictionary[Any, _Room] = WeakKeyDictionary()
 
 
 def _room(plant: HasCoordinates) -> _Room | None:
-    """None for a plant that is stepped by Python alone."""
+    """Return the room of a plant; None for a plant that is stepped by Python alone."""
     key = model_of(plant.snapshot())  # type: ignore[attr-defined]
     room = _rooms.get(plant)
     if room is None or room.key != key:
@@ -273,10 +319,10 @@ def _compiled(
 
 
 class _Differences:
-    """Of one call.
+    """Differences of one call.
 
-    origin      (w,) the plant's state, with its history at 0;  first  steps since its reset
-    batch       the undisturbed run, and those of the probes, with the pose from which the pose after is measured
+    `origin` (w,) is the plant's state, with its history at 0; `first` the steps since its reset. `batch` has the
+    undisturbed run, and those of the probes, with the pose from which the pose after is measured.
     """
 
     def __init__(self, plant: HasCoordinates, room: _Room, commands: Array, period: bool) -> None:
@@ -302,8 +348,10 @@ class _Differences:
             room.pool.advance(self.batch, [np.arange(1, len(self.batch.status))])
 
     def nominal(self) -> None:
-        """Advance the undisturbed run; those of the probes too, but for a period. DivergedError as of the plant's own
-        step."""
+        """Advance the undisturbed run, and except for a period those of the probes.
+
+        It raises DivergedError as the plant's step does.
+        """
         self.room.pool.advance(self.batch, [np.arange(1 if self.period else len(self.batch.status))])
         if self.batch.status[0]:
             with self.put_back():
@@ -319,7 +367,7 @@ class _Differences:
             self.plant.put(*self.present)
 
     def by_structure(self, threads: int | None) -> tuple[Array | Bordered, Array] | None:
-        """A and B by the plant's structure; None where it has none, or a step fails."""
+        """Return A and B by the plant's structure; None where it has none, or a step fails."""
         steps, pose = len(self.commands), self.coordinates.pose
         if not self.period:
             known = self.room.structure(self.plant, 1)
@@ -349,7 +397,7 @@ class _Differences:
             return chained(known, pool, states, self.commands, pose, self.first, self.dt, show)
 
     def slope(self, threads: int | None) -> tuple[Array, Array]:
-        """A and B by differences."""
+        """Return A and B by differences."""
         k, displaced, steps = len(self.coordinates.names), self.room.displaced, len(self.commands)
         order = displaced.order(range(k), range(k + len(self.actuators), len(displaced.size)))
         if threads is None:
@@ -372,8 +420,10 @@ class _Differences:
         return slopes[:k].T, slopes[k + len(self.actuators) :].T
 
     def wrong(self, a: Array | Bordered, b: Array) -> float:
-        """How far the slopes are from differences along a few directions, half as long, in the sizes: about as large as
-        the largest of a row's errors, or larger."""
+        """Return the error of the slopes, against differences along a few directions, half as long, in the sizes.
+
+        It is about as large as the largest of a row's errors, or larger.
+        """
         coordinates, k = self.coordinates, len(self.coordinates.names)
         if not k:
             return 0.0
@@ -386,7 +436,7 @@ class _Differences:
         return float(np.sqrt(np.max(np.mean(off * off, axis=0))))
 
     def by_parameters(self, names: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
-        """(k, numbers) the slope by parameters, and what each number is called."""
+        """Return the slope by parameters (k, numbers), and the name of each number."""
         about = describe_plant(self.plant)
         parameters = about.parameters()
         if about.set is None or about.settable is None or (about.settable and parameters is None):
@@ -406,7 +456,7 @@ class _Differences:
         return np.array(columns).T, tuple(named)
 
     def _between(self, name: str, usual: Any, i: int, step: float) -> Array:
-        """(k,) of one number of a parameter; one-sided where it must not go to the other side."""
+        """Return the slope (k,) by one number of a parameter; one-sided where the other side is not allowed."""
         ends: list[tuple[float, Array]] = []
         refused: ModelError | None = None
         for by in (step, -step):
@@ -424,7 +474,7 @@ class _Differences:
         return np.asarray((4.0 * one - two - 3.0 * none) / (2.0 * by))  # the parabola's slope
 
     def _after(self, name: str, value: Any) -> Array:
-        """(k,) coordinates at the end with another value."""
+        """Return the coordinates (k,) at the end with another value."""
         plant: Any = self.plant
         usual = getattr(plant.parameters, name)
         plant.set(**{name: value})
@@ -439,7 +489,7 @@ class _Differences:
 
 @contextmanager
 def _progress(steps: int) -> Iterator[Callable[[float], None]]:
-    """What takes the share that is done, for a bar on a terminal."""
+    """Return a function of the share that is done, for a bar on a terminal."""
     if steps < LONG_STEPS or not sys.stderr.isatty() or os.environ.get("RTMMS_QUIET"):
         yield lambda share: None
         return
@@ -466,7 +516,7 @@ def _moved(usual: Any, i: int, by: float) -> Any:
 
 
 def _output_slopes(plant: Plant, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], Array]:
-    """What the rows are called, their units, and (rows, k) slopes of outputs by the coordinates."""
+    """Return names of the rows, their units, and (rows, k) slopes of outputs by the coordinates."""
     known = {channel.name: channel for channel in plant.outputs}
     rows: list[str] = []
     units: list[str] = []

@@ -26,13 +26,26 @@ from rtmms.model.solids import Placement
 
 
 DIFFERENCE = 1e-6
-"""rad: of the slopes, by central differences."""
+"""Step of the central differences for slopes, rad."""
 
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """On a body: force (3,) N and couple (3,) N m, world axes, at a place of its frame. They keep their direction; a
-    follower keeps it in the body's frame."""
+    """Load on a body.
+
+    Attributes
+    ----------
+    body : str
+        Name of the body.
+    force : Any, default (0.0, 0.0, 0.0)
+        (3,) force, N, world axes.
+    couple : Any, default (0.0, 0.0, 0.0)
+        (3,) couple, N m, world axes.
+    place : Placement | None, optional
+        Place of the force in the body's frame; None: its origin.
+    follower : bool, default False
+        The load keeps its direction in the body's frame, else in the world.
+    """
 
     body: str
     force: Any = (0.0, 0.0, 0.0)
@@ -42,7 +55,22 @@ class Load:
 
 
 def wrenches(model: Model, q: Array, loads: Sequence[Load]) -> Array:
-    """(bodies, 6) of `loads` at q, at each body's origin in its frame."""
+    """Return the wrenches of loads on all bodies.
+
+    Parameters
+    ----------
+    model : Model
+        The mechanism.
+    q : Array
+        (n,) joint positions.
+    loads : Sequence[Load]
+        Loads on its bodies.
+
+    Returns
+    -------
+    Array
+        (bodies, 6) N and N m, at each body's origin in its frame.
+    """
     rotations, _ = body_poses(model, _at(model, q))
     out = np.zeros((len(model.body_names), 6))
     for load in loads:
@@ -58,12 +86,30 @@ def wrenches(model: Model, q: Array, loads: Sequence[Load]) -> Array:
 def equilibrium(
     model: Model, loads: Sequence[Load] = (), *, steps: int = 1, start: Any = None, tolerance: float = 1e-10
 ) -> Array:
-    """(n,) joints at which springs, weight and loads are in balance, all at rest.
+    """Return the joint positions at which springs, weight and loads are in balance, at rest.
 
-    steps      the loads (not the weight) are put on in that many equal parts
-    start      (n,) where Newton's method begins; default all 0
-    tolerance  of the joints' residuals, relative to the largest of the springs' torques and loads
-    ModelError for a base that is not fixed, or where it does not converge.
+    Parameters
+    ----------
+    model : Model
+        Mechanism with a fixed base.
+    loads : Sequence[Load], default ()
+        Loads on its bodies.
+    steps : int, default 1
+        Equal parts in which the loads (not the weight) are applied.
+    start : Any, optional
+        (n,) start of Newton's method; default all 0.
+    tolerance : float, default 1e-10
+        Bound on the joints' residuals, relative to the largest of the springs' torques and loads.
+
+    Returns
+    -------
+    Array
+        (n,).
+
+    Raises
+    ------
+    ModelError
+        The base is not fixed, or the method does not converge.
     """
     if model.base_mode != BASE_FIXED:
         raise ModelError(f"{model.name}: equilibrium: expected base='fixed'")
@@ -114,8 +160,10 @@ def _at(model: Model, q: Array) -> State:
 
 @kernel
 def _invert(tree: Any, fluid: Any, time: float, state: Any, work: Any) -> None:
-    """tree, work: records of rtmms.mechanism.equations, accelerations in work.drive; state: position, orientation, q,
-    twist, qd."""
+    """Compute the inverse model; accelerations are in work.drive.
+
+    `tree` and `work` are records of rtmms.mechanism.equations; `state` is position, orientation, q, twist, qd.
+    """
     position, orientation, q, twist, qd = state
     topology, constant, s = tree.topology, tree.constant, work.s
     configure(topology, constant, orientation, tree.gravity, q, s)
@@ -130,7 +178,24 @@ def _invert(tree: Any, fluid: Any, time: float, state: Any, work: Any) -> None:
 
 
 class Inverse:
-    """Torques for given joint accelerations, the base's acceleration following if it is free. Keeps its own scratch."""
+    """Inverse model: torques for given joint accelerations; a free base's acceleration follows.
+
+    An object has its own scratch.
+
+    Parameters
+    ----------
+    model : Model
+        Mechanism without contacts and modal bodies.
+    flow : Flow | None, optional
+        Flow given by numbers, not by a function.
+    **nodes : int
+        Nodes of the fluid's elements, see `immerse`.
+
+    Raises
+    ------
+    ModelError
+        The flow is a function, or the mechanism has contacts or modal bodies.
+    """
 
     def __init__(self, model: Model, flow: Flow | None = None, **nodes: int) -> None:
         if flow is not None and flow.field is not None:
@@ -148,7 +213,10 @@ class Inverse:
         self._work = WORK.make({}, self._tree.sizes)
 
     def __call__(self, state: State, qdd: Array, time: float = 0.0) -> tuple[Array, Array]:
-        """(n,) N m torques and (6,) base acceleration for qdd (n,) rad/s2 at a state; copies."""
+        """Return torques (n,) N m and the base's acceleration (6,) for joint accelerations qdd (n,) rad/s2.
+
+        Both are copies.
+        """
         where = (state.position, state.orientation, state.q, state.twist, state.qd)
         self._work.drive[:] = qdd
         _invert(self._tree, self._fluid, time, where, self._work)

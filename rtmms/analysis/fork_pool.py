@@ -1,9 +1,9 @@
 """Runs of forks of a plant without Python: the kernel that advances them, the forks, and their threads.
 
-A caller describes runs as a `Batch`: the states that they begin from, commands, displacements, feedback, and what is
-written of them. A `ForkPool` makes forks of a plant, packs their addresses for compiled code, and advances a batch on
-its threads. Rollouts, differences, stages of plans and environments are uses of it. Plants that Python steps have no
-forks; the callers step them.
+A caller describes runs as a `Batch`: their initial states, commands, displacements, feedback, and the results to write.
+A `ForkPool` makes forks of a plant, packs their addresses for compiled code, and advances a batch on its threads.
+Rollouts, differences, stages of plans and environments use it. Plants that Python steps have no forks; the callers step
+them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,19 @@ Result = TypeVar("Result")
 
 @kernel
 def turn(state: Any, at: int, axis: int, angle: float) -> None:
-    """Multiply the quaternion at state[at] by the rotation by an angle about one of its axes, 0 to 2."""
+    """Multiply the quaternion at state[at] by the rotation by an angle about one of its axes.
+
+    Parameters
+    ----------
+    state : Any
+        (w,) state, changed in place.
+    at : int
+        Index of the quaternion.
+    axis : int
+        0 to 2.
+    angle : float
+        Angle, rad.
+    """
     c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
     w, x, y, z = state[at], state[at + 1], state[at + 2], state[at + 3]
     if axis == 0:
@@ -47,7 +59,15 @@ def turn(state: Any, at: int, axis: int, angle: float) -> None:
 
 @kernel
 def rotation(quaternion: Any, out: Any) -> None:
-    """Write the matrix of a quaternion by rows, out (9,)."""
+    """Write the matrix of a quaternion by rows.
+
+    Parameters
+    ----------
+    quaternion : Any
+        (4,) quaternion.
+    out : Any
+        (9,) result.
+    """
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     out[0], out[1], out[2] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
     out[3], out[4], out[5] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
@@ -56,7 +76,23 @@ def rotation(quaternion: Any, out: Any) -> None:
 
 @kernel
 def move(state: Any, words: Any, pose: int, frame: Any, m: int, by: float) -> None:
-    """Move a state by so much along coordinate m; frame (9,) is the rotation of its pose before."""
+    """Displace a state along one coordinate.
+
+    Parameters
+    ----------
+    state : Any
+        (w,) state, changed in place.
+    words : Any
+        (k,) index in the state of each coordinate.
+    pose : int
+        Index of the pose, < 0 for none.
+    frame : Any
+        (9,) rotation of the pose before.
+    m : int
+        Index of the coordinate.
+    by : float
+        Displacement, in the coordinate's unit.
+    """
     if pose < 0 or m >= 6:
         state[words[m]] += by
     elif m < 3:  # p = p_ref + R_ref e
@@ -68,7 +104,23 @@ def move(state: Any, words: Any, pose: int, frame: Any, m: int, by: float) -> No
 
 @kernel
 def coordinates_of(state: Any, words: Any, pose: int, reference: Any, frame: Any, out: Any) -> None:
-    """Write words of a state as they are, and its pose (6,) from a reference (7,) whose rotation is `frame` (9,)."""
+    """Write the coordinates of a state: its pose from a reference, and words as they are.
+
+    Parameters
+    ----------
+    state : Any
+        (w,) state.
+    words : Any
+        (k,) index in the state of each coordinate.
+    pose : int
+        Index of the pose, < 0 for none.
+    reference : Any
+        (7,) pose.
+    frame : Any
+        (9,) rotation of the reference.
+    out : Any
+        (k,) result, the pose's 6 first.
+    """
     first = 0
     if pose >= 0:
         first = 6
@@ -90,7 +142,15 @@ def coordinates_of(state: Any, words: Any, pose: int, reference: Any, frame: Any
 
 @kernel
 def copy(source: Any, out: Any) -> None:
-    """Write out = source, number by number, which becomes vector instructions."""
+    """Copy an array number by number, which becomes vector instructions.
+
+    Parameters
+    ----------
+    source : Any
+        (n,) numbers.
+    out : Any
+        (n,) result.
+    """
     for i in range(out.shape[0]):
         out[i] = source[i]
 
@@ -98,71 +158,75 @@ def copy(source: Any, out: Any) -> None:
 # A batch of runs, and the kernel that advances it.
 
 FUNCTION, ARGUMENTS_AT, COMMAND_AT, START_AT, STATE_AT, SETTLE, SETTLE_AT, ACCOUNT, ACCOUNT_AT, NUMBERS_AT = range(10)
-"""Words of a packed fork: its step, its settling and its account as functions with the addresses of their arguments;
-where command, start and state stand; from NUMBERS_AT on address and length of each output that the account writes."""
+"""Words of a packed fork: its step, its settling and its account, each as a function and the address of its arguments;
+addresses of command, start and state; from NUMBERS_AT on address and length of each output of the account.
+"""
 
 
 class Batch(NamedTuple):
-    """Runs of one plant: where they begin, how they are commanded, and what is written of them.
+    """Runs of one plant: their initial states, their commands, and the results to write.
 
-    An array with one row where there may be r serves all runs. An array without rows asks for nothing.
+    An array with one row instead of r serves all runs. An array without rows disables its part.
 
     Attributes
     ----------
-    starts : (r, w)
-        State that each run begins from, as a Fork has it.
-    counts : (r,) int64
-        Steps since the reset before each run.
-    commands : (r, s, n)
-        Commands in straight lines to each row, `stage` steps each; a single row is held in all steps.
+    starts : Array
+        (r, w) initial state of each run, as a Fork has it.
+    counts : Integers
+        (r,) steps since the reset before each run.
+    commands : Array
+        (r, s, n) commands that go in straight lines to each row, `stage` steps each; a single row is held in all steps.
     steps : int
         Steps of each run.
     dt : float
         Length of a step, s.
-    status : (r,) int64, written
-        0, or the status of the step that failed.
-    done : (r,) int64, written
-        Steps that were taken.
-    stop : (1,) int64
-        Anything but 0 ends the runs after their present step.
-    stage : int
+    status : Integers
+        (r,), written: 0, or the status of the step that failed.
+    done : Integers
+        (r,), written: steps that were taken.
+    stop : Integers
+        (1,) any value but 0 ends the runs after their present step.
+    stage : int, default 1
         Steps from one row of commands to the next.
-    before : (n,)
-        Command before the first row, where a stage has more than one step or feedback writes it.
-    run_forks : (r, words) int64
-        Packed forks of single runs; rows of 0 and runs without a row use the fork of their thread.
-    words, pose
-        Of `Coordinates`.
-    by : (d, k + 2 n)
-        Displacements of the coordinates, of the command before, and of all rows of commands.
-    displacements : (r, 3) int64
-        Row of `by` of each run, and the first and the end of the numbers in it that displace the run.
-    settles : (r,) bool
-        Whether what follows from the displaced coordinates is put in order.
-    reference : (7,)
-        Pose from which the pose at the end is measured.
-    errors : (r, k), written
-        Coordinates at the end.
-    base, base_rows : (s + 1, w), (s + 1, n)
-        Motion that feedback refers to: its states before each stage and after the last, and its commands.
-    correction, gain, share : (s, n), (s, n, k + n), (r,)
-        Feedback: row t of `commands` is written as base_rows[t + 1] + share correction[t] + gain[t] (x - x_base,
-        u_before - u_base_before), clamped to the limits.
-    lower, upper : (s, n)
-        Limits of rows that feedback writes.
-    every : int
-        Steps from one sample to the next. A run of no steps is sampled where it begins.
-    places : (p, 2) int64
-        Begin and length in the state of the first numbers of a sample; numbers of the account follow them.
-    samples : (r, samples, width), written
-    states : (r, samples, w), written
-        Whole states at the same times.
-    applied : (r, steps, n), written
-        Command of each step.
-    ends : (r, w), written
-        State of each run that went well, at its end. May be the same array as `starts`.
-    recovered : (r, w), written
-        State of each run that failed, where the plant recovers it (`Fork.sound`).
+    before : Array, default np.zeros(0)
+        (n,) command before the first row, where a stage has more than one step or feedback writes it.
+    run_forks : Integers, optional
+        (r, words) packed forks of single runs; rows of 0 and runs without a row use the fork of their thread.
+    words, pose : Integers, int
+        Fields of `Coordinates`.
+    by : Array, default np.zeros((0, 0))
+        (d, k + 2 n) displacements of the coordinates, of the command before, and of all rows of commands.
+    displacements : Integers, optional
+        (r, 3) row of `by` of each run, and the first and the end of the numbers in it that displace the run.
+    settles : npt.NDArray[np.bool_], default np.zeros(0, dtype=bool)
+        (r,) whether the numbers that depend on the displaced coordinates are updated.
+    reference : Array, default np.zeros(7)
+        (7,) pose from which the pose at the end is measured.
+    errors : Array, default np.zeros((0, 0))
+        (r, k), written: coordinates at the end.
+    base : Array, default np.zeros((0, 0))
+        (s + 1, w) motion that feedback refers to: its states before each stage and after the last.
+    base_rows : Array, default np.zeros((0, 0))
+        (s + 1, n) commands of that motion.
+    correction, gain, share : Array
+        (s, n), (s, n, k + n), (r,) feedback: row t of `commands` is written as base_rows[t + 1] + share correction[t] +
+        gain[t] (x - x_base, u_before - u_base_before), clamped to the limits.
+    lower, upper : Array, default np.zeros((0, 0))
+        (s, n) limits of rows that feedback writes.
+    every : int, default 1
+        Steps from one sample to the next. A run of no steps is sampled at its start.
+    places : Integers, optional
+        (p, 2) begin and length in the state of the first numbers of a sample; numbers of the account follow them.
+    samples : Array, default np.zeros((0, 0, 0))
+        (r, samples, width), written.
+    states : Array, default np.zeros((0, 0, 0))
+        (r, samples, w), written: whole states at the same times.
+    applied : Array, default np.zeros((0, 0, 0))
+        (r, steps, n), written: command of each step.
+    ends : Array, default np.zeros((0, 0))
+        (r, w), written: state of each successful run at its end. May be the same array as `starts`.
+    recovered : Array, default np.zeros((0, 0))
+        (r, w), written: state of each failed run, where the plant recovers it (`Fork.sound`).
     """
 
     starts: Array
@@ -203,18 +267,23 @@ def batch_of(
     starts: Array, counts: Any, commands: Array, dt: float, *, runs: int | None = None, steps: int | None = None,
     **fields: Any,
 ) -> Batch:  # fmt: skip
-    """Return a batch, with the books of its runs.
+    """Return a batch with its status, done and stop arrays.
 
     Parameters
     ----------
-    starts, counts, commands, dt
-        Of `Batch`.
-    runs : int, optional
+    starts, counts, commands, dt : Array, Any, float
+        Fields of `Batch`.
+    runs : int | None, optional
         Number of runs; None: the rows of `commands`.
-    steps : int, optional
+    steps : int | None, optional
         Steps of a run; None: one for each row of commands.
-    fields
-        Others of `Batch`.
+    **fields : Any
+        Other fields of `Batch`.
+
+    Returns
+    -------
+    Batch
+        The batch.
     """
     count = len(commands) if runs is None else runs
     return Batch(
@@ -225,7 +294,7 @@ def batch_of(
 
 
 def _writable(array: Any, dtype: Any) -> Any:
-    """The array, or a copy that compiled code takes for the same type: contiguous, and not read-only."""
+    """Return the array, or a copy that has the same type for compiled code: contiguous, and not read-only."""
     return np.require(array, dtype, ("C", "W"))
 
 
@@ -233,8 +302,10 @@ def _writable(array: Any, dtype: Any) -> Any:
 def _displace(
     by: Any, begin: int, end: int, words: Any, pose: int, state: Any, frame: Any, before: Any, more: Any
 ) -> None:
-    """Displace a run by numbers begin to end of by (k + 2 n,): its start, the command before it (n,), and what is added
-    to its rows of commands, more (n,)."""
+    """Displace a run by numbers begin to end of by (k + 2 n,).
+
+    They are for its start, for the command before it (n,), and for the addition to its rows of commands, more (n,).
+    """
     k, n = words.shape[0], more.shape[0]
     if pose >= 0:
         rotation(state[pose + 3 : pose + 7], frame)
@@ -249,7 +320,7 @@ def _displace(
 
 @kernel
 def _correct(batch: Any, run: int, t: int, state: Any, before: Any, frame: Any, off: Any, out: Any) -> None:
-    """Feedback at stage t, whose command before is `before` (n,): a row of commands, out (n,)."""
+    """Write a row of commands, out (n,), by feedback at stage t, whose command before is `before` (n,)."""
     words, pose, k, n, first = batch.words, batch.pose, batch.words.shape[0], out.shape[0], 0
     if pose >= 0:
         first = 6
@@ -291,8 +362,22 @@ def _sample(places: Any, fork: Any, state: Any, samples: Any, states: Any, run: 
 def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> int:
     """Advance runs order[begin:end] of a batch.
 
-    thread_fork (words,) is the packed fork of all runs without a row of `run_forks`. Returns the place in `order` of a
-    run that failed, whose fork must be cleared before the next run; -1 when all runs are done.
+    Parameters
+    ----------
+    thread_fork : Any
+        (words,) packed fork of all runs without a row of `run_forks`.
+    batch : Any
+        The runs.
+    order : Any
+        (j,) indices of runs.
+    begin, end : int
+        Part of the order.
+
+    Returns
+    -------
+    int
+        Place in `order` of a run that failed, whose fork must be cleared before the next run; -1 when all runs are
+        done.
     """
     # local names, because each look into the batch counts references, in every step
     starts, counts, commands, run_forks, stop = batch.starts, batch.counts, batch.commands, batch.run_forks, batch.stop
@@ -380,10 +465,10 @@ class Displaced(NamedTuple):
 
     Attributes
     ----------
-    size : (d,)
-        How far a displacement goes to either side.
-    by, displacements, settles
-        Of `Batch`.
+    size : Array
+        (d,) size of each displacement to either side.
+    by, displacements, settles : Array, Integers, npt.NDArray[np.bool_]
+        Fields of `Batch`.
     """
 
     size: Array
@@ -392,18 +477,53 @@ class Displaced(NamedTuple):
     settles: npt.NDArray[np.bool_]
 
     def order(self, *which: range) -> Integers:
-        """Return the runs of some of the displacements."""
+        """Return the runs of some of the displacements.
+
+        Parameters
+        ----------
+        *which : range
+            Ranges of displacements.
+
+        Returns
+        -------
+        Integers
+            Indices of runs.
+        """
         return np.concatenate([np.arange(2 * part.start, 2 * part.stop) for part in which])
 
     def slopes(self, ends: Array) -> Array:
-        """Return the central differences of ends (2 j, ...) of the runs of the first j displacements, a row of each."""
+        """Return the central differences of results of the runs.
+
+        Parameters
+        ----------
+        ends : Array
+            (2 j, ...) results of the runs of the first j displacements.
+
+        Returns
+        -------
+        Array
+            (j, ...), a row of each displacement.
+        """
         found = ends[0::2] - ends[1::2]
         found *= (0.5 / self.size[: len(found)])[:, None]
         return found
 
 
 def displaced_along(coordinates: Coordinates, by: Array) -> Displaced:
-    """Return displacements by all numbers of by (d, k + n) at once, of the coordinates and of the commands."""
+    """Return displacements by all numbers of each row at once, of the coordinates and of the commands.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Coordinates of the plant.
+    by : Array
+        (d, k + n) displacements.
+
+    Returns
+    -------
+    Displaced
+        d displacements.
+    """
     k, runs = len(coordinates.names), 2 * len(by)
     size = np.concatenate([by[:, :k], np.zeros((len(by), by.shape[1] - k)), by[:, k:]], axis=1)
     displacements = np.array([(run, 0, size.shape[1]) for run in range(runs)], dtype=np.int64)
@@ -412,7 +532,20 @@ def displaced_along(coordinates: Coordinates, by: Array) -> Displaced:
 
 
 def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
-    """Return displacements by each number of by (k + n,), of the coordinates and of the commands."""
+    """Return displacements by each number, of the coordinates and of the commands.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Coordinates of the plant.
+    by : Array
+        (k + n,) displacements.
+
+    Returns
+    -------
+    Displaced
+        A displacement for each number, and for each command before.
+    """
     k, n = len(coordinates.names), len(by) - len(coordinates.names)
     size = np.concatenate([by, by[k:]])
     runs = np.arange(2 * len(size))
@@ -426,18 +559,32 @@ def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
 PARTS = 4
 """Parts of a batch for each thread, so that no thread waits for a slower one."""
 PART_STEPS = 20_000
-"""Steps of a part at most, where a run is not longer: between two parts the caller sees Ctrl-C."""
+"""Largest number of steps of a part with more than one run: Ctrl-C takes effect between two parts."""
 LOOK_S = 0.2
-"""Seconds between two looks for Ctrl-C, which a wait without end would not see on every system."""
+"""Seconds between two checks for Ctrl-C, which some systems do not deliver during an unlimited wait."""
 
 
 def core_count() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that this process may use.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class PackedFork:
-    """A fork, and its addresses as `advance` gets them."""
+    """A fork, and its addresses for `advance`.
+
+    Parameters
+    ----------
+    plant : Any
+        Plant that made the fork.
+    fork : Fork
+        The fork.
+    """
 
     def __init__(self, plant: Any, fork: Fork) -> None:
         self.fork, self._plant = fork, plant
@@ -458,7 +605,20 @@ class PackedFork:
         self._words[place : place + 2] = entry.function, words.ctypes.data
 
     def row(self, outputs: tuple[str, ...] = (), *, settles: bool = False) -> Integers:
-        """Return the words, with those of some outputs of the account, and of what settles a displaced state."""
+        """Return the words of the packed fork, with those of some outputs of the account.
+
+        Parameters
+        ----------
+        outputs : tuple[str, ...], default ()
+            Outputs of the account.
+        settles : bool, default False
+            Whether the words have the function that updates a displaced state.
+
+        Returns
+        -------
+        Integers
+            (words,).
+        """
         if settles and not self._words[SETTLE]:  # its kernel is compiled only for callers that displace states
             self._put(SETTLE, self._plant.settling(self.fork))
             self._rows.clear()
@@ -472,7 +632,24 @@ class PackedFork:
         self, batch: Batch, order: Integers, outputs: tuple[str, ...] = (),
         run_forks: Mapping[int, PackedFork] | None = None,
     ) -> int:  # fmt: skip
-        """Advance runs of a batch, and clean up after those that fail; the least of these, -1 where none does."""
+        """Advance runs of a batch, and clear the fork after each that fails.
+
+        Parameters
+        ----------
+        batch : Batch
+            The runs.
+        order : Integers
+            (j,) indices of runs.
+        outputs : tuple[str, ...], default ()
+            Outputs of the account in a sample.
+        run_forks : Mapping[int, PackedFork] | None, optional
+            Forks of single runs, by run.
+
+        Returns
+        -------
+        int
+            Least run that failed, -1 where none did.
+        """
         row, begin, failed = self.row(outputs, settles=len(batch.settles) > 0), 0, list[int]()
         while begin < len(order):
             at = int(advance(row, batch, order, begin, len(order)))
@@ -507,20 +684,37 @@ class ForkPool:
         self._workers = 0
 
     def close(self) -> None:
-        """End the threads. The next call starts others."""
+        """End the threads; the next call starts new ones."""
         if self._executor is not None:
             self._executor.shutdown()
             self._executor = None
 
     def executor(self, count: int) -> ThreadPoolExecutor:
-        """Return the threads, at least `count` of them."""
+        """Return the threads, at least `count` of them.
+
+        Parameters
+        ----------
+        count : int
+            Number of threads.
+
+        Returns
+        -------
+        ThreadPoolExecutor
+            The executor.
+        """
         if self._executor is None or self._workers < count:
             self.close()
             self._executor, self._workers = ThreadPoolExecutor(count, thread_name_prefix=self.name), count
         return self._executor
 
     def has_forks(self) -> bool:
-        """Return whether the plant makes forks now; the first one has its model and parameters then."""
+        """Return whether the plant makes forks now; the first one then has its present model and parameters.
+
+        Returns
+        -------
+        bool
+            False for a plant that Python steps.
+        """
         if not isinstance(self.plant, HasFork):
             return False
         if self.forks and self.forks[0].fork.follow():
@@ -531,24 +725,67 @@ class ForkPool:
         return fork is not None
 
     def fork(self, k: int) -> PackedFork:
-        """Return the k-th fork."""
+        """Return the k-th fork.
+
+        Parameters
+        ----------
+        k : int
+            Index of the fork.
+
+        Returns
+        -------
+        PackedFork
+            The fork, made if necessary.
+        """
         while len(self.forks) <= k:
             self.forks.append(PackedFork(self.plant, self.plant.fork()))
         return self.forks[k]
 
     def follow(self, count: int | None = None) -> None:
-        """Bring the first `count` forks (None: those that there are) to the model and parameters of now."""
+        """Update the first forks to the present model and parameters.
+
+        Parameters
+        ----------
+        count : int | None, optional
+            Number of forks; None: all that exist.
+        """
         for k in range(len(self.forks) if count is None else count):
             self.current_fork(k)
 
     def current_fork(self, k: int) -> PackedFork:
-        """Return the k-th fork, with the model and parameters of now."""
+        """Return the k-th fork, with the present model and parameters.
+
+        Parameters
+        ----------
+        k : int
+            Index of the fork.
+
+        Returns
+        -------
+        PackedFork
+            The fork, made anew if necessary.
+        """
         if k < len(self.forks) and not self.forks[k].fork.follow():
             self.forks[k] = PackedFork(self.plant, self.plant.fork())
         return self.fork(k)
 
     def parts(self, order: Integers, steps: int, threads: int | None = None) -> list[Integers]:
-        """Return the runs in parts, which threads take up one after the other."""
+        """Return the runs in parts, which threads take up one after the other.
+
+        Parameters
+        ----------
+        order : Integers
+            (j,) indices of runs.
+        steps : int
+            Steps of a run.
+        threads : int | None, optional
+            Number of threads; None: those of the pool.
+
+        Returns
+        -------
+        list[Integers]
+            Parts of the order.
+        """
         threads = self.threads if threads is None else threads
         size = len(order) if threads == 1 else len(order) // (PARTS * threads)
         size = max(1, min(size, PART_STEPS // max(1, steps)))
@@ -566,21 +803,22 @@ class ForkPool:
         Parameters
         ----------
         batch : Batch
-        parts : sequence of (j,) int64, optional
-            Runs that one thread advances one after the other; None: all runs, in parts.
-        outputs : tuple of str
+            The runs.
+        parts : Sequence[Integers] | None, optional
+            (j,) runs that one thread advances one after the other; None: all runs, in parts.
+        outputs : tuple[str, ...], default ()
             Outputs of the account that a sample has after the words of the state.
-        run_forks : {run: PackedFork}, optional
-            Forks of single runs, as in `batch.run_forks`.
-        threads : int, optional
-            Threads that take part; None: those of the pool.
-        show : callable, optional
-            Takes the share of the parts that is done.
+        run_forks : Mapping[int, PackedFork] | None, optional
+            Forks of single runs by run, as in `batch.run_forks`.
+        threads : int | None, optional
+            Number of threads; None: those of the pool.
+        show : Callable[[float], None] | None, optional
+            Receives the share of the parts that is done.
 
         Returns
         -------
         int
-            The least run that failed, -1 where none did.
+            Least run that failed, -1 where none did.
         """
         threads = self.threads if threads is None else threads
         parts = self.parts(np.arange(len(batch.status)), batch.steps, threads) if parts is None else parts
@@ -610,8 +848,24 @@ class ForkPool:
     ) -> list[Result]:  # fmt: skip
         """Return work(fork, k) for the first `count` forks, each on a thread.
 
-        The caller's thread does the first one where `takes_part`, or where it would see no Ctrl-C. An exception in one
-        of them, and Ctrl-C, set `stop` until all have ended.
+        The caller's thread runs the first one where `takes_part`, or where it could not receive Ctrl-C. An exception in
+        one of them, and Ctrl-C, set `stop` until all have ended.
+
+        Parameters
+        ----------
+        work : Callable[[PackedFork, int], Result]
+            Function of a fork and its index.
+        count : int
+            Number of forks.
+        takes_part : bool, default True
+            Whether the caller's thread works too.
+        stop : Integers | None, optional
+            (1,) flag of the batch, see `Batch.stop`.
+
+        Returns
+        -------
+        list[Result]
+            Results in the order of the forks.
         """
         forks = [self.fork(k) for k in range(count)]
         here = takes_part or (count == 1 and current_thread() is not main_thread())

@@ -1,9 +1,11 @@
 """Arithmetic as graphs: recorded by running a function on nodes, differentiated, and written as vector code.
 
+::
+
     x, y = load(0, 0), load(0, 16)
     code = Code([(slope(x * y, [x])[0], 1, 0)])
 
-Equal nodes are one, and what is zero is left out.
+Equal nodes are one, and terms that are zero are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +25,21 @@ Value = Any
 
 
 class Node:
-    """One operation on others; `graph` are all of them, in the order in which they can be computed."""
+    """One operation on others.
+
+    Attributes
+    ----------
+    graph : list of Node
+        All nodes, in an order in which they can be computed.
+    known : dict
+        Nodes by operation and operands.
+    operation : str
+        Name of the operation.
+    operands : tuple
+        Nodes or numbers.
+    place : int
+        Index in the graph.
+    """
 
     __slots__ = ("operands", "operation", "place")
     graph: ClassVar[list[Node]] = []
@@ -33,6 +49,7 @@ class Node:
     place: int
 
     def __new__(cls, operation: str, *operands: Any) -> Node:
+        """Return the node of these operands, an old one where it exists."""
         key = (operation, *(o.place if isinstance(o, Node) else ("number", o) for o in operands))
         if key not in cls.known:
             made = super().__new__(cls)
@@ -42,64 +59,125 @@ class Node:
         return cls.known[key]
 
     def __add__(self, other: Value) -> Value:
+        """Return self + other."""
         return add(self, other)
 
     def __sub__(self, other: Value) -> Value:
+        """Return self - other."""
         return subtract(self, other)
 
     def __mul__(self, other: Value) -> Value:
+        """Return self * other."""
         return multiply(self, other)
 
     def __truediv__(self, other: Value) -> Value:
+        """Return self / other."""
         return Node("divide", self, other)
 
     def __radd__(self, other: Value) -> Value:
+        """Return other + self."""
         return add(other, self)
 
     def __rsub__(self, other: Value) -> Value:
+        """Return other - self."""
         return subtract(other, self)
 
     def __rmul__(self, other: Value) -> Value:
+        """Return other * self."""
         return multiply(other, self)
 
     def __rtruediv__(self, other: Value) -> Value:
+        """Return other / self."""
         return Node("divide", other, self)
 
     def __neg__(self) -> Value:
+        """Return -self."""
         return negative(self)
 
     def __abs__(self) -> Value:
+        """Return abs(self)."""
         return Node("abs", self)
 
     def __gt__(self, other: Value) -> bool:
-        """Checks of a recorded function are taken to hold: whoever runs it has made sure."""
+        """Return True: checks of a recorded function hold, as its caller has made sure."""
         return True
 
     @property
     def real(self) -> Node:
+        """The node itself, as all nodes are real."""
         return self
 
 
 def start() -> None:
-    """A new graph."""
+    """Start a new graph."""
     Node.graph, Node.known = [], {}
 
 
 def load(array: int, offset: int) -> Node:
-    """A number of each lane: from that offset of an array on."""
+    """Return a number of each lane, from an offset of an array on.
+
+    Parameters
+    ----------
+    array : int
+        Index of the array.
+    offset : int
+        Offset of the first lane.
+
+    Returns
+    -------
+    Node
+        The node.
+    """
     return Node("load", array, offset)
 
 
 def same(array: int, offset: int) -> Node:
-    """One number for all lanes."""
+    """Return one number for all lanes.
+
+    Parameters
+    ----------
+    array : int
+        Index of the array.
+    offset : int
+        Offset of the number.
+
+    Returns
+    -------
+    Node
+        The node.
+    """
     return Node("same", array, offset)
 
 
 def is_zero(value: Value) -> bool:
+    """Return whether a value is the number 0.
+
+    Parameters
+    ----------
+    value : Value
+        Node or number.
+
+    Returns
+    -------
+    bool
+        False for every node.
+    """
     return not isinstance(value, Node) and value == 0
 
 
 def add(a: Value, b: Value) -> Value:
+    """Return a + b, without a node where one of them is 0.
+
+    Parameters
+    ----------
+    a, b : Value
+        Nodes or numbers.
+
+    Returns
+    -------
+    Value
+        Node or number.
+    """
     if not isinstance(a, Node) and not isinstance(b, Node):
         return a + b
     if is_zero(a) or is_zero(b):
@@ -111,6 +189,18 @@ def add(a: Value, b: Value) -> Value:
 
 
 def subtract(a: Value, b: Value) -> Value:
+    """Return a - b, without a node where one of them is 0.
+
+    Parameters
+    ----------
+    a, b : Value
+        Nodes or numbers.
+
+    Returns
+    -------
+    Value
+        Node or number.
+    """
     if not isinstance(a, Node) and not isinstance(b, Node):
         return a - b
     if is_zero(b):
@@ -121,6 +211,18 @@ def subtract(a: Value, b: Value) -> Value:
 
 
 def multiply(a: Value, b: Value) -> Value:
+    """Return a b, without a node where one of them is 0, 1 or -1.
+
+    Parameters
+    ----------
+    a, b : Value
+        Nodes or numbers.
+
+    Returns
+    -------
+    Value
+        Node or number.
+    """
     if not isinstance(a, Node) and not isinstance(b, Node):
         return a * b
     for one, other in ((a, b), (b, a)):
@@ -133,21 +235,72 @@ def multiply(a: Value, b: Value) -> Value:
 
 
 def negative(a: Value) -> Value:
+    """Return -a.
+
+    Parameters
+    ----------
+    a : Value
+        Node or number.
+
+    Returns
+    -------
+    Value
+        Node or number.
+    """
     if not isinstance(a, Node):
         return -a
     return a.operands[0] if a.operation == "negative" else Node("negative", a)
 
 
 def sine_cosine(a: Value) -> tuple[Value, Value]:
+    """Return sine and cosine of a node; a number counts as 0.
+
+    Parameters
+    ----------
+    a : Value
+        Node, rad.
+
+    Returns
+    -------
+    tuple[Value, Value]
+        Sine and cosine.
+    """
     return (Node("sine", a), Node("cosine", a)) if isinstance(a, Node) else (0.0, 1.0)
 
 
 def square_root(a: Value) -> Value:
+    """Return the square root.
+
+    Parameters
+    ----------
+    a : Value
+        Node or number.
+
+    Returns
+    -------
+    Value
+        Node or number.
+    """
     return Node("root", a) if isinstance(a, Node) else math.sqrt(a)
 
 
 def slopes(values: Sequence[Value], by: Node, end: int) -> list[Value]:
-    """Derivatives of values by a node, by forward accumulation through the first `end` nodes."""
+    """Return derivatives of values by a node, by forward accumulation through the first `end` nodes.
+
+    Parameters
+    ----------
+    values : Sequence[Value]
+        Nodes or numbers.
+    by : Node
+        Node of the variable.
+    end : int
+        Nodes that count.
+
+    Returns
+    -------
+    list[Value]
+        A derivative of each value.
+    """
     found: dict[int, Value] = {by.place: 1.0}
     for node in Node.graph[by.place + 1 : end]:
         if node.operation in ("load", "same", "sign"):
@@ -186,7 +339,19 @@ def _slope(node: Node, moved: list[Value]) -> Value:
 
 
 class Output(NamedTuple):
-    """Where a value goes: so far into an array, a number of each lane; added to what is there, or in its place."""
+    """Destination of a value: an offset of an array, with a number of each lane.
+
+    Attributes
+    ----------
+    value : Value
+        Node or number.
+    array : int
+        Index of the array.
+    offset : int
+        Offset of the first lane.
+    added : bool, default False
+        Added to the old number, or in its place.
+    """
 
     value: Value
     array: int
@@ -197,8 +362,21 @@ class Output(NamedTuple):
 def write(
     builder: Any, addresses: Sequence[Any], lanes: int, outputs: Sequence[Output], width: int = WIDTH
 ) -> None:  # fmt: skip
-    """A loop over lanes, `width` at once, that computes the outputs of the present graph, into the function that is
-    being built."""
+    """Write a loop over lanes that computes the outputs of the present graph, into the function that is being built.
+
+    Parameters
+    ----------
+    builder : Any
+        Builder of LLVM code.
+    addresses : Sequence[Any]
+        Addresses of the arrays.
+    lanes : int
+        Number of lanes.
+    outputs : Sequence[Output]
+        Values to compute.
+    width : int, optional
+        Lanes at once.
+    """
     graph, word = Node.graph, ir.IntType(64)
     needed, stack = set(), [o.value.place for o in outputs if isinstance(o.value, Node)]
     while stack:
@@ -231,7 +409,7 @@ NUMBER = ir.DoubleType()
 
 
 class _Pen:
-    """What has been written of a graph."""
+    """Written part of a graph."""
 
     def __init__(self, builder: Any, addresses: Sequence[Any], shifted: Sequence[Any], width: int) -> None:
         self.builder, self.addresses, self.shifted = builder, addresses, shifted
@@ -291,7 +469,7 @@ class _Pen:
         self.made[node.place] = made
 
     def turn(self, angle: Node) -> tuple[Any, Any]:
-        """Sine and cosine, by the series of rtmms.robots.manta.fin_link."""
+        """Write sine and cosine, by the series of rtmms.robots.manta.fin_link."""
         if angle.place not in self.turns:
             z = self.times(self.all(0.25), self.value(angle))
             w = self.times(z, z)
@@ -320,4 +498,4 @@ COSINES = (
     1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0,
     1.0 / 24.0, -0.5, 1.0,
 )  # fmt: skip
-"""Of sine and cosine of a quarter of an angle, from the highest power of its square down."""
+"""Coefficients of sine and cosine of a quarter of an angle, from the highest power of its square down."""

@@ -29,7 +29,17 @@ from rtmms.plant.protocol import Channel, Coordinates, HasCoordinates, Plant
 
 
 class Around(NamedTuple):
-    """Where a linear model was taken: coordinates and a state where the plant has them, else a snapshot."""
+    """State at which a linear model was taken.
+
+    Attributes
+    ----------
+    coordinates : Coordinates | None
+        Coordinates of the plant; None where it has none.
+    state : Array
+        State where the plant has coordinates.
+    snapshot : bytes
+        Snapshot of any other plant.
+    """
 
     coordinates: Coordinates | None
     state: Array
@@ -38,22 +48,52 @@ class Around(NamedTuple):
 
 @dataclass(frozen=True)
 class Linear:
-    """Around a motion, x the error of the state and u that of the command: d/dt x = A x + B u where `dt` is None, else
-    x[k + 1] = A x[k] + B u[k] with u held over steps of dt; y = C x of outputs, and P (p - p0) more of parameters.
+    """Linear model around a motion, with x the error of the state and u that of the command.
 
-    a, b  (k, k) and (k, u)
-    packed   A as it was found: as an array, or by the blocks that are not zero
-    states, inputs   their names, in order. Of a plant of a mechanism: body-frame position error e and attitude error
-          theta (R = R_ref exp theta^, p = p_ref + R_ref e), twist error, q and qd of the joints driven by torque, then
-          value and rate of the filter of each commanded offset and gain, and the lagged command of each actuator on a
-          body that lags. Of any other: those of its chart
-    dt    s, or None: of a step, or of the period that A is the map of
-    error of the largest wrong entry, in the units of the chart's sizes: rounding for a complex step, else an estimate
-    units, input_units   of states and inputs, '' where the plant does not declare them
-    c, outputs, output_units      (rows, k), what was asked for, each number a row
-    p, parameters   (k, numbers), None where nothing was asked for
-    around   where it was taken; None for a mean along a motion, or of d/dt x
-    method   how: 'structure', 'differences', 'stepping' (by snapshot, restore and step), 'complex step'
+    d/dt x = A x + B u where `dt` is None, else x[k + 1] = A x[k] + B u[k] with u held over steps of dt. Outputs add y =
+    C x, and parameters P (p - p0).
+
+    Attributes
+    ----------
+    packed : Array | Bordered
+        A as it was computed: an array, or the blocks that are not zero.
+    b : Array
+        (k, u) matrix B.
+    states, inputs : tuple[str, ...]
+        Names, in order; see Notes.
+    dt : float | None, optional
+        Time, s, of a step, or of the period that A is the map of; None for d/dt x.
+    error : float, default 1e-15
+        Error of the worst entry, in the units of the chart's sizes: rounding for a complex step, else an estimate.
+    units, input_units : tuple[str, ...], default ()
+        Units of states and inputs, '' where the plant does not declare them.
+    c : Array | None, optional
+        (rows, k) slopes of the requested outputs, each number a row.
+    outputs, output_units : tuple[str, ...], default ()
+        Names and units of the rows.
+    p : Array | None, optional
+        (k, numbers), None without requested parameters.
+    parameters : tuple[str, ...], default ()
+        Names of its columns.
+    around : Around | None
+        State at which it was taken; None for a mean along a motion, or of d/dt x.
+    method : str, default ''
+        'structure', 'differences', 'stepping' (by snapshot, restore and step), or 'complex step'.
+
+    Notes
+    -----
+    States of a plant of a mechanism are body-frame position error e and attitude error theta (R = R_ref exp theta^, p =
+    p_ref + R_ref e), twist error, q and qd of the joints driven by torque. Value and rate of the filter of each
+    commanded offset and gain follow, and the lagged command of each actuator on a body with a lag. States of any other
+    plant are those of its chart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rtmms.analysis.linearise import Linear
+    >>> decay = Linear(np.array([[-1.0]]), np.array([[1.0]]), ("x",), ("u",))
+    >>> decay.held(0.1).a.round(4)
+    array([[0.9048]])
     """
 
     packed: Array | Bordered
@@ -74,14 +114,26 @@ class Linear:
 
     @cached_property
     def a(self) -> Array:
-        """(k, k), made when it is first asked for where A was found as blocks."""
+        """A as one array (k, k), made at its first use where A is stored as blocks."""
         return self.packed.dense() if isinstance(self.packed, Bordered) else self.packed
 
     def deviation(self, plant: Plant) -> Array:
-        """(k,) x of a plant now: how far its state is from the one of this model. The plant stays as it is.
+        """Return the deviation of a plant's present state from the one of this model; the plant stays in its state.
 
-        plant   the one that was linearised, or another of the same robot
-        ModelError for a model that was taken at no single state, or a plant of other states.
+        Parameters
+        ----------
+        plant : Plant
+            The plant that was linearised, or another of the same robot.
+
+        Returns
+        -------
+        Array
+            (k,) x.
+
+        Raises
+        ------
+        ModelError
+            The model was not taken at a single state, or the plant has other states.
         """
         if self.around is None:
             raise ModelError(
@@ -101,7 +153,23 @@ class Linear:
         return chart.read()
 
     def held(self, dt: float) -> Linear:
-        """The same of a step of dt with the command held, exactly: exp((A B; 0 0) dt). ModelError if it is one."""
+        """Return the exact model of a step of dt with the command held: exp((A B; 0 0) dt).
+
+        Parameters
+        ----------
+        dt : float
+            Time step, s.
+
+        Returns
+        -------
+        Linear
+            Model of a step.
+
+        Raises
+        ------
+        ModelError
+            This is a model of a step already.
+        """
         from scipy import linalg
 
         if self.dt is not None:
@@ -123,29 +191,62 @@ def _other(states: tuple[str, ...], plant: Any) -> str:
 
 @runtime_checkable
 class HasStepDerivatives(Protocol):
-    """A plant whose simulator computes the derivatives of a step."""
+    """Plant whose simulator computes the derivatives of a step."""
 
     def step_derivatives(self, command: Array) -> Linear | None:
-        """Return A and B at the present state, which stays; None where differences of the plant's steps must do."""
+        """Return A and B at the present state, which stays.
+
+        Parameters
+        ----------
+        command : Array
+            (n,) command of the step.
+
+        Returns
+        -------
+        Linear | None
+            None where only differences of the plant's steps are possible.
+        """
 
 
 # Linearisation of any plant: A and B of one step, by central differences through snapshot, restore and step.
 
 
 DIFFERENCE_STEP = 1e-6
-"""Of the larger of two differences, in the chart's sizes. Small, for drag as |w| w has a kink in its slope wherever w
-passes through 0, which costs an error of order STEP; rounding costs about 1e-16 / STEP."""
+"""Larger step of the two differences, in the chart's sizes. It is small because drag as |w| w has a kink at w = 0,
+which costs an error of order STEP; rounding costs about 1e-16 / STEP.
+"""
 
 
 def linearise_step(plant: Plant, commands: Array | None = None, *, chart: Chart | None = None) -> Linear:
-    """A and B of a plant's step, x[k + 1] = A x[k] + B u[k]: at the present state, or their mean along a motion.
+    """Compute x[k + 1] = A x[k] + B u[k] of a plant's step, at the present state or as the mean along a motion.
 
-    commands  (steps, n_actuators), or (n_actuators,): what is held; several rows: the mean along these steps, each
-              around the state that the plant has then. Default: the neutral command
-    chart     coordinates; default the plant's own. Along a motion the plant must give its own
-    By central differences with steps h and h / 2, h 1e-6 of each coordinate's size, extrapolated; `error` is the
-    largest difference that the extrapolation made, in those sizes: an upper estimate wherever the step is smooth. A
-    kink in reach of h shows in it. The state is left as it was, bit for bit.
+    The state is left as it was, bit for bit.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant with a chart.
+    commands : Array | None, optional
+        (steps, n_actuators), or (n_actuators,): the held command; several rows: the mean along these steps, each around
+        the plant's state at that time. Default: the neutral command.
+    chart : Chart | None, optional
+        Coordinates; default the plant's own. Along a motion the plant must have its own.
+
+    Returns
+    -------
+    Linear
+        A and B.
+
+    Raises
+    ------
+    ModelError
+        The commands have a wrong shape, or there is no chart.
+
+    Notes
+    -----
+    Central differences with steps h and h / 2, h 1e-6 of each coordinate's size, extrapolated. `error` is the largest
+    correction by the extrapolation, in those sizes: an upper estimate wherever the step is smooth. It includes a kink
+    within h.
     """
     held = np.array([c.neutral for c in plant.actuators]) if commands is None else np.asarray(commands, dtype=float)
     held = np.atleast_2d(held)
@@ -159,7 +260,22 @@ def linearise_step(plant: Plant, commands: Array | None = None, *, chart: Chart 
 
 
 def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Linear:
-    """The mean of at(command) along the motion under commands (steps, n_actuators); the plant is left as it was."""
+    """Return the mean of linear models along a motion; the plant is left as it was.
+
+    Parameters
+    ----------
+    plant : Plant
+        Plant at the start of the motion.
+    commands : Array
+        (steps, n_actuators) commands.
+    at : Callable[[Array], Linear]
+        Function of a command that returns the model at the plant's present state.
+
+    Returns
+    -------
+    Linear
+        Means of A and B, and the largest error.
+    """
     blob, found = plant.snapshot(), []
     try:
         for command in commands:
@@ -212,7 +328,18 @@ def _one(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
 
 
 def reach_of(actuators: Sequence[Channel]) -> Array:
-    """What counts as one of each actuator: half its range, 1 where it has no limits."""
+    """Return the size that counts as one of each actuator: half its range, 1 where it has no limits.
+
+    Parameters
+    ----------
+    actuators : Sequence[Channel]
+        Channels of the actuators.
+
+    Returns
+    -------
+    Array
+        (n,).
+    """
     spans = [(c.upper - c.lower) / 2.0 if c.upper is not None and c.lower is not None else 1.0 for c in actuators]
     return np.array([span if span > 0.0 else 1.0 for span in spans])
 
@@ -228,17 +355,38 @@ STEP = 1e-30  # imag(f(x + i h)) / h: no difference is taken, so h may be as sma
 def linearise(
     plant: Plant, *, over_period: bool = False, commands: Array | None = None, chart: Chart | None = None
 ) -> Linear:  # fmt: skip
-    """A (k, k) and B (k, u) of a plant at its present state and time, or their mean along its motion from there.
+    """Return A (k, k) and B (k, u) of a plant at its present state and time, or their mean along its motion from there.
 
-    over_period  the mean over one period of the gait that the plant has of its own
-    commands     (steps, n_actuators): the mean along these; one row: at the present state, under that command.
-                 Default: what is held now, for a plant of a mechanism; the neutral command, for any other
-    chart        coordinates of a plant that is not of a mechanism, where it has none of its own
-    A plant of a mechanism: of d/dt x, by a complex step through the equations of motion; the error is rounding, about
-    1e-15 of the largest entry (with a flow given by a function, that of its central differences, about 1e-9). Any
-    other: of one step, see `linearise_step`; the error is estimated. The state is left as it was. Where the model has
-    a kink (|V| V at V = 0, Coulomb friction at rest) it is the derivative on the side where the state stands, or the
-    mean of both. ModelError for a period that the plant does not have, or coordinates that it does not declare.
+    The state is left as it was.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant.
+    over_period : bool, default False
+        The mean over one period of the plant's own gait.
+    commands : Array | None, optional
+        (steps, n_actuators): the mean along these; one row: at the present state, under that command. Default: the held
+        command for a plant of a mechanism, the neutral command for any other.
+    chart : Chart | None, optional
+        Coordinates of a plant that is not of a mechanism, where it has none of its own.
+
+    Returns
+    -------
+    Linear
+        The model.
+
+    Raises
+    ------
+    ModelError
+        The plant has no such period, or declares no coordinates.
+
+    Notes
+    -----
+    For a plant of a mechanism it is of d/dt x, by a complex step through the equations of motion. Its error is
+    rounding, about 1e-15 of the largest entry; with a flow given by a function it is that of its central differences,
+    about 1e-9. For any other plant it is of one step, see `linearise_step`, with an estimated error. At a kink (|V| V
+    at V = 0, Coulomb friction at rest) it is the derivative on the side of the state, or the mean of both.
     """
     if not isinstance(plant, TreePlant):
         if over_period:
@@ -324,7 +472,7 @@ class _Complex:
         self.held = self._water(plant.vector).astype(complex)
 
     def _water(self, vector: Array) -> Array:
-        """(elements, 6) m/s, m/s2 of a flow given by a function, where the elements stand in a state."""
+        """Return (elements, 6) m/s, m/s2 of a flow given by a function, at the elements of a state."""
         plant, s = self.plant, self.plant.model.scratch()
         model, n = plant.model, plant.model.n
         if plant.flow.field is not None:
@@ -332,7 +480,10 @@ class _Complex:
         return held_flow(model, plant.flow, s, plant.immersed, plant.time)
 
     def _held(self, vector: ComplexArray) -> ComplexArray:
-        """The same with its slope along the displacement of `vector`: the function knows no complex numbers."""
+        """Return the same with its slope along the displacement of `vector`.
+
+        The function of the flow accepts no complex numbers.
+        """
         slope = vector.imag / STEP
         if self.plant.flow.field is None or not np.any(slope[: 7 + self.plant.model.n]):
             return self.held
@@ -346,11 +497,11 @@ class _Complex:
         return slope
 
     def _copies(self) -> list[ComplexArray]:
-        """State vector, torque, target, servo."""
+        """Return copies of state vector, torque, target, servo."""
         return [array.astype(complex) for array in (self.plant.vector, *self.plant.held())]
 
     def state(self, k: int, free: npt.NDArray[np.intp]) -> Array:
-        """Derivative of the rate by error coordinate k."""
+        """Return the derivative of the rate by error coordinate k."""
         vector, torque, target, servo = self._copies()
         n, m, h = self.plant.model.n, len(free), 1j * STEP
         if k < 3:  # p = p_ref + R_ref e
@@ -368,7 +519,7 @@ class _Complex:
         return self._rate(vector, torque, target, servo)
 
     def servo(self, drive: Actuator, rate: int) -> Array:
-        """Derivative by the value (rate 0) or the rate (1) of the filter of a commanded offset or gain."""
+        """Return the derivative by the value (rate 0) or the rate (1) of the filter of a commanded offset or gain."""
         vector, torque, target, servo = self._copies()
         kind, joint = drive.kind, drive.joint
         column = 2 * (kind - 1) + rate
@@ -376,7 +527,7 @@ class _Complex:
         return self._rate(vector, torque, target, servo)
 
     def push(self, i: int, channel: int, tau: float) -> Array:
-        """Derivative by what actuator i on a body follows: its lagged command, or the command where tau is 0."""
+        """Return the derivative by the lagged command of actuator i on a body, or by the command where tau is 0."""
         command, motor = self.plant.commanded.astype(complex), self.plant.motor.astype(complex)
         if tau > 0.0:
             motor[i] += 1j * STEP
@@ -387,7 +538,7 @@ class _Complex:
         return slope
 
     def direct(self, channel: int) -> Array:
-        """Derivative by the command of a tendon that follows it at once."""
+        """Return the derivative by the command of a tendon that follows it at once."""
         command = self.plant.commanded.astype(complex)
         command[channel] += 1j * STEP
         pushed = (command, self.plant.motor.astype(complex))
@@ -396,7 +547,7 @@ class _Complex:
         return slope
 
     def pull(self, i: int, k: int) -> Array:
-        """Derivative by what follows the command of tendon i, or by its rate."""
+        """Return the derivative by the filtered command of tendon i, or by its rate."""
         pulled = self.plant.pulled.astype(complex)
         pulled[i, k] += 1j * STEP
         vector, torque, target, servo = self._copies()
@@ -404,7 +555,7 @@ class _Complex:
         return slope
 
     def command(self, drive: Actuator) -> Array:
-        """Derivative by a command."""
+        """Return the derivative by a command."""
         vector, torque, target, servo = self._copies()
         kind, joint = drive.kind, drive.joint
         where = joint if joint >= 0 else slice(None)

@@ -1,5 +1,7 @@
-"""The map of a period of a plant that is driven periodically: slow coordinates and parameters of the drive in, slow
-coordinates a period later out. What is fast (joints, filters) starts where the steady motion has it."""
+"""Map of a period of a plant that is driven periodically, from slow coordinates and parameters of the drive.
+
+The result are slow coordinates a period later. Fast ones (joints, filters) start at their values of the steady motion.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,37 @@ def period_map(
     plant: Plant, commands: Callable[[Array], Array], inputs: Sequence[str], coordinates: Sequence[str], *,
     sizes: Sequence[float] | None = None, steps: Sequence[float] | None = None, chart: Chart | None = None,
 ) -> Linear:  # fmt: skip
-    """x[k + 1] = A x[k] + B u[k] of periods, around the steady motion on which the plant stands now.
+    """Compute x[k + 1] = A x[k] + B u[k] of periods, around the plant's present steady motion.
 
-    commands     parameters u (len(inputs),), 0 the steady ones, to the commands of one period (steps, n_actuators)
-    chart        of the plant's state; default its own
-    coordinates  names of the chart that are kept; the others are taken to have decayed within a period
-    sizes, steps of the displacements of coordinates and parameters; default 1e-3 of the chart's sizes, and 1e-3
-    Central differences; the plant is left as it was. ModelError for a coordinate that the plant has not. `error` is not
-    estimated (nan): kinks of drag make differences of different sizes differ.
+    The plant is left as it was.
+
+    Parameters
+    ----------
+    plant : Plant
+        Plant on a steady motion.
+    commands : Callable[[Array], Array]
+        Function from parameters u (len(inputs),), 0 the steady ones, to the commands of one period (steps,
+        n_actuators).
+    inputs : Sequence[str]
+        Names of the parameters.
+    coordinates : Sequence[str]
+        Names of the chart's coordinates in the map; the others are assumed to decay within a period.
+    sizes : Sequence[float] | None, optional
+        Displacements of the coordinates; default 1e-3 of the chart's sizes.
+    steps : Sequence[float] | None, optional
+        Displacements of the parameters; default 1e-3.
+    chart : Chart | None, optional
+        Chart of the plant's state; default its own.
+
+    Returns
+    -------
+    Linear
+        A and B by central differences. `error` is nan: kinks of drag make differences of different sizes differ.
+
+    Raises
+    ------
+    ModelError
+        The plant lacks a coordinate.
     """
     blob = plant.snapshot()
     chart = chart_of(plant) if chart is None else chart

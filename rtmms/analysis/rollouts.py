@@ -1,5 +1,7 @@
 """Many runs of one plant at once: commands in, outputs out, on compiled threads where the plant has compiled steps.
 
+::
+
     runs = rtmms.rollout(plant, commands, outputs=("position", "quaternion"), every=10)
     runs.outputs["position"]        # (runs, samples, 3)
 
@@ -30,21 +32,33 @@ Array = npt.NDArray[np.float64]
 FAILED = 1
 """Status of a run that failed, where the plant has no number for it."""
 MOST_FORKS = 64
-"""Sets of parameters whose memory stands at the same time."""
+"""Sets of parameters that are in memory at the same time."""
 MOST_STEPS = 1 << 40
 
 
 @dataclass
 class Runs:
-    """What came out.
+    """Results of a rollout.
 
-    outputs   {name: (runs, samples, *shape)} after each `every` steps; nan after a run's end
-    commands  (runs, steps, n_actuators) as applied: within the limits of the actuators, those that hold together too;
-              of length 1 where what was given is
-    final     a snapshot of each run at its end; of one that failed its last sound state
-    status    (runs,) 0: all steps were taken; else what the plant's step returned
-    steps     (runs,) that were taken
-    dt        s, of a step;  every   steps from sample to sample
+    Attributes
+    ----------
+    outputs : dict[str, Array]
+        (runs, samples, *shape) by name, after each `every` steps; nan after a run's end.
+    commands : Array
+        (runs, steps, n_actuators) as applied: within the limits of the actuators, also their common ones; of length 1
+        where the argument is.
+    final : list[bytes]
+        Snapshot of each run at its end; of a failed one its last sound state.
+    status : npt.NDArray[np.int64]
+        (runs,) 0: all steps were taken; else the status of the plant's step.
+    steps : npt.NDArray[np.int64]
+        (runs,) steps that were taken.
+    dt : float
+        Time step, s.
+    every : int
+        Steps from sample to sample.
+    reasons : dict[int, str]
+        Why runs ended early, by run.
     """
 
     outputs: dict[str, Array]
@@ -58,12 +72,23 @@ class Runs:
 
     @property
     def time(self) -> Array:
-        """(samples,) s from the beginning of the runs."""
+        """Times of the samples (samples,), s from the beginning of the runs."""
         samples = next(iter(self.outputs.values())).shape[1] if self.outputs else 0
         return self.dt * self.every * np.arange(1, samples + 1)
 
     def reason(self, run: int) -> str:
-        """Why a run ended early; '' for one that did not."""
+        """Return why a run ended early.
+
+        Parameters
+        ----------
+        run : int
+            Index of the run.
+
+        Returns
+        -------
+        str
+            '' for a run that did not.
+        """
         return self.reasons.get(run, "")
 
 
@@ -71,24 +96,61 @@ def rollout(
     plant: Plant, commands: Any, initial: Any = None, outputs: Sequence[str] = ("position",), every: int = 1,
     threads: int | None = None, parameters: Mapping[str, Any] | None = None, out: Mapping[str, Array] | None = None,
 ) -> Runs:  # fmt: skip
-    """Runs of a plant side by side, from one state or several; the plant is left as it was.
+    """Run a plant many times, from one state or several; the plant is left as it was.
 
-    commands    (runs, steps, n_actuators) in the actuators' units; an axis of length 1 stands for all
-    initial     a snapshot for all runs or one for each; None: the plant's present state
-    outputs     names of outputs to sample after each `every` steps; those that compiled code does not have, such as
-                `extra` ones of a tree, are asked from the plant sample by sample
-    threads     None: as many as there are cores
-    parameters  {name: (runs,)} of `plant.settable`
-    out         {name: array (runs, samples, *shape)} to write outputs into
-    The bits do not depend on `threads`. Raises ArgumentError for shapes and values that do not fit, UnknownNameError,
-    ModelError; a run that fails raises nothing and ends by itself, see Runs.status.
+    Parameters
+    ----------
+    plant : Plant
+        Any plant.
+    commands : Any
+        (runs, steps, n_actuators) in the actuators' units; an axis of length 1 serves all.
+    initial : Any, optional
+        A snapshot for all runs or one for each; None: the plant's present state.
+    outputs : Sequence[str], default ('position',)
+        Outputs to sample after each `every` steps. The plant itself computes those that compiled code lacks, such as
+        `extra` ones of a tree.
+    every : int, default 1
+        Steps from sample to sample.
+    threads : int | None, optional
+        None: as many as there are cores.
+    parameters : Mapping[str, Any] | None, optional
+        {name: (runs,)} of `plant.settable`.
+    out : Mapping[str, Array] | None, optional
+        {name: array (runs, samples, *shape)} to write outputs into.
+
+    Returns
+    -------
+    Runs
+        The bits do not depend on `threads`. A run that fails raises nothing and ends by itself, see Runs.status.
+
+    Raises
+    ------
+    ArgumentError
+        A shape or a value does not fit.
+    UnknownNameError
+        An output or a parameter is unknown.
+    ModelError
+        The plant cannot have a parameter's value.
     """
     with Rollout(plant, threads) as pool:
         return pool(commands, initial, outputs, every, parameters, out)
 
 
 class Rollout:
-    """Threads that are kept from one call to the next; a context manager. Arguments as those of `rollout`."""
+    """Rollouts with threads that remain between calls; a context manager.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant.
+    threads : int | None, optional
+        None: as many as there are cores.
+
+    Raises
+    ------
+    ArgumentError
+        The plant is none, or the number of threads is wrong.
+    """
 
     def __init__(self, plant: Plant, threads: int | None = None) -> None:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
@@ -100,11 +162,13 @@ class Rollout:
         self._lock = Lock()
 
     def __enter__(self) -> Rollout:
+        """Return the object itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """End the threads."""
         self.close()
 
     def close(self) -> None:
@@ -115,6 +179,7 @@ class Rollout:
         self, commands: Any, initial: Any = None, outputs: Sequence[str] = ("position",), every: int = 1,
         parameters: Mapping[str, Any] | None = None, out: Mapping[str, Array] | None = None,
     ) -> Runs:  # fmt: skip
+        """Run the plant, see `rollout` for the arguments."""
         with self._lock:  # the plant itself is used, and put back
             return self._roll(commands, initial, outputs, every, parameters, out)
 
@@ -153,7 +218,7 @@ class Rollout:
 
 
 class _Asked:
-    """The arguments of a call, checked."""
+    """Arguments of a call, checked."""
 
     def __init__(
         self, plant: Plant, commands: Any, initial: Any, outputs: Sequence[str], every: int,
@@ -195,7 +260,7 @@ class _Asked:
         return int(self.length // self.every)
 
     def refuse_out(self, out: Any) -> None:
-        """ArgumentError for arrays that outputs cannot be written into, before a step is taken."""
+        """Raise ArgumentError for arrays that outputs cannot be written into, before a step is taken."""
         if out is None:
             return
         if not isinstance(out, Mapping):
@@ -210,12 +275,12 @@ class _Asked:
         return self.initial[run if len(self.initial) > 1 else 0]
 
     def command(self, run: int) -> Array:
-        """(steps or 1, n)"""
+        """Return the commands of a run, (steps or 1, n)."""
         found: Array = self.commands[run if len(self.commands) > 1 else 0]
         return found
 
     def groups(self) -> list[tuple[dict[str, float], npt.NDArray[np.int64]]]:
-        """Runs by their values of parameters."""
+        """Return the runs grouped by their values of parameters."""
         if not self.parameters:
             return [({}, np.arange(self.runs))]
         table = np.stack([np.broadcast_to(values, self.runs) for values in self.parameters.values()], axis=1)
@@ -243,7 +308,7 @@ def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def _values(plant: Plant, names: Iterable[str]) -> dict[str, Any]:
-    """As they are now."""
+    """Return the present values of parameters."""
     values = describe_plant(plant).parameters()
     return {name: values[name] if isinstance(values, Mapping) else getattr(values, name) for name in names}
 
@@ -251,9 +316,8 @@ def _values(plant: Plant, names: Iterable[str]) -> dict[str, Any]:
 class _Outcome(ABC):
     """Arrays of a call's results.
 
-    first     {name: width} of numbers that stand first in a row, in this order; the outputs of the call follow
-    derived   see rtmms.plant.protocol.CompiledOutputs
-    rows (runs, samples, width): of each output its numbers
+    `first` is {name: width} of the first numbers of a row, in this order; the outputs of the call follow. For `derived`
+    see rtmms.plant.protocol.CompiledOutputs. `rows` is (runs, samples, width): the numbers of each output.
     """
 
     derived: Mapping[str, tuple[tuple[str, ...], Callable[..., Array]]] = {}
@@ -292,7 +356,7 @@ class _Outcome(ABC):
         }
 
     def _rows_of(self, name: str) -> Array:
-        """(runs, samples, width)"""
+        """Return the numbers of an output, (runs, samples, width)."""
         if name not in self.derived:
             found: Array = self.rows[:, :, self.parts[name]]
             return found
@@ -315,7 +379,7 @@ def _free_bytes() -> int:
 
 
 class _Plain(_Outcome):
-    """By `step` alone, one after the other: plants in plain Python, FMUs, sensors."""
+    """Results by `step` alone, one run after the other: plants in plain Python, FMUs, sensors."""
 
     def run(self, before: bytes) -> None:
         asked, plant = self.asked, self.asked.plant
@@ -341,7 +405,7 @@ class _Plain(_Outcome):
 
 
 class _Batched(_Plain):
-    """By the plant's own simulator, many runs together."""
+    """Results by the plant's own simulator, many runs together."""
 
     def __init__(self, asked: _Asked, threads: int) -> None:
         super().__init__(asked)
@@ -377,7 +441,7 @@ class _Batched(_Plain):
 
 
 class _Compiled(_Outcome):
-    """On forks of the plant, on threads."""
+    """Results by forks of the plant, on threads."""
 
     def __init__(self, asked: _Asked, pool: ForkPool) -> None:
         self.plant, self.pool = asked.plant, pool
@@ -452,7 +516,7 @@ class _Compiled(_Outcome):
             self.plant.set(**values)  # type: ignore[attr-defined]
 
     def _conclude(self, run: int) -> None:
-        """What only the plant can compute of a run: outputs beyond the state, snapshot, reason."""
+        """Store the results of a run that only the plant can compute: outputs beyond the state, snapshot, reason."""
         asked, plant, batch = self.asked, self.plant, self.batch
         assert isinstance(plant, HasFork)
         first, done = int(batch.counts[run if len(batch.counts) > 1 else 0]), int(self.steps[run])

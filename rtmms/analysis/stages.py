@@ -1,11 +1,11 @@
 """A plant's motion in stages, each some steps long: rolled out with feedback, and linearised at every stage.
 
-Commands go in straight lines between knots; a stage ends at its knot. With one step a stage the command is held.
+Commands go in straight lines between knots; a stage ends at its knot. With one step a stage the command is held::
 
     x[t + 1] = A[t] x[t] + B_before[t] u[t - 1] + B[t] u[t]
 
-x[t] is the error of the state before stage t, in the chart around the motion's own state there, u[t] that of the knot
-at the stage's end. Each thread has memory of its own; results do not depend on their number.
+x[t] is the error of the state before stage t, in the chart around the motion's own state there; u[t] is that of the
+knot at the stage's end. Each thread has its own memory; results do not depend on their number.
 """
 
 from __future__ import annotations
@@ -30,8 +30,19 @@ from rtmms.plant.protocol import HasCoordinates
 
 @kernel
 def multiply(a: Any, b: Any, out: Any) -> None:
-    """out = a b, without what is zero in a: for some hundred rows, and on the thread that asks alone, where a library's
-    threads would wait for cores that are taken."""
+    """Compute out = a b, without the zeros of a.
+
+    It is for some hundred rows, and on the caller's thread alone, where a library's threads would wait for busy cores.
+
+    Parameters
+    ----------
+    a : Any
+        (n, m) matrix.
+    b : Any
+        (m, c) matrix.
+    out : Any
+        (n, c) result.
+    """
     columns = out.shape[1]
     for i in range(out.shape[0]):
         for j in range(columns):
@@ -45,12 +56,18 @@ def multiply(a: Any, b: Any, out: Any) -> None:
 
 @dataclass
 class Motion:
-    """What came of the stages.
+    """Motion over the stages.
 
-    states   (s + 1, w) as a Fork has them, before each stage and after the last
-    knots    (s + 1, n), the first the command before
-    outputs  {name: (s, *shape)} at the ends of the stages
-    stages   that went well, s where all did
+    Attributes
+    ----------
+    states : Array
+        (s + 1, w) as a Fork has them, before each stage and after the last.
+    knots : Array
+        (s + 1, n), the first the command before.
+    outputs : dict[str, Array]
+        {name: (s, *shape)} at the ends of the stages.
+    stages : int
+        Stages without a failure, s where all succeeded.
     """
 
     states: Array
@@ -60,13 +77,25 @@ class Motion:
 
     @property
     def whole(self) -> bool:
+        """Whether all stages succeeded."""
         return self.stages == len(self.knots) - 1
 
 
 @dataclass
 class Slopes:
-    """Of a motion's stages: a (s, k, k), before (s, k, n), own (s, k, n); outputs {output: (s, numbers, k)} of those
-    outputs that do not stand in the state."""
+    """Derivatives of a motion's stages.
+
+    Attributes
+    ----------
+    a : Array
+        (s, k, k) by the state.
+    before : Array
+        (s, k, n) by the knot before.
+    own : Array
+        (s, k, n) by the knot at the stage's end.
+    outputs : dict[str, Array]
+        {output: (s, numbers, k)} of outputs that are not part of the state.
+    """
 
     a: Array
     before: Array
@@ -75,12 +104,23 @@ class Slopes:
 
 
 class Stages:
-    """Motions of a plant.
+    """Motions of a plant in stages.
 
-    plant     with compiled steps and coordinates of its state (rtmms.plant.protocol.HasCoordinates)
-    steps     of a stage;  outputs  names of those that are wanted
-    threads   that stages are linearised on, and motions rolled out
-    ModelError for another plant, or an output that compiled code cannot compute.
+    Parameters
+    ----------
+    plant : Any
+        Plant with compiled steps and coordinates of its state (rtmms.plant.protocol.HasCoordinates).
+    steps : int
+        Steps of a stage.
+    outputs : Sequence[str], default ()
+        Names of the wanted outputs.
+    threads : int, default 1
+        Threads that linearise stages, and roll out motions.
+
+    Raises
+    ------
+    ModelError
+        It is another plant, or compiled code cannot compute an output.
     """
 
     def __init__(self, plant: Any, steps: int, outputs: Sequence[str] = (), threads: int = 1) -> None:
@@ -106,11 +146,11 @@ class Stages:
         self._model = b""
 
     def close(self) -> None:
-        """End its threads; the next call begins others."""
+        """End the threads; the next call starts new ones."""
         self._pool.close()
 
     def follow(self) -> None:
-        """Take up the plant's parameters of now."""
+        """Use the plant's present parameters."""
         model = model_of(self.plant.snapshot())
         self._pool.follow()
         if model != self._model:
@@ -118,7 +158,7 @@ class Stages:
         self._model = model
 
     def _batch(self, state: Array, first: int, before: Array, commands: Array, **fields: Any) -> Batch:
-        """Runs of stages from a state, under a command before and commands (r, s, n)."""
+        """Return runs of stages from a state, under a command before and commands (r, s, n)."""
         steps = {"steps": commands.shape[1] * self.steps, **fields}
         return batch_of(
             state[None], first, commands, self.plant.dt, stage=self.steps, before=before.copy(), words=self._words,
@@ -126,7 +166,7 @@ class Stages:
         )  # fmt: skip
 
     def _displaced_batch(self, state: Array, first: int, motion: Motion, t: int, **fields: Any) -> Batch:
-        """Runs of stage t from a state that is displaced to either side by each number."""
+        """Return runs of stage t from a state that is displaced to either side by each number."""
         displaced = self._displaced
         return self._batch(
             state, first, motion.knots[t], motion.knots[t + 1][None, None], runs=len(displaced.settles),
@@ -134,7 +174,18 @@ class Stages:
         )  # fmt: skip
 
     def roll(self, knots: Array) -> Motion:
-        """Under knots (s + 1, n), from the plant's present state."""
+        """Roll out a motion from the plant's present state.
+
+        Parameters
+        ----------
+        knots : Array
+            (s + 1, n) knots of the commands.
+
+        Returns
+        -------
+        Motion
+            The motion.
+        """
         state, first = self.plant.present()
         (found,) = self._motions(state, first, knots[0], knots[None, 1:])
         return found
@@ -142,8 +193,28 @@ class Stages:
     def guide(
         self, base: Motion, correction: Array, gain: Array, shares: Sequence[float], lower: Array, upper: Array
     ) -> list[Motion]:
-        """About a motion from the plant's present state, one for each share of the correction (s, n), with feedback
-        gain (s, n, k + n), within lower and upper (s, n). At most as many as there are threads go at once."""
+        """Roll out motions about another one, with feedback, from the plant's present state.
+
+        At most as many as there are threads run at once.
+
+        Parameters
+        ----------
+        base : Motion
+            Motion that feedback refers to.
+        correction : Array
+            (s, n) change of the knots.
+        gain : Array
+            (s, n, k + n) feedback.
+        shares : Sequence[float]
+            Share of the correction of each motion.
+        lower, upper : Array
+            (s, n) limits of the knots.
+
+        Returns
+        -------
+        list[Motion]
+            One for each share.
+        """
         _, first = self.plant.present()
         return self._motions(
             base.states[0], first, base.knots[0], np.zeros((len(shares), *correction.shape)), base=base.states,
@@ -152,7 +223,7 @@ class Stages:
         )  # fmt: skip
 
     def _motions(self, state: Array, first: int, before: Array, commands: Array, **feedback: Any) -> list[Motion]:
-        """One for each run of commands (r, s, n), which feedback writes where there is some."""
+        """Return a motion for each run of commands (r, s, n), which feedback writes where there is some."""
         runs, stages, _ = commands.shape
         batch = self._batch(
             state, first, before, commands, every=self.steps, states=np.zeros((runs, stages, len(state))),
@@ -179,9 +250,23 @@ class Stages:
         return found
 
     def slopes(self, motion: Motion, going: Callable[[], bool] = lambda: True) -> Slopes | None:
-        """Of every stage; None where a step fails, or `going` returns False in between.
+        """Return the derivatives of every stage.
 
-        By the plant's structure where it has one (rtmms.analysis.derivatives), else by central differences."""
+        They come from the plant's structure where it has one (rtmms.analysis.derivatives), else from central
+        differences.
+
+        Parameters
+        ----------
+        motion : Motion
+            A whole motion.
+        going : Callable[[], bool], default lambda: True
+            Returns False to end the computation.
+
+        Returns
+        -------
+        Slopes | None
+            None where a step fails, or `going` returned False.
+        """
         coordinates = self.coordinates
         count, n, k = len(motion.knots) - 1, motion.knots.shape[1], len(coordinates.names)
         out, more = np.zeros((count, k + 2 * n, k)), np.zeros((count, k, sum(self._sizes)))
@@ -213,8 +298,10 @@ class Stages:
         return Slopes(across[:, :, :k], across[:, :, k : k + n], across[:, :, k + n :], parts)
 
     def _slope(self, fork: PackedFork, structure: Structure | None, motion: Motion, t: int, first: int) -> Array | None:
-        """(k + 2 n, k) of stage t, a row by each of the state's coordinates and the two knots; None where a step
-        fails."""
+        """Return (k + 2 n, k) of stage t, a row for each coordinate of the state and the two knots.
+
+        It returns None where a step fails.
+        """
         if structure is not None:
             return self._by_structure(fork, structure, motion, t, first)
         coordinates, displaced, end = self.coordinates, self._displaced, motion.states[t + 1]
@@ -233,7 +320,7 @@ class Stages:
         return displaced.slopes(errors)
 
     def _by_structure(self, fork: PackedFork, structure: Structure, motion: Motion, t: int, first: int) -> Array | None:
-        """(k + 2 n, k) of a stage, step by step."""
+        """Return (k + 2 n, k) of a stage, step by step."""
         coordinates, steps = self.coordinates, self.steps
         n, k = motion.knots.shape[1], len(coordinates.names)
         states, commands = np.empty((1, steps, motion.states.shape[1])), np.empty((1, steps, n))
@@ -260,8 +347,10 @@ class Stages:
         return found.T
 
     def _account_slopes(self, fork: PackedFork, motion: Motion, t: int, first: int, out: Array) -> bool:
-        """Write slopes of the outputs that do not stand in the state, out (k, numbers), at the end of stage t, by its
-        coordinates; False where there is no such state."""
+        """Write slopes of the outputs outside the state at the end of stage t, by its coordinates: out (k, numbers).
+
+        It returns False where there is no such state.
+        """
         k, displaced = len(self.coordinates.names), self._displaced
         samples = np.zeros((2 * k, 1, out.shape[1]))
         batch = self._displaced_batch(motion.states[t + 1], first, motion, t, steps=0, samples=samples)

@@ -1,8 +1,8 @@
-"""Steady motions of any plant: the commands or the gait under which it keeps a speed, a turning rate, a climb, a depth.
+"""Steady motions of any plant: commands or a gait under which it keeps a speed, a turning rate, a climb, a depth.
 
 A steady motion comes back after a period but for place and heading: the body's tilt and twist close, while place and
 heading advance. `trim` finds it by shooting: unknowns are tilt and twist of the body at the period's start and the free
-variables; residuals are what does not close and what misses a target. Least squares (Levenberg and Marquardt)
+variables. Residuals are the closing errors and the deviations from the targets. Least squares (Levenberg and Marquardt)
 have the change of variables of least norm where there are more variables than targets, and the nearest motion where no
 motion reaches the targets. Joints, filters and motors are no unknowns: they settle along with the iterations.
 
@@ -34,14 +34,14 @@ UNITS = {"speed": "m/s", "turn_rate": "rad/s", "climb": "m/s", "depth": "m"}
 HELD_S = 0.5
 """Period of commands that are held, s."""
 SETTLE_S, SETTLE_PERIODS = 10.0, 20
-"""The first guess is what the plant does after that time, or so many periods."""
+"""Time, or periods, of the plant's own motion before the first guess."""
 CLOSES = 1e-4
 """Largest closing error of a steady motion, in the chart's sizes."""
 TOLERANCE = 1e-3
-"""Of a target: a share of it, and of the chart's size of a velocity, or rad/s."""
+"""Tolerance of a target: a share of it, and of the chart's size of a velocity, or rad/s."""
 MAX_DEPTH_M = 1e4
 BEFORE_S, MAX_BEFORE = 0.25, 6
-"""Joints and motors have that time to follow a change, in at most so many periods."""
+"""Time for joints and motors to follow a change, s, and its limit in periods."""
 SAMPLES, STAGES = 64, 5
 _CLOSURE_WEIGHT = 10.0
 _LOST, _FAR, _CLOSED = 1e3, 20.0, 1e-7
@@ -58,15 +58,19 @@ class Drive(NamedTuple):
     ----------
     name : str
         'held commands', or the gait's name.
-    names, start, lower, upper
-        Of the free variables: names, (m,) values at which the search begins, and limits.
+    names : tuple[str, ...]
+        Names of the free variables.
+    start : Array
+        (m,) values at which the search begins.
+    lower, upper : Array
+        (m,) limits.
     steps : int
         Steps of a period.
-    commands : callable
-        (m,) values to (steps, n_actuators).
-    amplitude : str
-        The variable that is a factor on the plant's own gait; '' where none is.
-    fixed : mapping
+    commands : Callable[[Array], Array]
+        Function from (m,) values to (steps, n_actuators).
+    amplitude : str, default ''
+        Variable that is a factor on the plant's own gait; '' where none is.
+    fixed : Mapping[str, float], default {}
         Parameters of the gait that are no variables.
     """
 
@@ -87,25 +91,29 @@ class SteadyMotion:
 
     Attributes
     ----------
-    robot, drive : str
-        The plant's name; 'held commands', or the name of the gait.
-    variables : mapping of str to float
+    robot : str
+        The plant's name.
+    drive : str
+        'held commands', or the name of the gait.
+    variables : Mapping[str, float]
         Commands or parameters of the gait, in the units of actuators and parameters. A name with * stands for all
         actuators that differ in their numbers alone.
-    at_limit : tuple of str
+    at_limit : tuple[str, ...]
         Variables that are at a limit.
-    targets : mapping of str to float
-        What was asked for, SI units: speed, turn_rate (rad/s), climb, depth.
-    motion : mapping of str to float
+    targets : Mapping[str, float]
+        Requested values, SI units: speed, turn_rate (rad/s), climb, depth.
+    motion : Mapping[str, float]
         The motion's own: speed along the mean heading (m/s, horizontal), turn_rate (rad/s, positive to the left), climb
-        (m/s, upwards), depth (m, mean of the period); what the plant has no output for is missing.
-    misses : mapping of str to float
+        (m/s, upwards), depth (m, mean of the period). Quantities without an output of the plant are missing.
+    misses : Mapping[str, float]
         motion - target, of the targets that are not reached.
     residual : float
-        Largest closing error of a period, in the chart's sizes; worst names its coordinate.
+        Largest closing error of a period, in the chart's sizes.
+    worst : str
+        Coordinate with that error.
     period_s : float
-        s.
-    commands : ndarray
+        Period, s.
+    commands : Array
         (steps, n_actuators) of one period.
     snapshot : bytes
         The plant at the period's start.
@@ -136,7 +144,7 @@ class SteadyMotion:
 
     @property
     def message(self) -> str:
-        """Why it is no steady motion with these targets, and how near it came; '' where all is reached."""
+        """Why it is no steady motion with these targets, with the remaining errors; '' where all is reached."""
         parts = []
         if not self.is_steady:
             parts.append(
@@ -161,43 +169,43 @@ def trim(
 ) -> SteadyMotion:  # fmt: skip
     """Find a steady motion of any plant.
 
-    Free variables are the parameters of a gait of commands where the plant has one, else held commands; of a plant
-    with a gait of its own, held commands and the gait's amplitude. The plant is left at the start of the period.
+    Free variables are the parameters of a gait of commands where the plant has one, else held commands; of a plant with
+    a gait of its own, held commands and the gait's amplitude. The plant is left at the start of the period.
 
     Parameters
     ----------
     plant : Plant
         Any plant with outputs `position` and `quaternion`; sensors and faults around it are left out.
-    speed : float, optional
-        Mean speed along the mean heading, m/s, horizontal: the way of a period over its time.
-    turn_rate : float, optional
+    speed : float | None, optional
+        Mean speed along the mean heading, m/s, horizontal: the distance of a period over its time.
+    turn_rate : float | None, optional
         Mean rate of the heading, rad/s, positive to the left.
-    climb : float, optional
+    climb : float | None, optional
         Mean vertical velocity, m/s, upwards.
-    depth : float, optional
+    depth : float | None, optional
         Mean depth below the surface at z = 0, m.
 
     Returns
     -------
     SteadyMotion
-        With `is_reached` False, `misses` and `message` where no motion has these targets.
+        Its `is_reached` is False, with `misses` and `message`, where no motion has these targets.
 
     Raises
     ------
     ModelError
-        For targets that are no finite numbers, a depth of a robot that is not in water, several robots, or a plant
-        without the outputs.
+        Targets are no finite numbers, a depth is for a robot that is not in water, there are several robots, or the
+        plant lacks the outputs.
 
     Notes
     -----
-    With any target, the turning rate is 0 where none is given, and so is the climb in water and in air. Without
-    targets a robot in air is to hover, and any other keeps the gait or the commands that it has by default. The motion
-    may be unstable: it is a solution, not what a run converges to.
+    With any target, the turning rate is 0 where none is given, and so is the climb in water and in air. Without targets
+    a robot in air is to hover, and any other keeps its default gait or commands. The motion may be unstable: it is a
+    solution, which a run need not converge to.
 
-    Examples
-    --------
-    >>> motion = rtmms.trim(rtmms.load("torpedo"), speed=0.5)
-    >>> motion.variables["propeller.command"]
+    A call and one of its results::
+
+        motion = rtmms.trim(rtmms.load("torpedo"), speed=0.5)
+        motion.variables["propeller.command"]
     """
     plant, targets = _checked(plant, {"speed": speed, "turn_rate": turn_rate, "climb": climb, "depth": depth})
     tried: list[SteadyMotion] = []
@@ -214,7 +222,7 @@ def trim(
 
 
 def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, dict[str, float]]:
-    """The plant without sensors, and the targets; ModelError."""
+    """Return the plant without sensors, and the targets, or raise ModelError."""
     if isinstance(plant, Composed):
         raise ModelError("trim: expected one robot, got several; trim each of them by itself")
     targets: dict[str, float] = {}
@@ -256,7 +264,7 @@ def _rank(motion: SteadyMotion) -> tuple[bool, float]:
 
 
 def _drives(plant: Plant, targets: Mapping[str, float], tried: Sequence[SteadyMotion]) -> Iterator[Drive]:
-    """What is tried, one after the other; the paces of a gait other than its own only where the speed is missed."""
+    """Return the drives to try; the paces of a gait other than its own only where the speed is missed."""
     gaits = plant.commanded_gaits() if isinstance(plant, HasCommandedGaits) else {}
     rates = any(not channel.name.endswith(".angle") for channel in plant.actuators)
     from_time = isinstance(plant, TreePlant)
@@ -277,7 +285,7 @@ def _drives(plant: Plant, targets: Mapping[str, float], tried: Sequence[SteadyMo
 
 
 def _by_gait(plant: Plant, name: str, gait: TunableGait, frequency: float) -> Drive:
-    """Parameters of the gait, at the nearest frequency with a whole number of steps in a period."""
+    """Return the drive by parameters of the gait, at the nearest frequency with a whole number of steps in a period."""
     ranges = {key: ends for key, ends in gait.gait_ranges.items() if key != "frequency_hz"}
     names = tuple(ranges)
     steps = max(2, round(gait.gait_period(frequency_hz=frequency) / plant.dt))
@@ -292,8 +300,10 @@ def _by_gait(plant: Plant, name: str, gait: TunableGait, frequency: float) -> Dr
 
 
 def _held(plant: Plant) -> Drive:
-    """Held commands, one variable for all actuators that differ in their numbers alone; of a tree with a gait of its
-    own its amplitude too, where no command changes it."""
+    """Return held commands, one variable for all actuators that differ in their numbers alone.
+
+    For a tree with a gait of its own, its amplitude is a variable too, where no command changes it.
+    """
     groups: dict[str, list[int]] = {}
     for k, channel in enumerate(plant.actuators):
         groups.setdefault(re.sub(r"\d+", "*", channel.name), []).append(k)
@@ -332,7 +342,10 @@ def _held(plant: Plant) -> Drive:
 
 
 def _range(channels: Sequence[Any]) -> tuple[float, float, float]:
-    """Limits and neutral value that all of these channels share; 1 to either side where one has no limit."""
+    """Return the limits and the neutral value that all of these channels share.
+
+    A limit is 1 from the neutral value where one channel has none.
+    """
     neutral = float(channels[0].neutral)
     lower = max(-math.inf if channel.lower is None else channel.lower for channel in channels)
     upper = min(math.inf if channel.upper is None else channel.upper for channel in channels)
@@ -376,7 +389,7 @@ class _Shooting:
         self.reference = plant.snapshot()
 
     def _settled(self, medium: str) -> Array:
-        """(k,) where the search begins: the twist that the plant takes by itself, or that of its reset."""
+        """Return the start of the search (k,): the twist of the plant's own motion, or that of its reset."""
         plant, drive = self.plant, self.drive
         commands = drive.commands(drive.start)
         start = np.zeros(len(self.rows))
@@ -406,7 +419,7 @@ class _Shooting:
             self.plant.step(command)
 
     def _put(self, body: Array) -> None:
-        """Tilt and twist of the body, at the place of the start and its heading; all else stays."""
+        """Set tilt and twist of the body, at the place of the start and its heading; all else stays."""
         if self.chart is None:
             return
         c = self.chart.read()
@@ -416,7 +429,7 @@ class _Shooting:
         self.chart.write(c)
 
     def scaled(self, values: Array) -> AbstractContextManager[None]:
-        """The factor on the plant's own gait among the variables, while the block runs."""
+        """Apply the factor on the plant's own gait among the variables, while the block runs."""
         if not self.drive.amplitude:
             return nullcontext()
         plant: Any = self.plant
@@ -424,7 +437,7 @@ class _Shooting:
         return factor
 
     def run(self, body: Array, values: Array) -> _Result:
-        """A period that begins with this tilt and twist; others before it bring joints and motors along."""
+        """Run a period that begins with this tilt and twist; others before it move joints and motors along."""
         plant, commands = self.plant, self.drive.commands(values)
         plant.restore(self.reference)
         with self.scaled(values):
@@ -447,7 +460,7 @@ class _Shooting:
         return _Result(closure, _motion(np.array(seen), self.drive.steps * plant.dt))
 
     def closure(self, body: Array, values: Array) -> Array:
-        """(k,) what does not close after a period, in the chart's sizes; _LOST where the plant diverges."""
+        """Return the closing error (k,) of a period, in the chart's sizes; _LOST where the plant diverges."""
         try:
             found = self.run(body, values).closure
         except DivergedError:
@@ -456,7 +469,7 @@ class _Shooting:
         return finite
 
     def follow(self, body: Array, values: Array) -> bool:
-        """Take the joints and motors of this motion for the runs to come; False where it diverges."""
+        """Store the joints and motors of this motion for later runs; return False where it diverges."""
         try:
             self.run(body, values)
         except DivergedError:
@@ -465,7 +478,7 @@ class _Shooting:
         return True
 
     def snapshot(self, body: Array) -> bytes:
-        """The plant at the period's start, from the joints of the last run."""
+        """Return the plant at the period's start, from the joints of the last run."""
         self.plant.restore(self.reference)
         self._put(body)
         return self.plant.snapshot()
@@ -477,13 +490,13 @@ def _pose(plant: Plant) -> Array:
 
 
 def _down(quaternion: Array) -> Array:
-    """(3,) the world's downward direction in the body's frame."""
+    """Return the world's downward direction (3,) in the body's frame."""
     down: Array = -quaternion_matrix(quaternion)[2]
     return down
 
 
 def _motion(poses: Array, seconds: float) -> dict[str, float]:
-    """Means over a period from poses (k, 7): position and quaternion, world."""
+    """Return means over a period from poses (k, 7): position and quaternion, world."""
     w, x, y, z = poses[:, 3:].T
     yaw = np.unwrap(np.arctan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z)))
     way, turn = poses[-1, :3] - poses[0, :3], float(yaw[-1] - yaw[0])
@@ -498,9 +511,10 @@ def _motion(poses: Array, seconds: float) -> dict[str, float]:
 
 
 def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: int) -> SteadyMotion:
-    """The steady motion of one drive that is nearest to the targets.
+    """Return the steady motion of one drive that is nearest to the targets.
 
-    stages  1: from the motion at the start; more: from the steady motion there, towards the targets in so many steps
+    With `stages` 1 the search starts from the motion at the start; with more, from the steady motion there, towards the
+    targets in so many steps.
     """
     shooting = _Shooting(plant, drive, targets.get("depth"))
     k, free = len(shooting.rows), bool(targets) and len(drive.names) > 0
@@ -524,7 +538,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
         return np.where(np.isfinite(out), out, _LOST)
 
     def close(body: Array, values: Array) -> Array:
-        """The tilt and twist that close with these variables."""
+        """Return the tilt and twist that close with these variables."""
         closing = partial(shooting.closure, values=values)
         for step, iterations in _ROUNDS:
             body = _least_squares(closing, body, np.full(k, -_FAR), np.full(k, _FAR), step, iterations)
@@ -575,7 +589,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
 def _least_squares(
     residual: Callable[[Array], Array], x: Array, low: Array, high: Array, step: float, iterations: int
 ) -> Array:
-    """Levenberg and Marquardt's method within limits: each step is a bounded linear least-squares problem.
+    """Minimise by Levenberg and Marquardt's method within limits: each step is a bounded linear least-squares problem.
 
     Forward differences of `step`, to the side on which there is room.
     """

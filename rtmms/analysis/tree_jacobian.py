@@ -34,8 +34,22 @@ from rtmms.model.layout import BASE_FREE, C_COULOMB, S_ACCELERATION
 
 @kernel
 def tree_jacobian(system: Any, room: Any) -> bool:
-    """room.found of the step from room.origin under room.commands_given from hold.start on; False where it is not
-    finite. The pose after is in the chart around room.reference."""
+    """Compute room.found of the step from room.origin under room.commands_given from hold.start on.
+
+    The pose after is in the chart around room.reference.
+
+    Parameters
+    ----------
+    system : Any
+        Record of the tree's step.
+    room : Any
+        Record TREE_JACOBIAN.
+
+    Returns
+    -------
+    bool
+        False where the result is not finite.
+    """
     _begin(system, room)
     hold, vector, start, place = system.hold, system.motion.vector, room.start, room.place
     n = place.shape[0]
@@ -69,7 +83,17 @@ def tree_jacobian(system: Any, room: Any) -> bool:
 
 @kernel
 def tree_accelerations(system: Any, room: Any) -> None:
-    """room.residual of the state room.origin under room.commands_given at hold.start: see `acceleration_slopes`."""
+    """Compute room.residual of the state room.origin under room.commands_given at hold.start.
+
+    See `acceleration_slopes` for its columns.
+
+    Parameters
+    ----------
+    system : Any
+        Record of the tree's step.
+    room : Any
+        Record TREE_JACOBIAN.
+    """
     _begin(system, room)
     evaluate(system, system.motion.vector, system.hold.start, 0.0, system.motion.rates[0])
     acceleration_slopes(system, room, system.hold.start, 0.0)
@@ -77,7 +101,7 @@ def tree_accelerations(system: Any, room: Any) -> None:
 
 @kernel
 def _begin(system: Any, room: Any) -> None:
-    """The state and what is held over the step, as `take_step` has them."""
+    """Write the state and the held commands of the step, as `take_step` has them."""
     command, hold, pushes, memory, origin = system.command, system.hold, system.pushes, system.memory, room.origin
     given = command.given
     for k in range(memory.shape[0]):
@@ -100,7 +124,7 @@ def _rotation(state: Any, out: Any) -> None:
 
 @kernel
 def _command_slopes(system: Any, room: Any) -> None:
-    """By how much each command counts behind its limits: weight (n, 2) of each joint's offset and gain."""
+    """Compute the weight (n, 2) of each command, behind its limits, in each joint's offset and gain."""
     command, weight, cut, reach = system.command, room.weight, room.cut, room.reach
     limits, kinds, joints = command.limits, command.kinds, command.joints
     weight[:] = 0.0
@@ -118,9 +142,11 @@ def _command_slopes(system: Any, room: Any) -> None:
 
 @kernel
 def _filter_slopes(hold: Any, j: int, t: float, out: Any) -> None:
-    """out (2, 4, 3): of offset and gain, by the filter's value, rate, target and command, the slopes of its value, rate
-    and second rate t seconds after the step's start. The time at which the target arrives has no slope: value and rates
-    of the filter have no jump there."""
+    """Write out (2, 4, 3): the slopes of a filter's value, rate and second rate, t seconds after the step's start.
+
+    The axes are offset and gain; the filter's value, rate, target and command; the slopes. The time at which the target
+    arrives has no slope: value and rates of the filter have no jump there.
+    """
     w, going = hold.bandwidth[j], 0.0
     for m in range(2):
         if m == 0 and hold.slew[j] < np.inf:
@@ -140,8 +166,10 @@ def _filter_slopes(hold: Any, j: int, t: float, out: Any) -> None:
 
 @kernel
 def _law_slopes(law: Any, hold: Any, j: int, t: float, out: Any) -> None:
-    """out (2, 4, 3): of offset and gain, by the filter's value, rate, target and command, the slopes of what
-    rtmms.mechanism.joint_laws.reference returns."""
+    """Write out (2, 4, 3): the slopes of rtmms.mechanism.joint_laws.reference.
+
+    The axes are offset and gain; the filter's value, rate, target and command; the slopes.
+    """
     f, fd, fdd = ramp(t, law.ramp)
     omega, motion = law.omega, law.motion
     c, s = math.cos(omega * t), math.sin(omega * t)
@@ -158,7 +186,10 @@ def _law_slopes(law: Any, hold: Any, j: int, t: float, out: Any) -> None:
 
 @kernel
 def _add_followed(room: Any, j: int, m: int, which: int, factor: float, row: Any) -> None:
-    """To a row of tangents the slopes of what joint j follows: of its offset (m = 0) or gain, value, rate or second."""
+    """Add the slopes of joint j's reference to a row of tangents.
+
+    They are of its offset (m = 0) or gain, and of value, rate or second rate.
+    """
     followed, slope, weight = room.followed, room.slope, room.weight
     if followed[j, 4 * m + VALUE] >= 0:
         row[followed[j, 4 * m + VALUE]] += factor * slope[m, 0, which]
@@ -171,7 +202,7 @@ def _add_followed(room: Any, j: int, m: int, which: int, factor: float, row: Any
 
 @kernel
 def _inputs(system: Any, room: Any, t: float, implicit: float) -> None:
-    """The rows of room.at that follow from time, filters and lags alone."""
+    """Write the rows of room.at that follow from time, filters and lags alone."""
     law, hold, pushes, imposed, at = system.law, system.hold, system.pushes, system.tree.imposed, room.at
     n, torques, motors, states = imposed.shape[0], room.torques, room.motors, room.states
     q0, v0, x0 = JOINTS, JOINTS + n, JOINTS + 2 * n
@@ -209,7 +240,7 @@ def _add_lagged(room: Any, tau: float, b: int, elapsed: float, row: Any) -> None
 
 @kernel
 def _multiply(room: Any) -> None:
-    """room.solved = room.residual room.at."""
+    """Compute room.solved = room.residual room.at."""
     residual, at, shares, chosen, to, solved = room.residual, room.at, room.shares, room.chosen, room.to, room.solved
     unknown = residual.shape[0]
     for r in range(0, unknown, 6):
@@ -231,7 +262,7 @@ def _multiply(room: Any) -> None:
 
 @kernel
 def _turn_back(u: Any, back: Any, right: Any) -> None:
-    """back = exp(-u^), right: with d exp(u^) = exp(u^) (right du)^; u (3,), matrices (9,)."""
+    """Compute back = exp(-u^), and right with d exp(u^) = exp(u^) (right du)^; u (3,), matrices (9,)."""
     x, y, z = u
     square = x * x + y * y + z * z
     if square > 1e-8:
@@ -246,7 +277,7 @@ def _turn_back(u: Any, back: Any, right: Any) -> None:
 
 @kernel
 def _polynomial(u: Any, one: float, first: float, second: float, out: Any) -> None:
-    """one 1 + first u^ + second u^ u^."""
+    """Compute one 1 + first u^ + second u^ u^."""
     x, y, z = u
     square = x * x + y * y + z * z
     d = one - second * square
@@ -258,7 +289,7 @@ def _polynomial(u: Any, one: float, first: float, second: float, out: Any) -> No
 
 @kernel
 def _rotate(r: Any, source: Any, at: int, out: Any, to: int) -> None:
-    """out[to : to + 3] = R source[at : at + 3], rows of tangents; R (9,) by rows."""
+    """Compute out[to : to + 3] = R source[at : at + 3], rows of tangents; R (9,) by rows."""
     for c in range(out.shape[1]):
         x, y, z = source[at, c], source[at + 1, c], source[at + 2, c]
         out[to, c] = r[0] * x + r[1] * y + r[2] * z
@@ -268,7 +299,7 @@ def _rotate(r: Any, source: Any, at: int, out: Any, to: int) -> None:
 
 @kernel
 def _along(room: Any, along: Any, h: float, start: Any, out: Any) -> None:
-    """Tangents of a state that was displaced from `start`'s along a rate whose tangents are the last of room.rates."""
+    """Compute tangents of a state displaced from `start`'s along a rate whose tangents are the last of room.rates."""
     rates, turn = room.rates[room.rates.shape[0] - 1], room.turn
     for r in range(rates.shape[0]):
         if r < 3 or r >= TWIST:
@@ -287,7 +318,7 @@ def _along(room: Any, along: Any, h: float, start: Any, out: Any) -> None:
 
 @kernel
 def _relative(first: Any, second: Any, out: Any) -> None:
-    """out = A^T B of matrices (9,) by rows."""
+    """Compute out = A^T B of matrices (9,) by rows."""
     for r in range(3):
         for c in range(3):
             out[3 * r + c] = first[r] * second[c] + first[3 + r] * second[3 + c] + first[6 + r] * second[6 + c]
@@ -295,7 +326,7 @@ def _relative(first: Any, second: Any, out: Any) -> None:
 
 @kernel
 def _one_step(system: Any, room: Any, state: Any, t: float, h: float) -> None:
-    """A step of the tableau, state and room.start in place."""
+    """Take a step of the tableau, state and room.start in place."""
     method, motion = system.method, system.motion
     nodes, matrix, b, over, gamma = method.nodes, method.matrix, method.weights, method.over, method.gamma
     k, y, start, at, rates = motion.rates, motion.states[0], room.start, room.at, room.rates
@@ -335,7 +366,7 @@ def _one_step(system: Any, room: Any, state: Any, t: float, h: float) -> None:
 
 @kernel
 def _extrapolated(system: Any, room: Any, state: Any, t: float, h: float) -> None:
-    """The step in each number of parts, mixed, as in rtmms.mechanism.step; state and room.start in place."""
+    """Take the step in each number of parts, mixed, as in rtmms.mechanism.step; state and room.start in place."""
     parts, mix, states, start = system.method.parts, system.method.mix, system.motion.states, room.start
     before, mixed, turned, quaternions = room.before, room.mixed, room.turned, room.quaternions
     part, total = states[1], states[2]
@@ -384,7 +415,7 @@ def _extrapolated(system: Any, room: Any, state: Any, t: float, h: float) -> Non
 
 @kernel
 def _stage_rates(system: Any, room: Any, y: Any, i: int, ahead: float) -> None:
-    """room.rates[i], tangents of the rate of stage i, that stands at y with the tangents room.at."""
+    """Compute room.rates[i], tangents of the rate of stage i at y, whose tangents are room.at."""
     at, out, solved, turn, imposed, free = (
         room.at,
         room.rates[i],
@@ -428,7 +459,7 @@ def _stage_rates(system: Any, room: Any, y: Any, i: int, ahead: float) -> None:
 
 @kernel
 def _uncurl_rates(rate: Any, before: Any, h: float, total: Any, out: Any) -> None:
-    """Tangents of `uncurl`; rate as it was before it."""
+    """Compute tangents of `uncurl`, with the rate before it."""
     x, y, z = h * before[3], h * before[4], h * before[5]
     a, b, c = rate[3], rate[4], rate[5]
     d, e, f = y * c - z * b, z * a - x * c, x * b - y * a
@@ -446,7 +477,7 @@ def _uncurl_rates(rate: Any, before: Any, h: float, total: Any, out: Any) -> Non
 
 @kernel
 def _finish(system: Any, room: Any, state: Any) -> None:
-    """room.found: the coordinates after, from the tangents of the state, filters and lags."""
+    """Write room.found: the coordinates after, from the tangents of the state, filters and lags."""
     hold, pushes, found, start, turn = system.hold, system.pushes, room.found, room.start, room.turn
     n, place, followed, slope = room.place.shape[0], room.place, room.followed, room.slope
     found[:] = 0.0
@@ -499,10 +530,20 @@ def _finish(system: Any, room: Any, state: Any) -> None:
 
 
 def covered(plant: Running) -> bool:
-    """Whether the structure is that of a step of such a tree.
+    """Return whether the structure covers the step of such a tree.
 
-    Rigid bodies, one-step methods, no contacts, floors, tendons, limits or stops of joints, sections' couples,
-    commanded rates, commands with a gain, or Coulomb friction of a free joint.
+    It covers rigid bodies and one-step methods. It does not cover contacts, floors, tendons, limits or stops of joints,
+    sections' couples, commanded rates, commands with a gain, or Coulomb friction of a free joint.
+
+    Parameters
+    ----------
+    plant : Running
+        Plant of a mechanism.
+
+    Returns
+    -------
+    bool
+        True where it is covered.
     """
     system, method, free = plant.system, METHODS[plant.method], ~plant.model.imposed
     tree = system.tree
@@ -522,10 +563,14 @@ def covered(plant: Running) -> bool:
 
 
 class TreeJacobian:
-    """See rtmms.analysis.chart.Structure.
+    """Evaluator of A and B of a tree's step, see rtmms.analysis.chart.Structure.
 
-    plant    a tree that is `covered`
-    by       (k + n_actuators,) steps to either side, of the coordinates and the commands
+    Parameters
+    ----------
+    plant : Running
+        A tree that is `covered`.
+    by : Array
+        (k + n_actuators,) steps to either side, of the coordinates and the commands.
     """
 
     def __init__(self, plant: Running, by: Array) -> None:
@@ -581,7 +626,24 @@ class TreeJacobian:
         self._b = whole[:, k : k + commands]
 
     def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
-        """`a` and `b` of the step from there; False where it fails."""
+        """Compute `a` and `b` of the step from a state.
+
+        Parameters
+        ----------
+        state : Array
+            (w,) as a Fork has it.
+        command : Array
+            (n_actuators,) command.
+        reference : Array
+            (7,) pose whose chart has the pose after.
+        time : float
+            Time, s.
+
+        Returns
+        -------
+        bool
+            False where the step fails.
+        """
         room = self._room
         room.origin[:], room.commands_given[:] = state, command
         if room.base:
@@ -593,11 +655,24 @@ class TreeJacobian:
         return False
 
     def accelerations(self, state: Array, command: Array, time: float) -> Array:
-        """Slopes of the unknown accelerations, of a free base and of joints that are not imposed, there: (6 + m, rows).
+        """Return the slopes of the unknown accelerations, of a free base and of joints that are not imposed.
 
-        Columns: pose and twist of the base (6 + 6), q, qd of all n joints, torques of those that are free or
-        accelerations of those that are imposed (n each), lagged commands of actuators on bodies, and the commands of
-        those that spin.
+        Columns: pose and twist of the base (6 + 6), q, qd of all n joints, torques of free joints or accelerations of
+        imposed ones (n), lagged commands of actuators on bodies, and the commands of those that spin.
+
+        Parameters
+        ----------
+        state : Array
+            (w,) as a Fork has it.
+        command : Array
+            (n_actuators,) command.
+        time : float
+            Time, s.
+
+        Returns
+        -------
+        Array
+            (6 + m, rows).
         """
         room = self._room
         room.origin[:], room.commands_given[:] = state, command
@@ -608,6 +683,6 @@ class TreeJacobian:
 
     @property
     def b(self) -> Array:
-        """(k, n_actuators), a copy."""
+        """B of the last step, (k, n_actuators), a copy."""
         found: Array = self._b.copy()
         return found

@@ -1,12 +1,12 @@
-"""Slopes of the accelerations of a tree by all that they follow from, at an evaluation that was just made.
+"""Slopes of the accelerations of a tree by all that they depend on, at an evaluation that was just made.
 
 The equations of motion in residual form: no force is left at a free joint, nor at a free base, at given accelerations.
-Each body's wrench is M a + beta(eta, pose) in its own axes, so that a change of anything makes of it
-M da + B deta + P dxi. In the base's axes about its origin, and seen from the moving bodies, all that joint j carries
-has the same d xi = s and d eta = ad_eta_i s by q_j (i: its parent), and d a_k = c - ad_eta_k d eta with c alike for
-all of them: sums of M, B - M ad_eta and P over what a body carries are enough (Carpentier and Mansard 2018,
-Featherstone 2008). How the fluid's wrench on a body changes with its twist and its pose is found by differences, of
-all bodies at once.
+Each body's wrench is M a + beta(eta, pose) in its own axes, so that a change adds M da + B deta + P dxi to it.
+
+In the base's axes about its origin, all bodies that joint j carries have the same d xi = s and d eta = ad_eta_i s by
+q_j (i: its parent), seen from the moving bodies. Their d a_k is c - ad_eta_k d eta with the same c. So sums of M, B - M
+ad_eta and P over the carried bodies suffice (Carpentier and Mansard 2018, Featherstone 2008). The changes of the
+fluid's wrench on a body with its twist and its pose come from differences, for all bodies at once.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ from rtmms.model.layout import (
 
 
 POSE, TWIST, JOINTS = 0, 6, 12
-"""Rows of tangents: pose error, twist, then q, qd and what drives each joint, and the lagged commands of
-actuators on bodies and their commands."""
+"""Rows of tangents: pose error, twist, then q, qd and the drive of each joint, and the lagged commands of actuators on
+bodies and their commands.
+"""
 VALUE, RATE, TARGET, COMMAND = range(4)
 FOLLOWED = 8
-"""Columns of what a joint follows: of its offset and of its gain value, rate and target of the filter, and command."""
+"""Columns of a joint's reference: value, rate and target of the filter, and command, of its offset and of its gain."""
 
 TREE_JACOBIAN = Layout(
     "TreeJacobian",
@@ -71,23 +72,43 @@ TREE_JACOBIAN = Layout(
     scratch("c", "bodies", 6), scratch("z", "bodies", 6), scratch("square", 4, 6, 6), scratch("vector", 4, 6),
     scratch("turn", 4, 9), scratch("slope", 2, 4, 3), scratch("weight", "n", 2), scratch("cut", "commands"),
 )  # fmt: skip
-"""place     columns of q and qd of each joint, -1 of an imposed one;  free  of each unknown its joint
-followed  see FOLLOWED, -1 for what is no column;  torques  columns of the commands of torques, -1
-motors    columns of the lagged command and of the command of each actuator on a body, -1
-reach, far   how far commands and twists (m, rad: poses) are displaced to either side
-base      6 where the base is free, else 0;  watered  whether a fluid acts, or a spinning rotor
-found     (states, columns) A and B side by side;  start, at, rates  tangents, see POSE
-residual  (unknown, rows) slopes of the unknown accelerations, inertia (unknown, unknown) the matrix before them
-m, d, p, f   of each body, then of all that it carries, in the base's axes about its origin: inertia, slopes of the
-          wrench by twist and by pose, the wrench
+"""Record of A and B of a tree's step.
+
+- place: columns of q and qd of each joint, -1 of an imposed one
+- free: joint of each unknown
+- followed: see FOLLOWED, -1 without a column
+- torques: columns of the commands of torques, -1 for none
+- motors: columns of the lagged command and of the command of each actuator on a body, -1 for none
+- reach, far: displacements of commands and twists (m, rad: poses) to either side
+- base: 6 where the base is free, else 0
+- watered: whether a fluid acts, or a spinning rotor
+- found: (states, columns) A and B side by side
+- start, at, rates: tangents, see POSE
+- residual: (unknown, rows) slopes of the unknown accelerations
+- inertia: (unknown, unknown) the matrix before them
+- m, d, p, f: of each body, then of all that it carries, in the base's axes about its origin: inertia, slopes of the
+  wrench by twist and by pose, the wrench
 """
 
 
 @kernel
 def water_slopes(fluid: Any, time: float, s: Any, far: Any, room: Any) -> None:
-    """Slopes of the fluid's wrench on each body by its own twist and, in a fluid that moves, by its own pose.
+    """Compute slopes of the fluid's wrench on each body by its own twist and, in a fluid that moves, by its own pose.
 
-    By central differences; s is left as it was. far (6,) how far twists and poses are displaced.
+    Central differences; s is left as it was.
+
+    Parameters
+    ----------
+    fluid : Any
+        Record of the fluid.
+    time : float
+        Time, s.
+    s : Any
+        (bodies, .) rows of the evaluation.
+    far : Any
+        (6,) displacements of twists and poses.
+    room : Any
+        Record TREE_JACOBIAN.
     """
     kept, by_twist, by_pose, rows = room.kept, room.by_twist, room.by_pose, s.shape[0]
     for j in range(rows):
@@ -134,7 +155,7 @@ def water_slopes(fluid: Any, time: float, s: Any, far: Any, room: Any) -> None:
 
 @kernel
 def _displace(s: Any, j: int, m: int, by: float) -> None:
-    """A body's world pose along or about one of its own axes."""
+    """Displace a body's world pose along or about one of its own axes."""
     r = S_WORLD_ROT
     if m < 3:
         for k in range(3):
@@ -149,7 +170,19 @@ def _displace(s: Any, j: int, m: int, by: float) -> None:
 
 @kernel
 def twist_cross(v: Any, j: int, u: Any, i: int, out: Any, o: int) -> None:
-    """out[o] = ad_v[j] u[i]."""
+    """Compute out[o] = ad_v[j] u[i].
+
+    Parameters
+    ----------
+    v, u : Any
+        (., 6) twists.
+    j, i : int
+        Their rows.
+    out : Any
+        (., 6) result.
+    o : int
+        Its row.
+    """
     a, b, c, x, y, z = v[j, 0], v[j, 1], v[j, 2], v[j, 3], v[j, 4], v[j, 5]
     d, e, f, p, q, r = u[i, 0], u[i, 1], u[i, 2], u[i, 3], u[i, 4], u[i, 5]
     out[o, 0] = y * f - z * e + b * r - c * q
@@ -160,7 +193,23 @@ def twist_cross(v: Any, j: int, u: Any, i: int, out: Any, o: int) -> None:
 
 @kernel
 def add_wrench_cross(v: Any, j: int, f: Any, i: int, out: Any, o: int) -> None:
-    """out[o] += -ad_v[j]^T f[i]."""
+    """Add to a wrench: out[o] += -ad_v[j]^T f[i].
+
+    Parameters
+    ----------
+    v : Any
+        (., 6) twists.
+    j : int
+        Row of the twist.
+    f : Any
+        (., 6) wrenches.
+    i : int
+        Row of the wrench.
+    out : Any
+        (., 6) result.
+    o : int
+        Its row.
+    """
     a, b, c, x, y, z = v[j, 0], v[j, 1], v[j, 2], v[j, 3], v[j, 4], v[j, 5]
     d, e, g, p, q, r = f[i, 0], f[i, 1], f[i, 2], f[i, 3], f[i, 4], f[i, 5]
     out[o, 0] += y * g - z * e
@@ -173,7 +222,7 @@ def add_wrench_cross(v: Any, j: int, f: Any, i: int, out: Any, o: int) -> None:
 
 @kernel
 def _add_product(m: Any, j: int, v: Any, i: int, factor: float, out: Any, o: int) -> None:
-    """out[o] += factor m[j] v[i], m (., 36)."""
+    """Compute out[o] += factor m[j] v[i], m (., 36)."""
     for r in range(6):
         total = 0.0
         for k in range(6):
@@ -183,7 +232,7 @@ def _add_product(m: Any, j: int, v: Any, i: int, factor: float, out: Any, o: int
 
 @kernel
 def _product_of_transposed(m: Any, j: int, v: Any, i: int, out: Any, o: int) -> None:
-    """out[o] = m[j]^T v[i]."""
+    """Compute out[o] = m[j]^T v[i]."""
     for r in range(6):
         out[o, r] = 0.0
     for k in range(6):
@@ -193,7 +242,10 @@ def _product_of_transposed(m: Any, j: int, v: Any, i: int, out: Any, o: int) -> 
 
 @kernel
 def _in_base_axes(frame: Any, j: int, square: Any, out: Any, factor: float) -> None:
-    """out[j] += factor T^T X T, X = square[0]: a body's 6 x 6 slope of a wrench by a motion, in the base's axes."""
+    """Compute out[j] += factor T^T X T, X = square[0].
+
+    X is a body's 6 x 6 slope of a wrench by a motion; the result is in the base's axes.
+    """
     x, t, half = square[0], square[1], square[2]
     px, py, pz = frame[j, 9], frame[j, 10], frame[j, 11]
     for a in range(3):  # T = (R^T, -R^T p^; 0, R^T)
@@ -216,7 +268,7 @@ def _in_base_axes(frame: Any, j: int, square: Any, out: Any, factor: float) -> N
 
 @kernel
 def _carried(source: Any, j: int, at: int, frame: Any, out: Any) -> None:
-    """out[j] = a twist or an acceleration of body j, in the base's axes about its origin."""
+    """Write out[j], a twist or an acceleration of body j, in the base's axes about its origin."""
     for k in range(3):
         a, b, c = frame[j, 3 * k], frame[j, 3 * k + 1], frame[j, 3 * k + 2]
         out[j, k] = a * source[j, at] + b * source[j, at + 1] + c * source[j, at + 2]
@@ -229,7 +281,7 @@ def _carried(source: Any, j: int, at: int, frame: Any, out: Any) -> None:
 
 @kernel
 def _bodies(tree: Any, s: Any, moving: bool, watered: bool, room: Any) -> None:
-    """Each body's m, d, p, f, and frame, eta, axis, a; d is B - M ad_eta."""
+    """Compute each body's m, d, p, f, and frame, eta, axis, a; d is B - M ad_eta."""
     topology, constant, frame, eta, axis, a = tree.topology, tree.constant, room.frame, room.eta, room.axis, room.a
     m, d, p, f, square, vector = room.m, room.d, room.p, room.f, room.square, room.vector
     gx, gy, gz = s[0, S_GRAVITY], s[0, S_GRAVITY + 1], s[0, S_GRAVITY + 2]
@@ -322,7 +374,7 @@ def _bodies(tree: Any, s: Any, moving: bool, watered: bool, room: Any) -> None:
 
 @kernel
 def _add_skew(m: Any, j: int, at: int, factor: float, x: float, y: float, z: float) -> None:
-    """factor (x, y, z)^ to the 3 x 3 block of a 6 x 6 matrix m[j] that begins at that number."""
+    """Add factor (x, y, z)^ to the 3 x 3 block of a 6 x 6 matrix m[j] that begins at that number."""
     x, y, z = factor * x, factor * y, factor * z
     m[j, at + 1] -= z
     m[j, at + 2] += y
@@ -342,11 +394,22 @@ def _dot(a: Any, i: int, b: Any, j: int) -> float:
 
 @kernel
 def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) -> None:
-    """Slopes of the unknown accelerations, of a free base and of the joints that are not imposed, to room.residual.
+    """Compute slopes of the unknown accelerations in room.residual: of a free base and of the free joints.
 
-    After an evaluation at that time (s), with `implicit` as of it. Columns: see `POSE` in
+    The call follows an evaluation at that time, with the same `implicit`. Columns: see `POSE` in
     rtmms.analysis.tree_jacobian_bodies; of joints q, qd, and the torque of a free one or the acceleration of an imposed
     one; then the lagged commands.
+
+    Parameters
+    ----------
+    system : Any
+        Record of the tree's step.
+    room : Any
+        Record TREE_JACOBIAN.
+    time : float
+        Time, s.
+    implicit : float
+        Share of the implicit terms, as in the evaluation.
     """
     tree, law, fluid, work, pushes, hold = (
         system.tree,
@@ -460,8 +523,12 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
 
 @kernel
 def _push_slopes(system: Any, momentum: Any, room: Any, first: int, elapsed: float) -> None:
-    """Columns of actuators on bodies, from `first` on: by the lagged commands, and by those of spinning rotors.
-    momentum: pushes.momentum, an argument so that it is known when compiled."""
+    """Compute the columns of actuators on bodies, from `first` on.
+
+    They are by the lagged commands, and by those of spinning rotors.
+
+    `momentum` is pushes.momentum, an argument so that it is known when compiled.
+    """
     pushes, s, vector = system.pushes, system.work.s, room.vector
     numbers, count = pushes.numbers, pushes.numbers.shape[0]
     for b in range(count):
@@ -485,7 +552,7 @@ def _push_slopes(system: Any, momentum: Any, room: Any, first: int, elapsed: flo
 
 @kernel
 def _put_column(system: Any, room: Any, j: int, which: int, column: int) -> None:
-    """A column of residual: a wrench room.vector[which] on body j, in its own axes, from outside."""
+    """Write a column of residual: a wrench room.vector[which] on body j, in its own axes, from outside."""
     topology, imposed, frame, residual, vector = (
         system.tree.topology, system.tree.imposed, room.frame, room.residual, room.vector
     )  # fmt: skip
@@ -507,7 +574,7 @@ def _put_column(system: Any, room: Any, j: int, which: int, column: int) -> None
 
 @kernel
 def _spin_slopes(pushes: Any, momentum: Any, elapsed: float, by_twist: Any) -> None:
-    """Add to slopes by twist what spinning rotors do, -x W x h = x h x W; momentum: see `_push_slopes`."""
+    """Add the effect of spinning rotors to slopes by twist, -x W x h = x h x W; momentum: see `_push_slopes`."""
     if momentum is not None:
         numbers = pushes.numbers
         for b in range(numbers.shape[0]):
@@ -517,7 +584,7 @@ def _spin_slopes(pushes: Any, momentum: Any, elapsed: float, by_twist: Any) -> N
 
 @kernel
 def _solve(matrix: Any, rows: Any) -> None:
-    """rows <- -matrix^-1 rows, by Cholesky's method; the matrix's lower half becomes its factor."""
+    """Compute rows <- -matrix^-1 rows, by Cholesky's method; the matrix's lower half becomes its factor."""
     n = matrix.shape[0]
     for a in range(n):
         total = matrix[a, a]
@@ -542,7 +609,7 @@ def _solve(matrix: Any, rows: Any) -> None:
 
 @kernel(inline=True)
 def _subtract(factor: float, row: Any, out: Any) -> None:
-    """out -= factor row: vector instructions."""
+    """Compute out -= factor row, with vector instructions."""
     for m in range(out.shape[0]):
         out[m] -= factor * row[m]
 

@@ -26,22 +26,31 @@ if TYPE_CHECKING:
 
 UNKNOWNS = ("amplitude", "stiffness")
 NEUTRAL = 1e-6
-"""By how much a neutral direction's multiplier may be above 1 and the gait still be called stable."""
+"""Excess of a neutral direction's multiplier over 1 up to which the gait counts as stable."""
 SLOW = 0.8
-"""Newton's step that leaves more of the error than this is a slow one."""
+"""Remaining share of the error after Newton's step, above which the step counts as slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trim:
     """A periodic gait.
 
-    vector      (13 + 2 n,) the state at the period's start (rtmms.mechanism.step)
-    amplitude   factor on the gait's amplitude, 1 where it was not an unknown
-    stiffness   factor on the stiffness of all joints that have one, 1 where it was not an unknown
-    residual    largest closing error, in the coordinates that were to close (rad, m/s, rad/s, m)
-    multipliers Floquet multipliers of the whole state, largest first; neutral directions give 1
-    travel      (3,) m, world, over one period
-    iterations  of Newton's method
+    Attributes
+    ----------
+    vector : Array
+        (13 + 2 n,) the state at the period's start (rtmms.mechanism.step).
+    amplitude : float
+        Factor on the gait's amplitude, 1 where it was not an unknown.
+    stiffness : float
+        Factor on the stiffness of all joints that have one, 1 where it was not an unknown.
+    residual : float
+        Largest closing error, in the coordinates that were to close (rad, m/s, rad/s, m).
+    multipliers : npt.NDArray[np.complex128]
+        Floquet multipliers of the whole state, largest first; neutral directions have 1.
+    travel : Array
+        (3,) m, world, over one period.
+    iterations : int
+        Iterations of Newton's method.
     """
 
     vector: Array
@@ -55,21 +64,48 @@ class Trim:
 
 @dataclass(frozen=True, slots=True)
 class TreeChart:
-    """Coordinates around a state: position 3, rotation vector 3, twist 6, then q and qd of the joints that are free."""
+    """Coordinates around a state: position 3, rotation vector 3, twist 6, then q and qd of the free joints.
+
+    Attributes
+    ----------
+    origin : Array
+        (13 + 2 n,) state vector.
+    free : npt.NDArray[np.intp]
+        (m,) indices of the free joints.
+    """
 
     origin: Array
     free: npt.NDArray[np.intp]
 
     @property
     def size(self) -> int:
+        """Number of coordinates, 12 + 2 m."""
         return 12 + 2 * len(self.free)
 
     def names(self) -> list[str]:
+        """Return the names of the coordinates.
+
+        Returns
+        -------
+        list[str]
+            In order.
+        """
         joints = [f"q{j}" for j in self.free] + [f"qd{j}" for j in self.free]
         return ["x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz", *joints]
 
     def vector(self, c: Array) -> Array:
-        """Coordinates -> state vector."""
+        """Return the state vector of coordinates.
+
+        Parameters
+        ----------
+        c : Array
+            (12 + 2 m,) coordinates.
+
+        Returns
+        -------
+        Array
+            (13 + 2 n,).
+        """
         out, n, m = self.origin.copy(), (len(self.origin) - 13) // 2, len(self.free)
         r = quaternion_matrix(self.origin[3:7])
         out[:7] = displaced(self.origin[:7], np.concatenate([r.T @ c[:3], c[3:6]]))
@@ -79,7 +115,18 @@ class TreeChart:
         return out
 
     def coordinates(self, vector: Array) -> Array:
-        """State vector -> coordinates."""
+        """Return the coordinates of a state vector.
+
+        Parameters
+        ----------
+        vector : Array
+            (13 + 2 n,) state vector.
+
+        Returns
+        -------
+        Array
+            (12 + 2 m,).
+        """
         n = (len(vector) - 13) // 2
         turn = displacement(self.origin[:7], vector[:7])[3:]
         d = vector - self.origin
@@ -89,8 +136,29 @@ class TreeChart:
 
 
 def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffness: float = 1.0) -> Array:
-    """The state vector one gait period after `vector`, with neutral commands, from the first whole period after the
-    gait's ramp (t = 0 without one); amplitude and stiffness are factors. Leaves the plant there."""
+    """Return the state vector one gait period after `vector`, with neutral commands.
+
+    The period is the first whole one after the gait's ramp (t = 0 without one). The plant is left at its end.
+
+    Parameters
+    ----------
+    plant : TreePlant
+        Plant of a mechanism with a gait.
+    vector : Array
+        (13 + 2 n,) state at the period's start.
+    amplitude, stiffness : float, default 1.0
+        Factors on the gait's amplitude and on the springs' stiffness.
+
+    Returns
+    -------
+    Array
+        (13 + 2 n,).
+
+    Raises
+    ------
+    ModelError
+        The period is no whole number of steps.
+    """
     period = 2.0 * math.pi / plant.law.omega
     steps = round(period / plant.dt)
     if abs(steps * plant.dt - period) > 1e-9 * period:
@@ -106,7 +174,18 @@ def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffnes
 
 
 def fitting_dt(plant: TreePlant) -> float:
-    """s, the largest step not above the plant's own that divides its gait's period."""
+    """Return the largest step not above the plant's own that divides its gait's period.
+
+    Parameters
+    ----------
+    plant : TreePlant
+        Plant of a mechanism with a gait.
+
+    Returns
+    -------
+    float
+        s.
+    """
     period = 2.0 * math.pi / plant.law.omega
     steps = round(period / plant.dt)
     if steps > 0 and abs(steps * plant.dt - period) <= 1e-9 * period:
@@ -120,12 +199,34 @@ def trim(
 ) -> Trim:  # fmt: skip
     """Find a periodic gait by Newton's method on the period map (least squares, central differences).
 
-    close      names of the coordinates that must come back (TreeChart.names), 'joints' for all q and qd; default: all
-               but x, y, z, which is a gait that travels
-    unknown    'amplitude' or 'stiffness': the gait's amplitude, or the stiffness of all springs, is an unknown too
-               (then close z as well, and the robot hovers)
-    settle     periods run before the first guess is taken
-    Raises ModelError where the gait has no period, or no orbit is found.
+    Parameters
+    ----------
+    plant : TreePlant
+        Plant of a mechanism with a gait.
+    close : Sequence[str] | None, optional
+        Names of the coordinates that must come back (TreeChart.names), 'joints' for all q and qd. Default: all but x,
+        y, z, which is a gait that travels.
+    unknown : str | None, optional
+        'amplitude' or 'stiffness': the gait's amplitude, or the stiffness of all springs, is an unknown too. With z
+        closed as well, the robot hovers.
+    settle : int, default 5
+        Periods before the first guess.
+    tolerance : float, default 1e-09
+        Bound on the closing error.
+    iterations : int, default 20
+        Largest number of iterations.
+
+    Returns
+    -------
+    Trim
+        The gait.
+
+    Raises
+    ------
+    ModelError
+        The gait has no period, or no orbit is found.
+    UnknownNameError
+        The unknown has another name.
     """
     if plant.law.omega <= 0.0 or not np.any(plant.law.motion[:, 1:]):
         raise ModelError(f"{plant.model.name}: trim needs a periodic gait")
@@ -178,14 +279,24 @@ def trim(
 
 
 def _factors(unknown: str | None, a: float) -> tuple[float, float]:
-    """Factors on amplitude and stiffness."""
+    """Return the factors on amplitude and stiffness."""
     return (a, 1.0) if unknown == "amplitude" else (1.0, a)
 
 
 def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
-    """`trim` with what the robot itself wants closed: a hovering orbit for the moth, a steady swim for the eel.
+    """Find the periodic gait with the robot's own choice of closed coordinates, as a hovering orbit of the moth.
 
-    unknown  'amplitude', 'stiffness' or 'none' instead of the robot's own choice
+    Parameters
+    ----------
+    plant : TreePlant
+        Plant of a mechanism with a gait.
+    unknown : str | None, optional
+        'amplitude', 'stiffness' or 'none' instead of the robot's own choice.
+
+    Returns
+    -------
+    Trim
+        The gait.
     """
     wanted = dict(plant.trimming)
     if unknown is not None:
@@ -194,7 +305,20 @@ def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
 
 
 def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
-    """A trim as plain numbers, for a report or JSON."""
+    """Return a trim as plain numbers, for a report or JSON.
+
+    Parameters
+    ----------
+    plant : TreePlant
+        Plant of the gait.
+    found : Trim
+        The gait.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by name, with their units in the names.
+    """
     period = 2.0 * math.pi / plant.law.omega
     return {
         "robot": plant.model.name, "period_s": period, "amplitude_factor": found.amplitude,
@@ -207,7 +331,10 @@ def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
 
 
 def _sizes(plant: TreePlant, chart: TreeChart) -> Array:
-    """What counts as one of each coordinate: the radius of gyration, a radian, and their rates at the gait's omega."""
+    """Return the size that counts as one of each coordinate.
+
+    It is the radius of gyration, a radian, and their rates at the gait's omega.
+    """
     inertia = composite_inertia(plant.model, plant.model.state())
     radius, omega = math.sqrt(float(np.trace(inertia[3:, 3:]) / np.trace(inertia[:3, :3]))), plant.law.omega
     m = len(chart.free)
@@ -217,7 +344,7 @@ def _sizes(plant: TreePlant, chart: TreeChart) -> Array:
 
 
 def _settled(plant: TreePlant, periods: int) -> Array:
-    """The state after some periods, the base brought back to where it was, and to rest, after each of them."""
+    """Return the state after some periods; after each the base is put back to its place, and to rest."""
     plant.reset()
     start, n = plant.vector.copy(), plant.model.n
     vector = start.copy()
@@ -242,7 +369,7 @@ def _rows(names: list[str], close: Sequence[str] | None, robot: str) -> npt.NDAr
 
 
 def _jacobian(defect, c: Array, a: float, factor: bool) -> Array:  # type: ignore[no-untyped-def]
-    """Central differences, error O(step^2) and about 1e-16 / step; steps of 1e-6 in every coordinate."""
+    """Return central differences, error O(step^2) and about 1e-16 / step; steps of 1e-6 in every coordinate."""
     h = 1e-6
     columns = []
     for k in range(len(c)):
@@ -258,23 +385,31 @@ def _jacobian(defect, c: Array, a: float, factor: bool) -> Array:  # type: ignor
 
 
 TRAVEL = ("x_error", "y_error", "z_error")
-"""Coordinates that need not come back: the plant moves on."""
+"""Coordinates that need not come back, as the plant travels."""
 
 STEP = 1e-5
 NEUTRAL_COMMAND = 1e-4
-"""By how much a neutral direction's multiplier, from differences of STEP, may be above 1."""
+"""Excess over 1 of a neutral direction's multiplier, from differences of STEP, up to which it counts as neutral."""
 
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """A periodic motion.
+    """A periodic motion under commands.
 
-    snapshot     of the plant at the period's start
-    period_s     s
-    residual     largest closing error, in the chart's sizes
-    multipliers  Floquet multipliers of all coordinates, largest first; neutral directions give 1
-    travel       (3,) m, world, over one period; None for a plant without a position
-    iterations   of Newton's method
+    Attributes
+    ----------
+    snapshot : bytes
+        The plant at the period's start.
+    period_s : float
+        Period, s.
+    residual : float
+        Largest closing error, in the chart's sizes.
+    multipliers : npt.NDArray[np.complex128]
+        Floquet multipliers of all coordinates, largest first; neutral directions have 1.
+    travel : Array | None
+        (3,) m, world, over one period; None for a plant without a position.
+    iterations : int
+        Iterations of Newton's method.
     """
 
     snapshot: bytes
@@ -289,15 +424,41 @@ def trim_commands(
     plant: Plant, commands: Array, close: Sequence[str] | None = None, *, settle: int = 20, tolerance: float = 1e-8,
     iterations: int = 12, report: Callable[[str], None] | None = None,
 ) -> Periodic:  # fmt: skip
-    """Find the motion that comes back after one period of commands (steps, n_actuators).
+    """Find the motion that comes back after one period of commands.
 
-    close      names of the chart's coordinates that must come back; default all but the position's (TRAVEL)
-    settle     periods run before the first guess is taken
-    tolerance  of the closing error, in the chart's sizes
-    report     receives the progress: the map's slope takes two periods for each coordinate
-    By a chord method (the slope is taken once) on central differences of the period map; least squares, so that neutral
-    directions stay where they are. The plant is left at the period's start, snapshot's time included. ModelError where
-    there is no chart, no such coordinate, or no periodic motion near where the plant settles.
+    The plant is left at the period's start, with the snapshot's time.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant with a chart.
+    commands : Array
+        (steps, n_actuators) of one period.
+    close : Sequence[str] | None, optional
+        Names of the chart's coordinates that must come back; default all but the position's (TRAVEL).
+    settle : int, default 20
+        Periods before the first guess.
+    tolerance : float, default 1e-08
+        Bound on the closing error, in the chart's sizes.
+    iterations : int, default 12
+        Largest number of iterations.
+    report : Callable[[str], None] | None, optional
+        Receives the progress: the map's slope needs two periods for each coordinate.
+
+    Returns
+    -------
+    Periodic
+        The motion.
+
+    Raises
+    ------
+    ModelError
+        There is no chart, no such coordinate, or no periodic motion near the plant's settled one.
+
+    Notes
+    -----
+    A chord method (the slope is computed once) on central differences of the period map; least squares, so that neutral
+    directions keep their values.
     """
     held = np.atleast_2d(np.asarray(commands, dtype=float))
     if held.ndim != 2 or held.shape[1] != len(plant.actuators):
@@ -346,7 +507,22 @@ def trim_commands(
 
 
 def command_coordinates_as_words(robot: str, found: Periodic) -> dict[str, Any]:
-    """A periodic motion as plain numbers, for a report or JSON; the state is the plant's own snapshot, in hex."""
+    """Return a periodic motion as plain numbers, for a report or JSON.
+
+    The state is the plant's own snapshot, in hex.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    found : Periodic
+        The motion.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by name, with their units in the names.
+    """
     travel = found.travel
     return {
         "robot": robot, "period_s": found.period_s, "amplitude_factor": 1.0, "stiffness_factor": 1.0,
@@ -371,7 +547,7 @@ def _put(plant: Plant, chart: Chart, blob: bytes, c: Array) -> None:
 
 
 def _slope(defect: Callable[[Array], Array], c: Array) -> Array:
-    """(k, k) central differences, steps of STEP of each coordinate's size."""
+    """Return (k, k) central differences, steps of STEP of each coordinate's size."""
     columns = []
     for k in range(len(c)):
         step = np.zeros(len(c))

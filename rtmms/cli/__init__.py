@@ -1,4 +1,4 @@
-"""The command `rtmms`: one command a file; a line in main.py names each, words.py reads what is typed.
+"""The command `rtmms`: one command a file, each named in main.py; words.py reads the typed text.
 
-What a run is made of lies in running/.
+The parts of a run are in running/.
 """

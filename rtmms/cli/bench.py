@@ -1,9 +1,9 @@
-"""rtmms bench: what is measured, found by entry points (group rtmms.benchmarks).
+"""rtmms bench: measurements, found by entry points (group rtmms.benchmarks).
 
 A benchmark is a callable(as_json: bool, ...) -> int. Its further parameters, which have defaults, are its options:
-`frames: int = 1000` is `--frames N`, of the type of its default. Those before a `/` are words without a name:
-`rtmms bench against REV`. Its attribute `missing(**options)`, if it has one, lists what it needs and does not find. The
-command asks for it before it measures. If a benchmark fails, the command writes what was measured to a file.
+`frames: int = 1000` is `--frames N`, of the type of its default. Those before a `/` are words without a name: `rtmms
+bench against REV`. Its attribute `missing(**options)`, if it has one, lists missing requirements. The command calls it
+before the measurement. If a benchmark fails, the command writes the results so far to a file.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
 
 
 def _refuse_missing(name: str, run: Callable[..., Any], options: dict[str, Any]) -> None:
-    """ModelError for what a benchmark needs and does not find, before it measures: its attribute `missing` lists it."""
+    """Raise ModelError for missing requirements of a benchmark, which its attribute `missing` lists."""
     missing = getattr(run, "missing", None)
     found = missing(**options) if missing is not None else []
     if found:
@@ -69,7 +69,7 @@ def _refuse_missing(name: str, run: Callable[..., Any], options: dict[str, Any])
 
 
 def _save_measured(name: str, package: str, fault: BaseException) -> None:
-    """Write what a benchmark had measured when it failed: tables and lists of its functions that had not returned."""
+    """Write the results of a benchmark that failed: tables and lists of its functions that had not returned."""
     measured: dict[str, Any] = {}
     depth = 0
     frame = fault.__traceback__
@@ -110,20 +110,20 @@ def _number(value: Any) -> Any:
 
 
 def _bare(run: Callable[..., Any]) -> int:
-    """How many words without a name it takes."""
+    """Return the number of its words without a name."""
     kinds = [p.kind for p in inspect.signature(run).parameters.values()]
     return max(0, kinds.count(inspect.Parameter.POSITIONAL_ONLY) - 1)
 
 
 def _choices(run: Callable[..., Any]) -> dict[str, bool | int | float | str]:
-    """The options of a benchmark by name, with their defaults: those that can be typed."""
+    """Return the options of a benchmark by name, with their defaults: those that can be typed."""
     parameters = list(inspect.signature(run).parameters.values())[1:]
     named = [p for p in parameters if p.kind is not inspect.Parameter.POSITIONAL_ONLY]
     return {p.name: p.default for p in named if isinstance(p.default, (bool, int, float, str))}
 
 
 def _read(name: str, words: Sequence[str], choices: dict[str, Any]) -> dict[str, Any]:
-    """['--frames', '5'] -> {'frames': 5}; ModelError for what it does not know, or another type."""
+    """Convert ['--frames', '5'] to {'frames': 5}, or raise ModelError for an unknown option or another type."""
     found: dict[str, Any] = {}
     left = list(words)
     while left:

@@ -32,7 +32,7 @@ from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnecte
 
 _WAIT_S = 5.0
 _CHILD_WAIT_S = 3600.0
-"""The run ends its children itself; until then the plant may be compiling, however long that takes."""
+"""Wait of a child for the plant, s. The run ends its children itself; until then the plant may compile for any time."""
 _STAY_S = 10.0
 
 
@@ -115,7 +115,7 @@ def _made(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runn
 
 
 def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_s: float) -> None:
-    """For the plant that is there."""
+    """Write the DBC file for a running plant."""
     name, _ = split_spec(spec, "bridge")
     made = build_bridge(spec)
     if not isinstance(made, Laid):
@@ -130,7 +130,7 @@ def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_
 
 @contextlib.contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Within, SIGTERM ends as Ctrl-C does: the peer gets its last message."""
+    """End the block at SIGTERM as at Ctrl-C: the peer gets its last message."""
 
     def end(*_: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -144,7 +144,7 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _print_in_time(text: str) -> None:
-    """While it works: a reader that has stopped (a full pipe, a held terminal) costs the line, not the bridge."""
+    """Print a text during the work: a reader that has stopped (a full pipe, a held terminal) loses the line."""
     try:
         free = bool(select.select([], [sys.stderr], [], 0.0)[1])
     except (OSError, ValueError):  # nothing that can be asked, as on Windows

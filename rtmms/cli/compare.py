@@ -61,13 +61,26 @@ def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
 
 
 def _names(files: tuple[Path, ...]) -> list[str]:
-    """Stems where they differ, else the paths."""
+    """Return stems where they differ, else the paths."""
     stems = [file.stem for file in files]
     return stems if len(set(stems)) == len(stems) else [str(file) for file in files]
 
 
 def named(name: str, log: Log) -> str:
-    """With the log that it branched from, and when."""
+    """Return the name of a run with the log that it branched from, and the time.
+
+    Parameters
+    ----------
+    name : str
+        Name of the run.
+    log : Log
+        Its log.
+
+    Returns
+    -------
+    str
+        The name itself where the run is no branch.
+    """
     branch = branch_of(log.origin)
     return name if branch is None else f"{name} ({Path(branch.log).stem} from {branch.seconds:g} s)"
 
@@ -77,7 +90,7 @@ def _word(value: Any) -> str:
 
 
 def _run(file: Path, name: str) -> Run:
-    """One log's samples and report."""
+    """Read one log's samples and report."""
     import numpy as np
 
     from rtmms.base.contract import TRUTH
@@ -123,8 +136,20 @@ def _run(file: Path, name: str) -> Run:
 
 
 def settings(origin: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run was asked for, by name: controllers and their parameters (CONTROLLER.NAME), the robot's, and how it
-    was run."""
+    """Return the settings of a run by name.
+
+    They are controllers and their parameters (CONTROLLER.NAME), the robot's parameters, and the mode of the run.
+
+    Parameters
+    ----------
+    origin : Mapping[str, Any]
+        Origin of the log.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by name.
+    """
     from rtmms.report.comparison import CONTROLLERS
 
     found: dict[str, Any] = {}

@@ -21,11 +21,13 @@ from rtmms.wire.peer.session import GONE
 from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnectedError
 
 CHILD = "RTMMS_CHILD"
-"""Set to 1 by `rtmms run` in the processes it starts: Ctrl-C is its affair, and it may compile before it answers."""
+"""Set to 1 by `rtmms run` in the processes it starts: the run handles Ctrl-C, and a child may compile before it
+answers.
+"""
 
 _WAIT_S = 5.0
 _CHILD_WAIT_S = 3600.0
-"""The run ends its children itself; until then the plant may be compiling, however long that takes."""
+"""Wait of a child for the plant, s. The run ends its children itself; until then the plant may compile for any time."""
 
 
 @click.command("control")
@@ -100,6 +102,6 @@ def _print_line(text: str) -> None:
 
 
 def _named(spec: str, fault: Exception) -> str:
-    """Return the text of a fault with the controller's name, which the fault itself may begin with."""
+    """Return the text of a fault with the controller's name, with which the fault itself may begin."""
     text = str(fault)
     return text if text.startswith("controller '") else f"controller '{spec}': {text}"

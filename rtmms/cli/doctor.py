@@ -1,4 +1,4 @@
-"""rtmms doctor: what this machine offers a real-time run, and what to do about what it does not."""
+"""rtmms doctor: abilities of this machine for a real-time run, and advice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,19 @@ PACKAGES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "hdrhistogram")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. state: good, note (works, could be better) or bad; advice '' when good."""
+    """Result of one check.
+
+    Attributes
+    ----------
+    topic : str
+        Subject of the check.
+    state : str
+        good, note (works, could be better) or bad.
+    found : str
+        Result.
+    advice : str, default ''
+        '' when good.
+    """
 
     topic: str
     state: str
@@ -64,7 +76,7 @@ def _software() -> list[Finding]:
 
 
 def _plugins() -> list[Finding]:
-    """A folder of the user's own that hides one of ours is the commonest surprise."""
+    """Check the plug-ins; a user's folder that hides a module of ours is a common cause of surprise."""
     from rtmms.base.errors import ModelError
     from rtmms.cli.words import plugins
     from rtmms.wire.peer.plugins import GROUP, load_controller, loaded_elsewhere
@@ -99,7 +111,7 @@ def _ports() -> list[Finding]:
 
 
 def _cache() -> Finding:
-    """Where compiled steps are kept; without it every start compiles."""
+    """Check the cache of compiled steps; without it every start compiles."""
     from rtmms.base.kernel_cache import cache_folder
 
     place = cache_folder()
@@ -135,7 +147,7 @@ def _machine() -> list[Finding]:
 
 
 def _real_time() -> list[Finding]:
-    """The set-up of a run, tried on this process and taken back."""
+    """Try the set-up of a run on this process, and undo it."""
     from rtmms.loop.machine import AUTO_PRIORITY, costs, finish, may_raise, prepare
     from rtmms.loop.stall_detector import PRIORITY
 

@@ -1,4 +1,4 @@
-"""rtmms envelope: what link a scenario's controller tolerates."""
+"""rtmms envelope: the link impairments that a scenario's controller tolerates."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def envelope(
 
 
 def _values(option: str, word: str) -> tuple[float, ...]:
-    """'A:B:N' or 'V,V,...'; one value is one, too."""
+    """Read 'A:B:N' or 'V,V,...'; a single value is one, too."""
     from rtmms.sweep.study import read_axis
 
     axis = read_axis(f"--{option}", option, word, "grid")
@@ -121,7 +121,7 @@ def _values(option: str, word: str) -> tuple[float, ...]:
 
 
 def _refuse_values(controller: str, ranges: Any) -> None:
-    """ModelError for what no link can have."""
+    """Raise ModelError for impossible values of a link."""
     from rtmms.scenario.links import from_values
     from rtmms.sweep.study import to_check
 
@@ -134,9 +134,10 @@ def _refuse_values(controller: str, ranges: Any) -> None:
 
 
 def _in_real_time(scenario: str, found: Scenario, duration: float) -> dict[str, Any]:
-    """Report of the scenario in real time on this machine, in a process of its own: long enough for its events.
+    """Return the report of the scenario in real time on this machine, in another process: long enough for its events.
 
-    The files that a single run writes are written into a folder that goes."""
+    The files of a single run are written into a temporary folder.
+    """
     seconds = min(duration, max([MEASURED_S, *(event.at_s + 1.0 for event in found.events)]))
     with tempfile.TemporaryDirectory(prefix="rtmms-envelope-") as folder:
         files = [one for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]

@@ -24,7 +24,33 @@ EVERY_S = 10.0
 
 
 def sought(asked: Search, out: Path | None, form: str, threads: int | None, budget: Budget, *, as_json: bool) -> int:
-    """Search, write, print; the exit status. Ctrl-C and the end of the budget give the best gaits so far."""
+    """Search the best gaits, write and print them; Ctrl-C and the end of the budget give the best ones so far.
+
+    Parameters
+    ----------
+    asked : Search
+        The request.
+    out : Path | None
+        Folder of the results.
+    form : str
+        Format of the figure.
+    threads : int | None
+        Threads of the rollouts.
+    budget : Budget
+        Wall time.
+    as_json : bool
+        Print JSON.
+
+    Returns
+    -------
+    int
+        The exit status.
+
+    Raises
+    ------
+    ModelError
+        The budget ended before a gait was found.
+    """
     from rtmms.sweep.gait_search import checked, search
 
     checked(asked)
@@ -89,7 +115,7 @@ class _Progress:
 
 
 def _written(asked: Search, front: Front, k: int, out: Path) -> Path:
-    """The file of a gait, which `--controller NAME:FILE` takes."""
+    """Write the file of a gait, which `--controller NAME:FILE` accepts."""
     one: Gait = front.gaits[k]
     path = out / f"{asked.robot}-gait-{k + 1}.toml"
     title = f"{asked.robot}: " + ", ".join(f"{goal} {value:.5g}" for goal, value in one.values.items())
@@ -100,7 +126,18 @@ def _written(asked: Search, front: Front, k: int, out: Path) -> Path:
 
 
 def as_table(result: dict[str, Any]) -> str:
-    """The same for a person."""
+    """Return the result as text for a person.
+
+    Parameters
+    ----------
+    result : dict[str, Any]
+        Result as printed with --json.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     from rtmms.sweep.gait_search import GOALS
 
     names = list(result["front"][0]["words"]) if result["front"] else []

@@ -1,4 +1,4 @@
-"""rtmms gaits: what a gait's shapes do to a robot, and the closed curve of shapes that does best."""
+"""rtmms gaits: the effect of a gait's shapes on a robot, and the best closed curve of shapes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def gaits(
     form: str, as_json: bool, search: str | None, at: str | None, most_power: float | None, points: int,
     generations: int, seed: int, threads: int | None, budget: float | None,
 ) -> int:  # fmt: skip
-    """The net motion of a gait of ROBOT, its work and cost, with figures of curvature and motion.
+    """Compute the net motion of a gait of ROBOT, its work and cost, with figures of curvature and motion.
 
     Without --gait, of the best gait that is found. With --search, of a robot that swims by the words of a controller:
     the gaits that are best for goals. Ctrl-C ends it; with -o DIR the same command goes on from there.
@@ -171,13 +171,13 @@ def _moved(plant: Locomoting, one: Connection | None, gait: Gait, cycles: int) -
 
 
 def _displacement(motion: Motion) -> Any:
-    """As JSON has it, in the starting frame."""
+    """Return the displacement in the starting frame, for JSON."""
     net = [float(value) for value in motion.displacement]
     return net if motion.planar else {"rotation_vector": net[:3], "position": net[3:]}
 
 
 def _score(one: Connection, gait: Gait, goal: str, per: str) -> float:
-    """Of a known gait, as the search has it."""
+    """Return the score of a known gait, as the search has it."""
     from rtmms.locomotion.optimise import score
 
     return score(one, gait, goal, per)
@@ -206,7 +206,20 @@ def _drawn(
 
 
 def as_table(result: dict[str, Any], notes: Any) -> str:
-    """The same for a person."""
+    """Return the result as text for a person.
+
+    Parameters
+    ----------
+    result : dict[str, Any]
+        Result as printed with --json.
+    notes : Any
+        Further lines.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     net = result["displacement"]
     if isinstance(net, dict):
         ways = [("rotation vector", "  ".join(f"{x:.10g}" for x in net["rotation_vector"]) + " rad"),

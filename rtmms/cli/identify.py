@@ -152,7 +152,7 @@ def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path 
 def _refuse_beginnings(
     given: Mapping[str, Any], limits: Mapping[str, tuple[float, float]], priors: Mapping[str, tuple[float, float]]
 ) -> None:
-    """ModelError for a beginning of the search, by --set, that another option of the same key would replace."""
+    """Raise ModelError for a start of the search, by --set, that another option of the same key would replace."""
     for key, value in given.items():
         if key in priors:
             raise ModelError(
@@ -168,7 +168,7 @@ def _names(*texts: str) -> list[str]:
 
 
 def _ranges(option: str, words: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """['a=1:2,b=3:4'] -> {'a': (1, 2), 'b': (3, 4)}; ModelError."""
+    """Convert ['a=1:2,b=3:4'] to {'a': (1, 2), 'b': (3, 4)}, or raise ModelError."""
     found: dict[str, tuple[float, float]] = {}
     for pair in (one for word in words for one in word.split(",")):
         key, _, text = pair.partition("=")
@@ -189,7 +189,7 @@ def _recordings(
     files: tuple[Path, ...], channels: list[str], words: dict[str, Any], progress: _Progress,
     objectives: list[Objective], lead_in: float,
 ) -> list[Recording]:  # fmt: skip
-    """All of the same robot; ModelError."""
+    """Return the recordings, all of the same robot, or raise ModelError."""
     from rtmms.cli.running.process import brace
     from rtmms.identification.fit_model import Reader
     from rtmms.identification.tables import ENDINGS, read_columns
@@ -311,7 +311,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _free(report: dict[str, Any]) -> list[str]:
-    """What is free beside --fit, a sentence for each reason."""
+    """Return the free unknowns beside --fit, a sentence for each reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in report["free"]:
         if one["name"] not in report["parameters"]:

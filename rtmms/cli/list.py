@@ -89,7 +89,7 @@ def _sorted(kind: str) -> list[EntryPoint]:
 
 
 def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
-    """One plug-in. A robot is not loaded for this: that would compile it."""
+    """Describe one plug-in. A robot is not loaded for this, as that would compile it."""
     entry: dict[str, Any] = {
         "name": point.name, "module": point.value, "distribution": point.dist.name if point.dist is not None else None,
     }  # fmt: skip
@@ -129,7 +129,7 @@ def _bridge(name: str) -> tuple[type, Mapping[str, Parameter]]:
 
 
 def _missing(bridge: type, name: str) -> str | None:
-    """What to install before it can be run, None where all is there."""
+    """Return the packages to install before a bridge can run, None where all are there."""
     from rtmms.base.errors import ModelError
     from rtmms.bridging.bridge import refuse_without
     from rtmms.bridging.config import package_of
@@ -145,7 +145,7 @@ def _missing(bridge: type, name: str) -> str | None:
 
 
 def _robot(name: str) -> dict[str, Any]:
-    """Return the plant's description of itself; it is built for this."""
+    """Return the plant's description of itself; the plant is built for this."""
     import rtmms
     from rtmms.cli.running.process import brace
     from rtmms.wire.protocol.messages import channel_map
@@ -168,7 +168,7 @@ def _robot(name: str) -> dict[str, Any]:
 
 
 def _of_a_file(plant: Plant) -> str:
-    """A tree's bodies and joints; the docstring of another plant's class."""
+    """Return a tree's bodies and joints, or the docstring of another plant's class."""
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model.layout import BASE_FIXED, BASE_FREE
 
@@ -184,7 +184,7 @@ def _of_a_file(plant: Plant) -> str:
 
 
 def _limits(plant: Plant) -> dict[str, dict[str, float]]:
-    """What holds beside the actuators' own limits: of joints by name, and of differences of two commands."""
+    """Return limits beside the actuators' own: of joints by name, and of differences of two commands."""
     joints: dict[str, dict[str, float]] = dict(getattr(plant, "joint_limits", {}))
     names = [one.name for one in plant.actuators]
     for one in describe_plant(plant).coupled:
@@ -194,7 +194,7 @@ def _limits(plant: Plant) -> dict[str, dict[str, float]]:
 
 
 def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
-    """PRESETS or CHOICES of the module that has the robot's `load`, or of `parameters` beside it; {} without."""
+    """Return PRESETS or CHOICES of the module that has the robot's `load`, or of `parameters` beside it; {} without."""
     from rtmms.cli.running.report import plain
 
     home = point.load().__module__
@@ -206,20 +206,20 @@ def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
 
 
 def _choices(plant: Plant, point: EntryPoint) -> dict[str, list[str]]:
-    """Words that parameters may be, by name: as the robot's parameters declare them, or the module's table."""
+    """Return the possible words of parameters by name, from the robot's parameters or the module's table."""
     listed = {**(fact(point.module, "CHOICES") or {}), **_declared(point, "CHOICES")}
     found = {name: list(words) for name, words in listed.items()}
     return found | {name: list(one.choices) for name, one in parameters_of_plant(plant).items() if one.choices}
 
 
 def _described(plant: Plant) -> dict[str, dict[str, str]]:
-    """Unit, range and sentence of each declared parameter."""
+    """Return unit, range and sentence of each declared parameter."""
     own = parameters_of_plant(plant)
     return {name: {"unit": one.unit, "range": one.range_text, "about": one.about} for name, one in own.items()}
 
 
 def _values(plant: Plant) -> dict[str, Any]:
-    """Parameters by name, as JSON has them."""
+    """Return parameters by name, for JSON."""
     from rtmms.cli.running.report import plain
 
     return dict(plain(parameter_values(plant)))
@@ -256,7 +256,7 @@ def _print_robot(listed: dict[str, Any]) -> None:
 
 
 def _details_of(channel: Mapping[str, Any]) -> str:
-    """Unit, shape, frame and limits of a channel."""
+    """Return unit, shape, frame and limits of a channel."""
     parts = [channel["unit"] or "-"]
     if channel["shape"]:
         parts.append("x".join(map(str, channel["shape"])))

@@ -1,4 +1,4 @@
-"""rtmms set, pause, resume, reset, stop, status: of a plant that runs, asked over its exchange endpoint."""
+"""rtmms set, pause, resume, reset, stop, status: requests to a running plant, over its exchange endpoint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLANT = options(
 
 
 def _ask(asked: Callable[[Link], Mapping[str, Any]], exchange: str, keys: Path | None, timeout_s: float) -> Any:
-    """What the plant answered; NotConnectedError, RequestError, and ModelError for words that it refused."""
+    """Return the plant's answer; raise NotConnectedError, RequestError, and ModelError for refused words."""
     from rtmms.wire.peer.client import connect
     from rtmms.wire.protocol.messages import RequestError
 
@@ -65,7 +65,7 @@ def set_(pairs: tuple[str, ...], exchange: str, keys: Path | None, timeout_s: fl
 
 
 def _simple(op: str, help_: str, done: str, *more: Callable[[Any], Any]) -> click.Command:
-    """A command that asks for one thing and reports that it is done."""
+    """Return a command that sends one request and reports that it is done."""
 
     @click.command(op, help=help_)
     @_PLANT

@@ -30,7 +30,7 @@ _MOST_DAMAGE = 5
 
 @click.group()
 def log() -> None:
-    """What a log (from run --log) holds, and its steps as a table."""
+    """Print what a log (from run --log) holds, and its steps as a table."""
 
 
 file = click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
@@ -40,7 +40,7 @@ file = click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 @file
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path, as_json: bool) -> int:
-    """What was run, how it went, and whether the log is whole."""
+    """Print what was run, how it went, and whether the log is whole."""
     from rtmms.base.errors import shown
     from rtmms.cli.running.report import plain
     from rtmms.record.log import open_log
@@ -72,7 +72,7 @@ every_option = click.option("--every", type=click.IntRange(1, 10**9), default=1,
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.csv",
               help="Default: standard output.")  # fmt: skip
 def csv_(file: Path, output: Path | None, outputs: str | None, every: int) -> int:
-    """One line a step: its outcome and times, the command held over it, the outputs at its end."""
+    """Write one line a step: its outcome and times, the command held over it, the outputs at its end."""
     from rtmms.record.log import open_log
     from rtmms.record.tables import write_csv
 
@@ -93,7 +93,7 @@ def csv_(file: Path, output: Path | None, outputs: str | None, every: int) -> in
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.parquet",
               help="Default: LOG with this ending.")  # fmt: skip
 def parquet(file: Path, output: Path | None, outputs: str | None, every: int) -> int:
-    """The same table as Parquet, exact and smaller (needs the extra rtmms[parquet])."""
+    """Write the same table as Parquet, exact and smaller (needs the extra rtmms[parquet])."""
     from rtmms.record.log import open_log
     from rtmms.record.tables import write_parquet
 
@@ -109,7 +109,7 @@ def parquet(file: Path, output: Path | None, outputs: str | None, every: int) ->
 
 
 def _names(log: Log, patterns: str | None) -> tuple[str, ...] | None:
-    """The outputs that --outputs selects; None without it."""
+    """Return the outputs that --outputs selects; None without it."""
     from rtmms.record.tables import selected
 
     return None if patterns is None else selected(log, [one.strip() for one in patterns.split(",")])
@@ -126,7 +126,7 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
 
 
 def _survey(log: Log) -> dict[str, Any]:
-    """Facts by name; counts from the steps themselves, whatever the end states."""
+    """Return facts of a log by name; counts come from the steps themselves, whatever the end states."""
     from rtmms.record.log import Step
     from rtmms.record.origin import branch_of
 
@@ -170,7 +170,13 @@ def _text_of(value: Any) -> str:
 
 
 def report_damage(log: Log) -> None:
-    """A line on standard error for each place of the log that cannot be read, _MOST_DAMAGE of them."""
+    """Print a line on standard error for each unreadable place of the log, _MOST_DAMAGE of them.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    """
     for sentence in log.damage[:_MOST_DAMAGE]:
         print_text(f"rtmms: {log.path}: {sentence}; what stood there is left out", err=True)
     if len(log.damage) > _MOST_DAMAGE:
@@ -307,7 +313,7 @@ def plot(file: Path, output: Path | None) -> int:
 
 
 def _to_the_end(log: Log, plant: Plant) -> None:
-    """Where the log has the state at the run's end: a gait that goes on is drawn from there."""
+    """Restore the state of the run's end where the log has it: a gait that continues is drawn from there."""
     from rtmms.record.log import LoggedPlant
 
     if log.end is not None and log.end.state is not None and not isinstance(plant, LoggedPlant):

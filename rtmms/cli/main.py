@@ -1,4 +1,4 @@
-"""The command `rtmms`: finds the command asked for, loads that one alone, and turns faults into exit statuses.
+"""The command `rtmms`: finds the requested command, loads that one alone, and turns faults into exit statuses.
 
 0 done; 1 the run failed; 2 the words were wrong; 130 Ctrl-C or SIGTERM before the end. None of them shows a traceback.
 """
@@ -84,7 +84,7 @@ EXAMPLES = {
     "keys": "rtmms keys keys",
     "doctor": "rtmms doctor",
 }
-"""With which the help of each ends; of a group, the help of each of its commands."""
+"""Example at the end of each command's help; of a group, of each of its commands."""
 
 
 OLD_OPTIONS: Mapping[str, str] = {"--over": "--vary", "--tracking-from": "--tracking-start"}
@@ -92,7 +92,18 @@ OLD_OPTIONS: Mapping[str, str] = {"--over": "--vary", "--tracking-from": "--trac
 
 
 def current_options(args: Sequence[str]) -> list[str]:
-    """Return the arguments of a command with the present names of its options; an old name prints a sentence."""
+    """Return the arguments of a command with the present names of its options; an old name prints a warning.
+
+    Parameters
+    ----------
+    args : Sequence[str]
+        Arguments.
+
+    Returns
+    -------
+    list[str]
+        The same with present names.
+    """
     found: list[str] = []
     for k, arg in enumerate(args):
         if arg == "--":
@@ -107,12 +118,38 @@ def current_options(args: Sequence[str]) -> list[str]:
 
 
 class Lazy(click.Group):
-    """A group whose commands are loaded when they are named: `rtmms control` must not pay for `rtmms run`."""
+    """Group whose commands are loaded when they are named: `rtmms control` must not load `rtmms run`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands.
+
+        Parameters
+        ----------
+        ctx : click.Context
+            Context of click.
+
+        Returns
+        -------
+        list[str]
+            In the order of the help.
+        """
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command.
+
+        Parameters
+        ----------
+        ctx : click.Context
+            Context of click.
+        cmd_name : str
+            Name of the command.
+
+        Returns
+        -------
+        click.Command | None
+            None for an unknown name.
+        """
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
@@ -124,6 +161,25 @@ class Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of the arguments; an unknown name raises an error with near misses.
+
+        Parameters
+        ----------
+        ctx : click.Context
+            Context of click.
+        args : list[str]
+            Arguments.
+
+        Returns
+        -------
+        tuple[str | None, click.Command | None, list[str]]
+            Name, command, and its own arguments.
+
+        Raises
+        ------
+        UsageError
+            There is no such command.
+        """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(str(UnknownNameError("command", args[0], COMMANDS)))
         name, command, rest = super().resolve_command(ctx, args)
@@ -137,7 +193,13 @@ def rtmms() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point. Always ends by SystemExit."""
+    """Run the command; it always ends by SystemExit.
+
+    Parameters
+    ----------
+    arguments : list[str] | None, optional
+        Arguments; None: those of the process.
+    """
     _open_descriptors()
     try:
         end_with_parent()
@@ -152,12 +214,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 NUMBAS_FILE = ".numba_config.yaml"
-"""That numba reads in the working directory."""
+"""File that numba reads in the working directory."""
 
 
 def _refuse_environment() -> None:
-    """Refuse what changes numba or matplotlib from outside: a file that numba reads in the working directory, which may
-    be anybody's, and variables that one of the two cannot read. Both look when they are imported, wherever that is.
+    """Refuse settings that change numba or matplotlib from outside.
+
+    They are a file that numba reads in the working directory, which may be anybody's, and variables that one of the two
+    cannot read. Both libraries read them at their import, wherever that is.
 
     Raises
     ------
@@ -185,7 +249,7 @@ def _refuse_environment() -> None:
 
 
 def _put_warnings_in_sentences() -> None:
-    """Our own, as every other line of ours; those of libraries as Python has them."""
+    """Print our own warnings as our other lines; those of libraries stay as Python has them."""
     usual, own = warnings.formatwarning, str(Path(__file__).parents[1])
 
     def formatted(message: Any, category: Any, filename: str, lineno: int, line: str | None = None) -> str:
@@ -197,7 +261,7 @@ def _put_warnings_in_sentences() -> None:
 
 
 def _open_descriptors() -> None:
-    """What we were started without (`2>&-`) goes nowhere: else the next file that is opened is standard error."""
+    """Open missing standard streams (`2>&-`) to nowhere: else the next file that is opened is standard error."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             try:
@@ -210,7 +274,7 @@ def _open_descriptors() -> None:
 
 
 def _indented(fault: Exception) -> str:
-    """A fault's text; what others put into it cannot begin a line of ours."""
+    """Return a fault's text; foreign text in it cannot begin a line of ours."""
     return str(fault).replace("\n", "\n    ")
 
 

@@ -67,7 +67,7 @@ def _words(kind: str, name: str) -> dict[str, str]:
 
 
 def _taken(name: str) -> bool:
-    """Whether Python or an installed package has a module of that name; a folder of the user's own does not count."""
+    """Return whether Python or an installed package has a module of that name; a user's folder does not count."""
     if name in sys.stdlib_module_names:
         return True
     found = find_spec(name)

@@ -1,4 +1,4 @@
-"""rtmms reproduce: a paper's figures and numbers again, beside ours."""
+"""rtmms reproduce: a paper's figures and numbers, computed again, beside the paper's."""
 
 from __future__ import annotations
 

@@ -69,7 +69,25 @@ def _several(robots: tuple[str, ...], controllers: tuple[str, ...], words: dict[
 
 
 def driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Those of the command line; where it has none, `unsaid`."""
+    """Return the controllers of the command line; where it has none, `unsaid`.
+
+    Parameters
+    ----------
+    controllers : tuple[str, ...]
+        Words of the command line; 'none' for none.
+    unsaid : tuple[str, ...] | None
+        Words of the scenario, or None.
+
+    Returns
+    -------
+    tuple[str, ...] | None
+        Words of the controllers.
+
+    Raises
+    ------
+    UsageError
+        'none' has another word beside it.
+    """
     if "none" not in controllers:
         return controllers or unsaid
     if len(controllers) > 1:
@@ -91,7 +109,7 @@ def _from(
 
 
 def _typed(context: click.Context) -> set[str]:
-    """Names of the options on the command line."""
+    """Return the names of the options on the command line."""
     source = click.core.ParameterSource.COMMANDLINE
     return {name for name in context.params if context.get_parameter_source(name) is source}
 
@@ -126,8 +144,10 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
 @click.argument("robots", type=Installed("rtmms.plants"), metavar="ROBOT...", nargs=-1, required=True)
 @command_options("serve")
 def serve(robots: tuple[str, ...], **words: Any) -> int:
-    """Serve ROBOT to controllers started elsewhere; several on one clock. In lockstep, step 0 waits for the first
-    claim."""
+    """Serve ROBOT to controllers started elsewhere; several on one clock.
+
+    In lockstep, step 0 waits for the first claim.
+    """
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 

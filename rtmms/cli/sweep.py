@@ -1,4 +1,4 @@
-"""rtmms sweep: many runs of a scenario or a robot, with values that differ; one table."""
+"""rtmms sweep: many runs of a scenario or a robot, with different values; one table."""
 
 from __future__ import annotations
 
@@ -75,7 +75,27 @@ def sweep(
 
 
 def cluster_of(address: str | None, security: Path | None, threads: int | None) -> Cluster | None:
-    """The cluster that --dask and --dask-security name; ModelError and click.UsageError for what is wrong."""
+    """Return the cluster that --dask and --dask-security name.
+
+    Parameters
+    ----------
+    address : str | None
+        Word of --dask.
+    security : Path | None
+        Word of --dask-security.
+    threads : int | None
+        Word of --threads, which excludes a cluster.
+
+    Returns
+    -------
+    Cluster | None
+        None without --dask.
+
+    Raises
+    ------
+    ModelError, UsageError
+        The words are wrong.
+    """
     if address is None:
         if security is not None:
             raise click.UsageError("--dask-security: expected --dask tls://HOST:PORT beside it")
@@ -94,11 +114,31 @@ def cluster_of(address: str | None, security: Path | None, threads: int | None) 
 
 
 def cores() -> int:
+    """Return the number of cores that this process may use.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """What each run is, and the table [sweep] of the file."""
+    """Return the run of a study, and the table [sweep] of the file.
+
+    Parameters
+    ----------
+    what : str
+        A robot, or a scenario's file.
+    words : dict[str, Any]
+        Options of the command line.
+
+    Returns
+    -------
+    tuple[Any, dict[str, Any]]
+        Run and table.
+    """
     from rtmms.cli.run import driving
     from rtmms.cli.running.one_case import robot_case, scenario_case
 
@@ -124,7 +164,28 @@ def _carry_out(
 def carried_out(
     study: Study, output: Path, workers: int, dask: Cluster | None, budget: Budget | None = None, *, quiet: bool
 ) -> tuple[Table, tuple[str, ...]] | None:
-    """The table of a study, which is written, and its columns; None where Ctrl-C or a budget broke it off."""
+    """Carry out a study, and write its table.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    output : Path
+        File of the table.
+    workers : int
+        Number of processes.
+    dask : Cluster | None
+        Cluster in place of processes.
+    budget : Budget | None, optional
+        Wall time.
+    quiet : bool
+        No progress.
+
+    Returns
+    -------
+    tuple[Table, tuple[str, ...]] | None
+        The table and its columns; None where Ctrl-C or a budget broke it off.
+    """
     budget = budget or Budget()
     from rtmms.cli.running.process import brace
     from rtmms.sweep.running import on_dask, on_processes, probe
@@ -166,7 +227,7 @@ def carried_out(
 
 
 class _Progress:
-    """Runs done, with the time left, on standard error."""
+    """Finished runs, with the remaining time, on standard error."""
 
     def __init__(self, runs: int, kept: int, *, quiet: bool) -> None:
         self._bar: Any = None
@@ -226,13 +287,24 @@ def _print_summary(
 
 
 NO_RESULTS = ("final.", "accuracy", "settled")
-"""How columns begin that are drawn only where --columns names them: of the last instant, and about quality."""
+"""First letters of columns that are drawn only where --columns names them: of the last instant, and about quality."""
 NAMED_RUNS = 8
 """Runs that a sentence of the summary names."""
 
 
 def doubted(table: Table) -> dict[str, list[int]]:
-    """Runs of a table that cannot be trusted, by reason: 'accuracy', 'settled', 'misses'."""
+    """Return the runs of a table that cannot be trusted.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Returns
+    -------
+    dict[str, list[int]]
+        Runs by reason: 'accuracy', 'settled', 'misses'.
+    """
 
     def runs(name: str, bad: Callable[[float], bool]) -> list[int]:
         if name not in table.column_names:
@@ -249,7 +321,20 @@ def doubted(table: Table) -> dict[str, list[int]]:
 
 
 def doubt_sentences(doubts: Mapping[str, list[int]], table: Table) -> list[str]:
-    """Return the summary's sentences about runs that cannot be trusted, with what to do."""
+    """Return the summary's sentences about runs that cannot be trusted, with the next action.
+
+    Parameters
+    ----------
+    doubts : Mapping[str, list[int]]
+        Runs by reason.
+    table : Table
+        The table.
+
+    Returns
+    -------
+    list[str]
+        Sentences.
+    """
 
     def most(name: str, runs: list[int]) -> float:
         if name not in table.column_names:

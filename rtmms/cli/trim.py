@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rtmms.analysis.steady_motion import SteadyMotion
 
 UNKNOWNS = ("amplitude", "stiffness", "none")
-"""What besides the state may be sought (rtmms.analysis.trim)."""
+"""Possible unknowns besides the state (rtmms.analysis.trim)."""
 KEYS = {"speed": "speed_m_s", "turn_rate": "turn_rate_deg_s", "climb": "climb_m_s", "depth": "depth_m"}
-"""Of targets and of a motion, by their names in Python."""
+"""Keys of targets and of a motion, by their names in Python."""
 
 
 @click.command()
@@ -93,7 +93,7 @@ def _steady(
     plant: Plant, robot: str, given: dict[str, Any], targets: dict[str, float | None], others: dict[str, Any], *,
     as_json: bool,
 ) -> int:  # fmt: skip
-    """A steady motion of any robot, printed; the exit status."""
+    """Find and print a steady motion of any robot; return the exit status."""
     from rtmms.analysis.steady_motion import trim as steady_motion
     from rtmms.analysis.trim import fitting_dt
     from rtmms.mechanism.plant import TreePlant
@@ -119,7 +119,20 @@ def _steady(
 
 
 def motion_numbers(robot: str, motion: SteadyMotion) -> dict[str, Any]:
-    """A steady motion as plain numbers, for JSON; angles in deg."""
+    """Return a steady motion as plain numbers, for JSON; angles in deg.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    motion : SteadyMotion
+        The motion.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by name, with their units in the names.
+    """
 
     def typed(values: Mapping[str, float]) -> dict[str, float | None]:
         turned = {name: math.degrees(value) if name == "turn_rate" else value for name, value in values.items()}
@@ -134,7 +147,18 @@ def motion_numbers(robot: str, motion: SteadyMotion) -> dict[str, Any]:
 
 
 def steady_table(numbers: dict[str, Any]) -> str:
-    """The same for a person."""
+    """Return a steady motion as text for a person.
+
+    Parameters
+    ----------
+    numbers : dict[str, Any]
+        Result of `motion_numbers`.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     rows = [("robot", numbers["robot"]), ("by", numbers["drive"])]
     for name, value in numbers["variables"].items():
         rows.append((name, f"{value:.6g}{' (at its limit)' if name in numbers['at_limit'] else ''}"))
@@ -148,7 +172,7 @@ def steady_table(numbers: dict[str, Any]) -> str:
 
 
 def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
-    """A robot that moves by itself, as eel and moth do."""
+    """Find the periodic motion of a robot that moves by itself, as eel and moth do."""
     from rtmms.analysis.trim import as_words, fitting_dt, trimmed
     from rtmms.mechanism.plant import TreePlant
 
@@ -166,7 +190,7 @@ def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | No
 def _by_commands(
     plant: CommandedGait, robot: str, given: dict[str, Any], gait: dict[str, Any], unknown: str | None
 ) -> dict[str, Any]:
-    """A robot under its usual gait of commands, all else as it is."""
+    """Find the periodic motion of a robot under its usual gait of commands, all else as it is."""
     from rtmms.analysis.trim import command_coordinates_as_words as as_words
     from rtmms.analysis.trim import trim_commands
 
@@ -189,7 +213,18 @@ def _print_line(words: str) -> None:
 
 
 def as_table(found: dict[str, Any]) -> str:
-    """The same for a person: the state itself only in JSON."""
+    """Return a periodic motion as text for a person; the state itself is only in JSON.
+
+    Parameters
+    ----------
+    found : dict[str, Any]
+        The motion as printed with --json.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     travel = "  ".join(f"{metres:.6g}" for metres in found["travel_m"])
     rows = [
         ("robot", found["robot"]),

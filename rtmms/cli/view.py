@@ -86,7 +86,7 @@ def movie(file: Path, output: Path, speed: float | None, camera: str, start: flo
 
 
 def _pixels(words: str | None) -> tuple[int, int] | None:
-    """Wide and high; even numbers, which a film needs."""
+    """Return width and height; even numbers, which a film needs."""
     if words is None:
         return None
     wide, _, high = words.partition("x")
@@ -138,7 +138,7 @@ def _live(exchange: str, telemetry: str | None, host: str, port: int, keys: Path
 
 
 def _beside(telemetry: str) -> str:
-    """The exchange endpoint of the plant whose telemetry that is: telemetry alone does not define its numbers."""
+    """Return the exchange endpoint of a plant from its telemetry, which alone does not define its numbers."""
     head, _, port = telemetry.rpartition(":")
     if not head.startswith("tcp://") or not port.isdigit() or int(port) < 3:
         raise ModelError(
@@ -163,7 +163,7 @@ def _recording(file: Path) -> Recording:
 
 @contextmanager
 def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error."""
+    """Return a progress bar on standard error."""
     from rich.progress import Progress
 
     with Progress(console=console(err=True), transient=True) as shown:

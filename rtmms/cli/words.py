@@ -1,4 +1,4 @@
-"""The words of the command line: values typed by a person, checked where they are read."""
+"""Words of the command line: values typed by a person, checked where they are read."""
 
 from __future__ import annotations
 
@@ -26,9 +26,23 @@ FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".
 
 
 def refuse_figure(word: str, path: Path, sources: tuple[Path, ...] = (), *, force: bool | None = None) -> None:
-    """ModelError where no figure can be written to `path`, before anything is computed: its format, its place.
+    """Refuse a path to which no figure can be written, before anything is computed.
 
-    force  whatever file stands there is overwritten; None: there is no such option
+    Parameters
+    ----------
+    word : str
+        Option, for messages.
+    path : Path
+        File of the figure.
+    sources : tuple[Path, ...], default ()
+        Files that must not be overwritten.
+    force : bool | None, optional
+        Overwrite any file; None: there is no such option.
+
+    Raises
+    ------
+    ModelError
+        The format is wrong, or the place cannot be written.
     """
     if path.suffix.lower() not in FIGURES:
         raise ModelError(f"{word} {path}: expected a name that ends in {', '.join(FIGURES)}")
@@ -37,7 +51,15 @@ def refuse_figure(word: str, path: Path, sources: tuple[Path, ...] = (), *, forc
 
 
 class Near(click.ParamType):
-    """One of some names; anything else is refused with the near misses."""
+    """One of some names; the error for another word has near misses.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of name, for messages.
+    known : Iterable[str]
+        The names.
+    """
 
     name = "name"
 
@@ -45,19 +67,71 @@ class Near(click.ParamType):
         self.kind, self.known = kind, tuple(known)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check a word.
+
+        Parameters
+        ----------
+        value : Any
+            The typed text.
+        param : click.Parameter | None
+            Parameter of click.
+        ctx : click.Context | None
+            Context of click.
+
+        Returns
+        -------
+        str
+            The converted value.
+        """
         if value not in self.known:
             self.fail(str(UnknownNameError(self.kind, str(value), self.known)), param, ctx)
         return str(value)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return the names for the help.
+
+        Parameters
+        ----------
+        param : click.Parameter
+            Parameter of click.
+        ctx : click.Context
+            Context of click.
+
+        Returns
+        -------
+        str
+            Text of the help.
+        """
         return "|".join(self.known)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the names that begin with the text so far.
+
+        Parameters
+        ----------
+        ctx : click.Context
+            Context of click.
+        param : click.Parameter
+            Parameter of click.
+        incomplete : str
+            Text so far.
+
+        Returns
+        -------
+        list[CompletionItem]
+            Possible words.
+        """
         return [CompletionItem(name) for name in self.known if name.startswith(incomplete)]
 
 
 class Installed(click.ParamType):
-    """A plug-in of a group, or whatever else the command takes: only the shell's completion looks at the names."""
+    """A plug-in of a group, or another word of the command: only the shell's completion uses the names.
+
+    Parameters
+    ----------
+    group : str
+        Group of entry points.
+    """
 
     name = "text"
 
@@ -65,25 +139,73 @@ class Installed(click.ParamType):
         self.group = group
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word itself.
+
+        Parameters
+        ----------
+        value : Any
+            The typed text.
+        param : click.Parameter | None
+            Parameter of click.
+        ctx : click.Context | None
+            Context of click.
+
+        Returns
+        -------
+        str
+            The converted value.
+        """
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the plug-ins that begin with the text so far, else files.
+
+        Parameters
+        ----------
+        ctx : click.Context
+            Context of click.
+        param : click.Parameter
+            Parameter of click.
+        incomplete : str
+            Text so far.
+
+        Returns
+        -------
+        list[CompletionItem]
+            Possible words.
+        """
         names = sorted({entry.name for entry in entry_points(group=self.group)})
         found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
         return found or [CompletionItem(incomplete, type="file")]
 
 
 LEAST, MOST = 1e-9, 1e9
-"""Of a number that is typed: times in this range are whole nanoseconds of 64 bits."""
+"""Range of a typed number: times in this range are whole nanoseconds of 64 bits."""
 
 
 MAX_THREADS = 4096
 
 
 class Range(click.FloatRange):
-    """A finite number in a range. Click's own type takes nan, which passes every comparison, and inf."""
+    """A finite number in a range. Click's own type accepts nan, which passes every comparison, and inf."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a number, and refuse one that is not finite.
+
+        Parameters
+        ----------
+        value : Any
+            The typed text.
+        param : click.Parameter | None
+            Parameter of click.
+        ctx : click.Context | None
+            Context of click.
+
+        Returns
+        -------
+        float
+            The converted value.
+        """
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"expected a finite number in the range {self._describe_range()}, got '{value}'", param, ctx)
@@ -96,6 +218,22 @@ class LimitOfSteps(click.ParamType):
     name = "limit"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check a limit.
+
+        Parameters
+        ----------
+        value : Any
+            The typed text.
+        param : click.Parameter | None
+            Parameter of click.
+        ctx : click.Context | None
+            Context of click.
+
+        Returns
+        -------
+        str
+            The converted value.
+        """
         from rtmms.loop.policies import parse_limit
 
         try:
@@ -106,7 +244,17 @@ class LimitOfSteps(click.ParamType):
 
 
 class Number(click.ParamType):
-    """A number from LEAST to MOST, or 0 where `zero` is allowed; where it is `signed`, of either sign, or 0."""
+    """A number from LEAST to MOST, or 0 where `zero` is allowed; where it is `signed`, of either sign, or 0.
+
+    Parameters
+    ----------
+    unit : str
+        Unit, for messages.
+    zero : bool, default False
+        0 is allowed.
+    signed : bool, default False
+        Negative numbers are allowed.
+    """
 
     name = "number"
 
@@ -114,6 +262,22 @@ class Number(click.ParamType):
         self.unit, self.zero, self.signed = unit, zero or signed, signed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a number.
+
+        Parameters
+        ----------
+        value : Any
+            The typed text.
+        param : click.Parameter | None
+            Parameter of click.
+        ctx : click.Context | None
+            Context of click.
+
+        Returns
+        -------
+        float
+            The converted value.
+        """
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -128,12 +292,42 @@ class Number(click.ParamType):
         return number
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return the unit for the help.
+
+        Parameters
+        ----------
+        param : click.Parameter
+            Parameter of click.
+        ctx : click.Context
+            Context of click.
+
+        Returns
+        -------
+        str
+            Text of the help.
+        """
         return (self.unit or "number").upper()
 
 
 def value(text: str) -> bool | int | float | str | list[Any]:
-    """'true' and 'false', whole numbers, numbers, a list in brackets as `rtmms list` prints it, else the text itself;
-    its limits are the model's."""
+    """Read a typed value; the model checks its limits.
+
+    Parameters
+    ----------
+    text : str
+        'true' or 'false', a whole number, a number, a list in brackets as `rtmms list` prints it, or any text.
+
+    Returns
+    -------
+    bool | int | float | str | list[Any]
+        The value, or the text itself.
+
+    Examples
+    --------
+    >>> from rtmms.cli.words import value
+    >>> value("true"), value("3"), value("0.5"), value("[1, 2]"), value("hover")
+    (True, 3, 0.5, [1, 2], 'hover')
+    """
     if text in ("true", "false"):
         return text == "true"
     if text.startswith("[") and text.endswith("]"):
@@ -150,9 +344,31 @@ def value(text: str) -> bool | int | float | str | list[Any]:
 
 
 def settings(pairs: Iterable[str], option: str = "--set ") -> dict[str, Any]:
-    """['key=value', ...] -> {key: value}; ModelError for a pair without a key or '=', or a key named twice.
+    """Read pairs of a key and a value.
 
-    option  what was typed before each, for the message. 'fault.TARGET=' has no value: it ends the fault"""
+    Parameters
+    ----------
+    pairs : Iterable[str]
+        'key=value' each. 'fault.TARGET=' has no value: it ends the fault.
+    option : str, default '--set '
+        Option before each, for messages.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by key.
+
+    Raises
+    ------
+    ModelError
+        A pair lacks a key or '=', or a key is named twice.
+
+    Examples
+    --------
+    >>> from rtmms.cli.words import settings
+    >>> settings(["span_m=1.2", "gait=none"])
+    {'span_m': 1.2, 'gait': 'none'}
+    """
     found: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -166,7 +382,18 @@ def settings(pairs: Iterable[str], option: str = "--set ") -> dict[str, Any]:
 
 
 def plugins(group: str) -> Mapping[str, EntryPoint]:
-    """The entry points of a group by name."""
+    """Return the entry points of a group.
+
+    Parameters
+    ----------
+    group : str
+        Name of the group.
+
+    Returns
+    -------
+    Mapping[str, EntryPoint]
+        Entry points by name.
+    """
     return {point.name: point for point in entry_points(group=group)}
 
 
@@ -180,8 +407,24 @@ DASK_SECURITY = click.option(
 
 
 def check_choice(robot: str, parameter: str, word: str | None) -> None:
-    """That the robot's module declares a parameter of these words (rtmms.base.declared). None: it was not asked for.
-    UnknownNameError; ModelError of a robot that has no such choice."""
+    """Check a word for a parameter that the robot's module declares (rtmms.base.declared).
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    parameter : str
+        Name of the parameter.
+    word : str | None
+        The word; None: it was not given.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such word.
+    ModelError
+        The robot has no such choice.
+    """
     if word is None:
         return
     known = (fact(builder(robot).module, "CHOICES") or {}).get(parameter)
@@ -192,13 +435,42 @@ def check_choice(robot: str, parameter: str, word: str | None) -> None:
 
 
 def refuse_preset(preset: str | None) -> None:
-    """ModelError, naming the option, for a --preset that is a file which cannot be read."""
+    """Refuse a --preset that is an unreadable file.
+
+    Parameters
+    ----------
+    preset : str | None
+        Word of --preset.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read; the message names the option.
+    """
     if preset is not None and preset.endswith(".toml"):
         read_toml(preset, "--preset")
 
 
 def folder(option: str, path: Path) -> Path:
-    """The folder of an option, made where there is none; ModelError where it cannot be."""
+    """Return the folder of an option, made where there is none.
+
+    Parameters
+    ----------
+    option : str
+        The option, for messages.
+    path : Path
+        The folder.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    ModelError
+        It cannot be made.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
@@ -208,7 +480,22 @@ def folder(option: str, path: Path) -> Path:
 
 
 def declared_option(declared: Option, default: Any, text: str) -> Callable[[Any], Any]:
-    """Return a declared option of a run as a decorator of a command that has this default and help."""
+    """Return a declared option of a run as a decorator of a command.
+
+    Parameters
+    ----------
+    declared : Option
+        The declaration.
+    default : Any
+        Default of the command.
+    text : str
+        Help of the command.
+
+    Returns
+    -------
+    Callable[[Any], Any]
+        Decorator of a command.
+    """
     return click.option(
         declared.word, declared.name, type=type_of(declared), multiple=declared.repeats, default=default,
         is_flag=declared.value_type is bool, metavar=declared.metavar or None, help=text,
@@ -216,7 +503,18 @@ def declared_option(declared: Option, default: Any, text: str) -> Callable[[Any]
 
 
 def type_of(declared: Option) -> click.ParamType:
-    """Return what reads a declared option's value."""
+    """Return the click type that reads a declared option's value.
+
+    Parameters
+    ----------
+    declared : Option
+        The declaration.
+
+    Returns
+    -------
+    click.ParamType
+        The type.
+    """
     kind = declared.value_type
     if declared.names:
         return Near(declared.kind, declared.names)
@@ -234,7 +532,18 @@ def type_of(declared: Option) -> click.ParamType:
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Several options as one decorator, in the order given."""
+    """Combine several options into one decorator, in the given order.
+
+    Parameters
+    ----------
+    *decorators : Callable[[Any], Any]
+        Decorators of options.
+
+    Returns
+    -------
+    Callable[[Any], Any]
+        Decorator of a command.
+    """
 
     def decorate(command: Any) -> Any:
         for decorator in reversed(decorators):
@@ -245,7 +554,18 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def as_in_run(*names: str) -> Callable[[Any], Any]:
-    """Return the decorator with some options of `rtmms run`, for a command that has them too."""
+    """Return the decorator with some options of `rtmms run`, for a command that has them too.
+
+    Parameters
+    ----------
+    *names : str
+        Names of the options.
+
+    Returns
+    -------
+    Callable[[Any], Any]
+        Decorator of a command.
+    """
     from rtmms.scenario.options import run_options  # not with every command
 
     found = [run_options()[name] for name in names]

@@ -1,4 +1,4 @@
-"""Unpacking an FMU: into a folder of ours, within limits, whole or not at all; and what a crash left behind."""
+"""Unpacking of an FMU into a temporary folder, within limits, whole or not at all; and removal of abandoned folders."""
 
 from __future__ import annotations
 
@@ -24,18 +24,28 @@ PREFIX = "rtmms-fmu-"
 _CHUNK = 1 << 20
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MAX_DIRECTORY = 16 << 20
-"""Bytes of the list of files, which zipfile reads whole."""
+"""Largest list of files, which zipfile reads whole, bytes."""
 _END_OF_DIRECTORY = b"PK\x05\x06"
 
 
 class Unpacked:
-    """The folder that an FMU was unpacked into. `remove` ends it; a process that crashes leaves it to the next one.
+    """Folder that an FMU was unpacked into. `remove` deletes it; the next process deletes that of a crashed one.
 
-    The folder's name holds our process id, and the folder itself a lock for as long as the process lives.
+    The folder's name has our process id, and the folder itself a lock until the process ends.
+
+    Parameters
+    ----------
+    path : str
+        The FMU.
+
+    Raises
+    ------
+    ModelError
+        The file is no FMU; the message names it, and nothing is left.
     """
 
     def __init__(self, path: str) -> None:
-        """Raises ModelError naming the file and what is wrong with it, with nothing left behind."""
+        """Unpack an FMU, or raise ModelError with the file and what is wrong with it, with nothing left."""
         remove_abandoned()
         folder: str | None = None
         self._lock: int | None = None
@@ -57,7 +67,7 @@ class Unpacked:
             raise ModelError(f"{path}: not an FMU: it cannot be unpacked: {reason}") from None
 
     def remove(self) -> None:
-        """Away with it; does nothing the second time."""
+        """Remove the folder; a second call does nothing."""
         shutil.rmtree(self.folder, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
@@ -65,7 +75,7 @@ class Unpacked:
 
 
 def _refuse_many_entries(file: BinaryIO, path: str) -> None:
-    """Raise ModelError where the list of files is too long: zipfile makes an object of each entry before we see it."""
+    """Raise ModelError where the list of files is too long: zipfile makes an object of each entry before we read it."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - (1 << 16) - 22))
     end = file.read()
@@ -115,7 +125,7 @@ def _too_large(path: str, name: str) -> ModelError:
 
 
 def _within(name: str, path: str) -> PurePosixPath:
-    """A file's place in the folder; ModelError for one that lies elsewhere, or could somewhere."""
+    """Return a file's place in the folder; raise ModelError for one outside, on any system."""
     place = PurePosixPath(name)
     if not name or "\\" in name or ":" in name or "\0" in name or place.is_absolute() or ".." in place.parts:
         raise ModelError(f"{path}: not an FMU: expected names of files below its own folder, got {name!r}")
@@ -126,7 +136,7 @@ def _within(name: str, path: str) -> PurePosixPath:
 
 
 def remove_abandoned() -> None:
-    """Folders of FMUs whose process ended without removing them."""
+    """Remove folders of FMUs whose process ended without removing them."""
     if sys.platform == "win32":  # no locks on folders
         return
     with contextlib.suppress(OSError):
@@ -151,7 +161,7 @@ def _alive(pid: int) -> bool:
 
 
 def _locked(folder: Path) -> int | None:
-    """A descriptor that holds the folder's lock; None where another has it, or there is none to be had."""
+    """Return a descriptor that has the folder's lock; None where another process has it, or it is not available."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -171,7 +181,25 @@ def _locked(folder: Path) -> int | None:
 
 
 def needed(library: str, what: str) -> ModuleType:
-    """The library by its import name; ModelError naming the extra where it is missing."""
+    """Return a library by its import name.
+
+    Parameters
+    ----------
+    library : str
+        Name of the library.
+    what : str
+        Thing that needs it, for the error.
+
+    Returns
+    -------
+    ModuleType
+        The module.
+
+    Raises
+    ------
+    ModelError
+        It is missing; the message names the extra.
+    """
     try:
         return import_module(library)
     except ImportError as fault:

@@ -1,4 +1,4 @@
-"""Writing a robot as an FMU for co-simulation: FMI 3 or FMI 2."""
+"""Export of a robot as an FMU for co-simulation: FMI 3 or FMI 2."""
 
 from __future__ import annotations
 
@@ -55,19 +55,46 @@ OPTIONS_2 = {
     # in a Python, a second instance of one FMU of pythonfmu 0.7.0 crashes
     "canBeInstantiatedOnlyOncePerProcess": True,
 }  # fmt: skip
-"""As FMI 2 spells them, and what it has besides."""
+"""Options as FMI 2 spells them, and its further ones."""
 
 
 def export(
     robot: str, path: Path, *, dt: float | None = None, preset: str | None = None, seed: int = 0,
     parameters: Mapping[str, Any] | None = None, fmi: int = 3,
 ) -> Path:  # fmt: skip
-    """Write the FMU of a robot to `path`, whole or not at all, and return the path.
+    """Write the FMU of a robot to `path`, whole or not at all.
 
-    The FMU holds the robot's description, not its code: where it is run, the same version of Python with rtmms and
-    its libraries is needed (FMI's needsExecutionTool). dt and parameters as for rtmms.load; fmi: version 2 or 3.
-    Raises ModelError for a robot, a parameter or a path that will not do, and RtmmsError where the file cannot be
-    written.
+    The FMU has the robot's description, not its code: the machine that runs it needs the same version of Python with
+    rtmms and its libraries (FMI's needsExecutionTool).
+
+    Parameters
+    ----------
+    robot : str
+        The robot, as for rtmms.load.
+    path : Path
+        The file.
+    dt : float | None, optional
+        Step, s, as for rtmms.load.
+    preset : str | None, optional
+        Preset of the robot.
+    seed : int, default 0
+        Seed of the reset.
+    parameters : Mapping[str, Any] | None, optional
+        As for rtmms.load.
+    fmi : int, default 3
+        Version, 2 or 3.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    ModelError
+        The robot, a parameter or the path is wrong.
+    RtmmsError
+        The file cannot be written.
     """
     if fmi not in VERSIONS:
         raise ModelError(f"fmi: expected 2 or 3, got {fmi!r}")
@@ -112,7 +139,7 @@ def export(
 
 @contextmanager
 def _modules_as_before(name: str) -> Iterator[None]:
-    """pythonfmu imports the script, and leaves it and its folder where Python finds modules."""
+    """Restore Python's modules after the block: pythonfmu imports the script, and leaves it and its folder there."""
     places = list(sys.path)
     try:
         yield

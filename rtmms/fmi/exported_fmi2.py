@@ -1,4 +1,4 @@
-"""The robot inside an FMU of FMI 2.0: variables are scalars, and an output's array is so many of them."""
+"""Robot inside an FMU of FMI 2.0: variables are scalars, and an output's array is so many of them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,50 @@ if TYPE_CHECKING:
 
 
 class RobotSlave2(Slave):
-    """To be mixed with pythonfmu's Fmi2Slave. Outputs that are arrays are scalars 'position[0]', 'thrust[1,2]'."""
+    """Slave of FMI 2, mixed with pythonfmu's Fmi2Slave. Arrays are scalars 'position[0]', 'thrust[1,2]'."""
 
     def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
-        """The tool's time; the robot's own begins at 0 in any case."""
+        """Ignore the tool's times, as the robot's own time begins at 0 in any case.
+
+        Parameters
+        ----------
+        start_time, stop_time : float, float | None
+            Times of the run, s.
+        tolerance : float | None
+            Not used.
+        """
 
     def do_step(self, current_time: float, step_size: float) -> bool:
-        """See `_refusal`; False for what is refused."""
+        """Advance the plant by a communication step, see `_refusal`.
+
+        Parameters
+        ----------
+        current_time, step_size : float
+            Time and step, s.
+
+        Returns
+        -------
+        bool
+            False for a refused step.
+        """
         refusal = self._refusal(current_time, step_size)
         if refusal:
             self._log(refusal, needed("pythonfmu.enums", "an FMU").Fmi2Status.error)
         return not refusal
 
     def to_xml(self, model_options: Any = None) -> Element:
-        """The model description with what pythonfmu has no words for: units, limits of inputs, initial unknowns."""
+        """Return the model description, with parts that pythonfmu lacks: units, limits of inputs, initial unknowns.
+
+        Parameters
+        ----------
+        model_options : Any, optional
+            Options of pythonfmu.
+
+        Returns
+        -------
+        Element
+            The element.
+        """
         root: Element = super().to_xml(model_options or {})  # type: ignore[misc]
         root.set("generationTool", f"rtmms {self.version}, {root.get('generationTool')}")
         units = Element("UnitDefinitions")
@@ -77,6 +107,24 @@ class RobotSlave2(Slave):
 
 
 def scalars(channel: Channel) -> Iterator[str]:
-    """'depth', or 'position[0]', ..., row-major: 'thrust[1,2]'."""
+    """Yield the names of a channel's scalars, row-major.
+
+    Parameters
+    ----------
+    channel : Channel
+        The channel.
+
+    Yields
+    ------
+    str
+        'depth', or 'position[0]', ..., 'thrust[1,2]'.
+
+    Examples
+    --------
+    >>> from rtmms.fmi.exported_fmi2 import scalars
+    >>> from rtmms.plant.protocol import Channel
+    >>> list(scalars(Channel("position", "m", (2,))))
+    ['position[0]', 'position[1]']
+    """
     for place in np.ndindex(*channel.shape):
         yield channel.name + (f"[{','.join(map(str, place))}]" if place else "")

@@ -1,5 +1,6 @@
-"""The robot inside an FMU: what the binary of pythonfmu3 (FMI 3) or pythonfmu (FMI 2) calls, in the process of whatever
-tool runs it.
+"""Robot inside an FMU.
+
+The binary of pythonfmu3 (FMI 3) or pythonfmu (FMI 2) calls it, in the process of the tool that runs the FMU.
 """
 
 from __future__ import annotations
@@ -46,7 +47,18 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def guarded(method: _Method) -> _Method:
-    """Of a slave: whatever it raises becomes one ModelError with one sentence, and the slave outlives it."""
+    """Turn any exception of a slave's method into one ModelError with one sentence, which the slave outlives.
+
+    Parameters
+    ----------
+    method : _Method
+        The method.
+
+    Returns
+    -------
+    _Method
+        The guarded method.
+    """
 
     @functools.wraps(method)
     def within(self: Any, *arguments: Any) -> Any:
@@ -60,13 +72,24 @@ def guarded(method: _Method) -> _Method:
 
 
 def sentence(fault: Exception) -> str:
-    """A fault on one line, not too long."""
+    """Return a fault on one line, not too long.
+
+    Parameters
+    ----------
+    fault : Exception
+        The exception.
+
+    Returns
+    -------
+    str
+        At most MAX_REASON_CHARS.
+    """
     text = str(fault) if isinstance(fault, ModelError) else f"{type(fault).__name__}: {fault}"
     return " ".join(text.split())[:MAX_REASON_CHARS]
 
 
 def _keep(slave: Any) -> None:
-    """The references that the binary is about to drop: of the instance, its class, and its list of messages."""
+    """Store the references that the binary is about to drop: of the instance, its class, and its list of messages."""
     count = getattr(ctypes.pythonapi, "Py_IncRef", None)  # none where a host hides the interpreter's symbols
     if count is not None:
         for one in (slave, type(slave), slave.log_queue):
@@ -77,9 +100,14 @@ def _keep(slave: Any) -> None:
 
 
 class Variables:
-    """Reading and writing variables, all of a call or none; before pythonfmu3's Fmi3Slave among the bases.
+    """Reading and writing of variables, all of a call or none; before pythonfmu3's Fmi3Slave among the bases.
 
     get_float64(vrs), set_float64(vrs, values) and so on for each kind of variable are added below.
+
+    Parameters
+    ----------
+    **kwargs : Any
+        Arguments of pythonfmu3.
     """
 
     vars: dict[int, Any]
@@ -128,16 +156,42 @@ for _kind in ("Float64", "Int64", "Int32", "UInt64", "Boolean", "String", "Real"
 
 
 def state_to_bytes(state: dict[str, Any]) -> bytes:
-    """A state as JSON, behind its checksum."""
+    """Return a state as JSON, behind its checksum.
+
+    Parameters
+    ----------
+    state : dict[str, Any]
+        The state.
+
+    Returns
+    -------
+    bytes
+        Bytes for `state_from_bytes`.
+    """
     text = json.dumps(state).encode()
     return _HEAD + f"{zlib.crc32(text):08x}\n".encode() + text
 
 
 def state_from_bytes(given: bytes) -> dict[str, Any]:
-    """The state; ModelError where a bit of it is not as it was written.
+    """Return the state of some bytes.
 
-    The binary does not show which slave makes this call and drops its references: every slave is kept. Those that
-    did not ask are then never freed.
+    The binary does not show which slave makes this call and drops its references, so that references of every slave are
+    stored. Those of the other slaves are then never freed.
+
+    Parameters
+    ----------
+    given : bytes
+        Bytes from `state_to_bytes`.
+
+    Returns
+    -------
+    dict[str, Any]
+        The state.
+
+    Raises
+    ------
+    ModelError
+        A bit has changed.
     """
     try:
         head = len(_HEAD)
@@ -157,18 +211,23 @@ def state_from_bytes(given: bytes) -> dict[str, Any]:
 SPECIFICATION = "robot.json"
 RELEASE = "finalizePythonInterpreter"
 STEP_TOLERANCE = 1e-6
-"""A communication step may differ from whole steps of the plant by this share of one: tools add up their times."""
+"""Tolerance of a communication step against whole steps of the plant, as a share of one: tools add up their times."""
 MOST_STEPS = 10**9
-"""Within a communication step: with more of them, its length cannot be distinguished from a multiple."""
+"""Largest number of steps within a communication step: beyond it, its length cannot be distinguished from a multiple.
+"""
 
 
 class Slave(Variables):
-    """What FMI 2 and FMI 3 have in common: to be mixed with the class of a slave that comes with each FMU.
+    """Common part of FMI 2 and FMI 3, mixed with the class of a slave that comes with each FMU.
 
-    `robot.json` among the resources describes the plant (the arguments of rtmms.load, and the seed).
+    `robot.json` among the resources describes the plant (the arguments of rtmms.load, and the seed). Inputs are the
+    actuators, held over a communication step and clamped to their limits, as on the wire. Outputs are the plant's,
+    arrays in row-major order; `seed` is a parameter. The communication step is a multiple of dt.
 
-    Inputs are the actuators, held over a communication step and moved into their limits, as on the wire; outputs are
-    the plant's, arrays in row-major order; `seed` is a parameter. The communication step is a multiple of dt.
+    Parameters
+    ----------
+    **kwargs : Any
+        Arguments of pythonfmu3 or pythonfmu.
     """
 
     resources: str
@@ -196,12 +255,17 @@ class Slave(Variables):
 
     @guarded
     def enter_initialization_mode(self) -> None:
+        """Reset the plant with the seed."""
         self.plant.reset(self.seed)
         self._observed, self.now = None, 0.0
 
     def _refusal(self, current_time: float, step_size: float) -> str:
-        """Whole steps of the plant under the present inputs; a sentence, with nothing done, for any other length.
-        Raises nothing: that would be answered with a fatal error."""
+        """Take whole steps of the plant under the present inputs.
+
+        Return a sentence, with nothing done, for any other length.
+
+        It raises nothing, as the binary would answer that with a fatal error.
+        """
         try:
             self._advance(current_time, step_size)
         except DivergedError as fault:
@@ -234,10 +298,10 @@ class Slave(Variables):
 
     @guarded
     def terminate(self) -> None:
-        """Where a Python hosts us: let go of the interpreter that the FMU's binary thinks it shares.
+        """Release the interpreter that the FMU's binary holds, where a Python hosts us.
 
-        pythonfmu3 0.3.4 lets go of it twice when the process exits, and so corrupts memory about every fourth time;
-        done once before, both times find nothing. A host that is no Python has an empty sys.orig_argv.
+        pythonfmu3 0.3.4 releases it twice when the process exits, and so corrupts memory about every fourth time; after
+        a release here, both times find nothing. A host that is no Python has an empty sys.orig_argv.
         """
         binaries = Path(self.resources).parent / "binaries"
         for path in binaries.glob(f"*linux*/{self.modelName}.so") if sys.orig_argv else ():
@@ -254,7 +318,7 @@ class Slave(Variables):
 
     @guarded
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
-        """All of it or nothing."""
+        """Restore a state, all of it or nothing."""
         command = np.array(state["command"], dtype=np.float64)
         if command.shape != self.command.shape:
             raise ModelError(f"state: expected {self.command.size} inputs, got {command.size}")
@@ -284,14 +348,24 @@ class Slave(Variables):
         self.log(text, status)  # type: ignore[attr-defined]
 
     def _known_units(self) -> dict[str, dict[str, int]]:
-        """Of all channels, by name, those that base units can express."""
+        """Return the units of all channels, by name, that base units can express."""
         named = {channel.unit for channel in (*self.plant.actuators, *self.plant.outputs)}
         found = {unit: base_units(unit) for unit in sorted(named)}
         return {unit: exponents for unit, exponents in found.items() if exponents is not None}
 
 
 def limits_to_xml(root: Element, plant: Plant, of: Callable[[Element], Element]) -> None:
-    """The limits of inputs, which neither library has words for.  of: a variable's element that has them"""
+    """Add the limits of inputs, which neither library supports.
+
+    Parameters
+    ----------
+    root : Element
+        The model description.
+    plant : Plant
+        The plant.
+    of : Callable[[Element], Element]
+        Returns a variable's element that has them.
+    """
     channels = {channel.name: channel for channel in plant.actuators}
     for variable in [one for one in root.iter() if one.get("causality") == "input"]:
         channel = channels[variable.get("name", "")]
@@ -301,10 +375,21 @@ def limits_to_xml(root: Element, plant: Plant, of: Callable[[Element], Element])
 
 
 class RobotSlave(Slave):
-    """To be mixed with pythonfmu3's Fmi3Slave."""
+    """Slave of FMI 3, mixed with pythonfmu3's Fmi3Slave."""
 
     def do_step(self, current_time: float, step_size: float) -> Any:
-        """See `_refusal`; an error for what is refused."""
+        """Advance the plant by a communication step, see `_refusal`.
+
+        Parameters
+        ----------
+        current_time, step_size : float
+            Time and step, s.
+
+        Returns
+        -------
+        : Fmi3StepResult
+            An error for a refused step.
+        """
         result = needed("pythonfmu3.fmi3slave", "an FMU").Fmi3StepResult
         refusal = self._refusal(current_time, step_size)
         if not refusal:
@@ -314,7 +399,18 @@ class RobotSlave(Slave):
         return result(status=status.error)
 
     def to_xml(self, model_options: Any = None) -> Element:
-        """The model description with what pythonfmu3 has no words for: the fixed step, and limits of inputs."""
+        """Return the model description, with parts that pythonfmu3 lacks: the fixed step, and limits of inputs.
+
+        Parameters
+        ----------
+        model_options : Any, optional
+            Options of pythonfmu3.
+
+        Returns
+        -------
+        Element
+            The element.
+        """
         root: Element = super().to_xml(model_options or {})  # type: ignore[misc]
         root.set("generationTool", f"rtmms {self.version}, {root.get('generationTool')}")
         simulation = root.find("CoSimulation")
@@ -364,12 +460,34 @@ def _or(value: float | None, otherwise: float) -> float:
 
 
 def unit_of(channel: Channel) -> str | None:
-    """As FMI has it; None where FMI has no such value."""
+    """Return the unit of a channel in FMI.
+
+    Parameters
+    ----------
+    channel : Channel
+        The channel.
+
+    Returns
+    -------
+    str | None
+        None where FMI cannot express it.
+    """
     return channel.unit if base_units(channel.unit) is not None else None
 
 
 def about(channel: Channel) -> str | None:
-    """What the variable's name and unit leave out: the frame, and a unit that FMI cannot express."""
+    """Return the description of a variable: the frame, and a unit that FMI cannot express.
+
+    Parameters
+    ----------
+    channel : Channel
+        The channel.
+
+    Returns
+    -------
+    str | None
+        None for nothing to describe.
+    """
     parts = [f"in the {channel.frame} frame"] if channel.frame else []
     if channel.unit and base_units(channel.unit) is None:
         parts.append(f"unit {channel.unit}")

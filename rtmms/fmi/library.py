@@ -1,4 +1,4 @@
-"""The binary of an FMU through fmpy: its life from instantiation to its end, and its variables as one float64 array."""
+"""Binary of an FMU through fmpy: its life from instantiation to its end, and its variables as one float64 array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 
 class FmuFault(Exception):
-    """What an FMU, or fmpy, did not do."""
+    """Failure of an FMU, or of fmpy."""
 
 
 FAULTS = (FmuFault, OSError)
@@ -44,12 +44,30 @@ _FMI2_TYPES: dict[str, Any] = {
 class Library:
     """One instance of an FMU.
 
-    messages     its last warnings and errors
-    keeps_state  it can give its state as bytes
+    Parameters
+    ----------
+    path : str
+        The file, for errors.
+    unpacked : Unpacked
+        Its folder.
+    description : Any
+        Its model description.
+
+    Attributes
+    ----------
+    messages : deque of str
+        Its last warnings and errors.
+    keeps_state : bool
+        It can return its state as bytes.
+
+    Raises
+    ------
+    FmuFault
+        It cannot be instantiated; the caller then removes the folder, else the library does.
     """
 
     def __init__(self, path: str, unpacked: Unpacked, description: Any) -> None:
-        """FmuFault where it cannot be instantiated; the folder is then the caller's to remove, else ours."""
+        """Instantiate the FMU."""
         simulation = description.coSimulation
         self.is_3 = description.fmiVersion.startswith("3.")
         self.keeps_state = bool(simulation.canGetAndSetFMUstate and simulation.canSerializeFMUstate)
@@ -95,14 +113,14 @@ class Library:
     # --- life ---------------------------------------------------------------------------------------------------------
 
     def restart(self) -> None:
-        """As after instantiation."""
+        """Return to the state after the instantiation."""
         self.messages.clear()
         if not self._fresh:
             self._call(self.slave.reset)
         self._fresh = False
 
     def initialise(self) -> None:
-        """From parameters set to ready for the first step, at t = 0."""
+        """Initialise the FMU with its parameters, for the first step, at t = 0."""
         if self.is_3:
             self._call(self.slave.enterInitializationMode, startTime=0.0)
         else:
@@ -111,7 +129,25 @@ class Library:
         self._call(self.slave.exitInitializationMode)
 
     def do_step(self, time: float, dt: float) -> bool:
-        """Advance; False when the FMU asks to end."""
+        """Advance by a step.
+
+        Parameters
+        ----------
+        time : float
+            Start of the step, s.
+        dt : float
+            Time step, s.
+
+        Returns
+        -------
+        bool
+            False when the FMU requests the end.
+
+        Raises
+        ------
+        FmuFault
+            The FMU returned early.
+        """
         if self.is_3:
             _, terminate, early, reached = self._call(self.slave.doStep, time, dt)
             if early and reached < time + dt - 1e-9 * dt:
@@ -121,6 +157,13 @@ class Library:
         return True
 
     def state(self) -> bytes:
+        """Return the FMU's serialised state.
+
+        Returns
+        -------
+        bytes
+            Bytes for `set_state`.
+        """
         slave = self.slave
         state = self._call(slave.getFMUState)
         try:
@@ -129,6 +172,13 @@ class Library:
             slave.freeFMUState(state)
 
     def set_state(self, blob: bytes) -> None:
+        """Restore a serialised state.
+
+        Parameters
+        ----------
+        blob : bytes
+            Bytes from `state`.
+        """
         slave = self.slave
         state = self._call(slave.deserializeFMUState, blob)
         try:
@@ -137,7 +187,17 @@ class Library:
             slave.freeFMUState(state)
 
     def set_parameter(self, variable: Any, place: int, value: float) -> None:
-        """One element of a parameter; the others keep their values."""
+        """Set one element of a parameter; the others keep their values.
+
+        Parameters
+        ----------
+        variable : Any
+            The variable.
+        place : int
+            Index of the element.
+        value : float
+            The value.
+        """
         one = Values(self, [variable], np.zeros(math.prod(variable.shape or ())))
         if one.values.size > 1:
             one.read()
@@ -145,12 +205,12 @@ class Library:
         one.write()
 
     def close(self) -> None:
-        """Terminate, free, and remove what was unpacked."""
+        """Terminate and free the FMU, and remove its folder."""
         self._end()
 
 
 def _call(function: Any, *arguments: Any, **named: Any) -> Any:
-    """fmpy raises plain Exception subclasses; they become FmuFault."""
+    """Call a function of fmpy, whose plain exceptions become FmuFault."""
     try:
         return function(*arguments, **named)
     except Exception as fault:
@@ -158,8 +218,10 @@ def _call(function: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _named(function: Any, path: str) -> FunctionType:
-    """The function as if it stood in the FMU's file: a crash in there is reported by faulthandler, which knows no more
-    than files, lines and functions."""
+    """Return a copy of the function whose file is the FMU's.
+
+    faulthandler then reports a crash in it, which has only files, lines and functions.
+    """
     code: CodeType = function.__code__.replace(co_filename=path, co_name="the_code_in_this_FMU", co_firstlineno=1)
     return FunctionType(code, function.__globals__, function.__name__)
 
@@ -167,7 +229,14 @@ def _named(function: Any, path: str) -> FunctionType:
 class Values:
     """Some variables of an FMU as one array, read and written with a call for each type.
 
-    values  (n,) float64, arrays flattened row-major, in the order of the variables
+    Parameters
+    ----------
+    library : Library
+        The FMU.
+    variables : Sequence[Any]
+        The variables.
+    values : Array
+        (n,) float64, arrays flattened row-major, in the order of the variables.
     """
 
     def __init__(self, library: Library, variables: Sequence[Any], values: Array) -> None:
@@ -189,11 +258,13 @@ class Values:
             self._groups.append((name, references, index, buffer, view))
 
     def read(self) -> None:
+        """Read the variables into the array."""
         for name, references, index, buffer, view in self._groups:
             self._move("Get", name, references, buffer)
             self.values[index] = view
 
     def write(self) -> None:
+        """Write the array into the variables."""
         for name, references, index, buffer, view in self._groups:
             given = self.values[index]
             if name == "Boolean":
@@ -212,8 +283,10 @@ class Values:
 
 
 def _free(slave: Any, is_3: bool, callbacks: Any, unpacked: Unpacked) -> None:
-    """Terminate and free the instance. The library itself stays loaded: unloading one of two FMUs that embed Python
-    corrupts the memory of the other."""
+    """Terminate and free the instance.
+
+    The library itself stays loaded: unloading one of two FMUs that embed Python corrupts the memory of the other.
+    """
     free = slave.fmi3FreeInstance if is_3 else slave.fmi2FreeInstance
     for end, arguments in ((slave.terminate, ()), (free, (slave.component,))):
         with contextlib.suppress(Exception):  # it may have failed before; fmpy raises whatever there is

@@ -1,4 +1,4 @@
-"""Another tool's FMU as a plant: its inputs are the actuators, its outputs the outputs, a step is one fmi3DoStep."""
+"""FMU of another tool as a plant: its inputs are the actuators, its outputs the outputs, a step is one fmi3DoStep."""
 
 from __future__ import annotations
 
@@ -30,9 +30,28 @@ _REAL = ("Float64", "Float32", "Real")
 
 
 def parameter_value(path: str, name: str, variable: Any, given: Any) -> float:
-    """The value as a number; ModelError naming file, parameter, what was got, and its type and limits.
+    """Return a value of a parameter as a number.
 
-    Flags take true, false, 1 and 0; enumerations the name of an item or its number; whole numbers nothing between.
+    Parameters
+    ----------
+    path : str
+        The file, for errors.
+    name : str
+        Name of the parameter.
+    variable : Any
+        The variable.
+    given : Any
+        Flags accept true, false, 1 and 0; enumerations the name of an item or its number; whole numbers no fractions.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    ModelError
+        It cannot; the message has file, parameter, the value, and its type and limits.
     """
     number = _number(variable, given)
     if number is None or not _fits(variable, number):
@@ -67,7 +86,7 @@ def _fits(variable: Any, number: float) -> bool:
 
 
 def _range(variable: Any) -> tuple[float | None, float | None]:
-    """Its limits, at the most those of its type."""
+    """Return the limits of a variable, at the most those of its type."""
     lower, upper = limits(variable)
     kind = {"Integer": "int32", "Enumeration": "int32"}.get(variable.type, variable.type.lower())
     if kind.startswith(("int", "uint")):
@@ -107,11 +126,28 @@ _MAGIC = b"rtmms fmu 1\n"
 
 
 def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> FmuPlant:
-    """The plant of an FMU file: FMI 2 or 3, co-simulation, with a binary for this machine.
+    """Return the plant of an FMU file: FMI 2 or 3, co-simulation, with a binary for this machine.
 
-    dt          step in s; None: the FMU's fixed internal step, or the step of its default experiment
-    parameters  of the FMU, by name; arrays by their elements, 'name[2]'
-    Raises ModelError naming the file and what is wrong with it.
+    Parameters
+    ----------
+    path : str
+        The file.
+    dt : float | None, optional
+        Step, s; None: the FMU's fixed internal step, or the step of its default experiment.
+    preset : str | None, optional
+        Must be None: an FMU has no presets.
+    **parameters : Any
+        Parameters of the FMU, by name; arrays by their elements, 'name[2]'.
+
+    Returns
+    -------
+    FmuPlant
+        The plant.
+
+    Raises
+    ------
+    ModelError
+        The file or a parameter is wrong; the message names it.
     """
     if preset is not None:
         raise ModelError(f"{path}: an FMU has no presets, got '{preset}'")
@@ -119,11 +155,25 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
 
 
 class FmuPlant:
-    """A plant as rtmms.Plant describes it. Running it runs the code in the file: use FMUs that you trust.
+    """Plant of an FMU, as rtmms.Plant describes it. A run executes the code in the file: use FMUs that you trust.
 
-    Numbers of every type travel as float64; inputs of whole numbers and enumerations are rounded, flags are set from
-    0.5 on. Parameters are not rounded but refused.
-    Text, binary data and clocks are left out. A parameter called `seed` gets the run's seed.
+    Numbers of every type are float64; inputs of whole numbers and enumerations are rounded, flags are set from 0.5 on.
+    Parameters are not rounded but refused. Text, binary data and clocks are left out. A parameter called `seed` gets
+    the run's seed.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    dt : float | None
+        Step, s; None: the FMU's own.
+    parameters : dict[str, Any]
+        Parameters of the FMU, by name.
+
+    Raises
+    ------
+    ModelError
+        The file or a parameter is wrong; the message names it.
     """
 
     def __init__(self, path: str, dt: float | None, parameters: dict[str, Any]) -> None:
@@ -184,7 +234,18 @@ class FmuPlant:
     # --- the plant's face ---------------------------------------------------------------------------------------------
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0 with the parameters given; ModelError if the FMU refuses them."""
+        """Go back to t = 0 with the given parameters.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Value of the parameter `seed`, if the FMU has one.
+
+        Raises
+        ------
+        ModelError
+            The FMU refuses a parameter.
+        """
         read_seed(self.path, seed)
         library = self.library
         with self._naming():
@@ -200,10 +261,21 @@ class FmuPlant:
         self._sound = self.observe()
 
     def step(self, command: Array) -> None:
-        """Advance by dt; command (n_actuators,) in the order of `actuators`.
+        """Advance by dt.
 
-        Raises ValueError for a wrong size or a value that is not finite, DivergedError when the FMU fails or asks to
-        end; it cannot be taken back to its last good state then.
+        After a failure the FMU cannot return to its last good state.
+
+        Parameters
+        ----------
+        command : Array
+            (n_actuators,) in the order of `actuators`.
+
+        Raises
+        ------
+        ArgumentError
+            The command has a wrong size, or is not finite.
+        DivergedError
+            The FMU fails or requests the end.
         """
         given = read_command(self.path, self.actuators, command)
         np.clip(given, self._limits[:, 0], self._limits[:, 1], out=self._inputs.values)
@@ -221,7 +293,13 @@ class FmuPlant:
         self._steps += 1
 
     def observe(self) -> dict[str, Array]:
-        """The outputs at the present state."""
+        """Return the outputs at the present state.
+
+        Returns
+        -------
+        dict[str, Array]
+            By name.
+        """
         with self._naming():
             self._outputs.read()
         out = self._outputs.values.copy()
@@ -229,14 +307,36 @@ class FmuPlant:
         return dict(self._sound)
 
     def snapshot(self) -> bytes:
-        """The FMU's own serialised state and the step; ModelError if it has none to give."""
+        """Return the FMU's own serialised state and the step.
+
+        Returns
+        -------
+        bytes
+            For `restore`.
+
+        Raises
+        ------
+        ModelError
+            The FMU cannot serialise its state.
+        """
         if not self.library.keeps_state:
             raise ModelError(f"{self.path}: this FMU cannot give its state (canSerializeFMUState is not set)")
         with self._naming():
             return _MAGIC + self._key + struct.pack("<q", self._steps) + self.library.state()
 
     def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same file with the same step and parameters; ModelError if it is another's."""
+        """Go back to a snapshot of the same file with the same step and parameters.
+
+        Parameters
+        ----------
+        blob : bytes
+            Bytes from `snapshot`.
+
+        Raises
+        ------
+        ModelError
+            It is a snapshot of another one.
+        """
         head = len(_MAGIC)
         blob = bytes(blob)
         if blob[:head] != _MAGIC or len(blob) < head + 24:
@@ -249,7 +349,20 @@ class FmuPlant:
         self._sound = self.observe()
 
     def set(self, **values: Any) -> None:
-        """Change tunable parameters between steps; ModelError for one that is not."""
+        """Change tunable parameters between steps.
+
+        Parameters
+        ----------
+        **values : Any
+            Values by name.
+
+        Raises
+        ------
+        ModelError
+            A parameter is not tunable, or cannot have this value.
+        UnknownNameError
+            There is no such parameter.
+        """
         for name in values:
             if name not in self._settable:
                 raise UnknownNameError(f"parameter of {self.path}", name, self._settable)
@@ -262,7 +375,7 @@ class FmuPlant:
                 self.parameters[name] = value
 
     def close(self) -> None:
-        """End the FMU and remove what was unpacked."""
+        """End the FMU and remove its folder."""
         self.library.close()
 
     # --- within -------------------------------------------------------------------------------------------------------
@@ -299,7 +412,7 @@ class FmuPlant:
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
-        """Faults of the FMU by the file's name, with its message."""
+        """Raise faults of the FMU within the block as ModelError with the file's name and its message."""
         try:
             yield
         except FAULTS as fault:

@@ -1,4 +1,4 @@
-"""The description of an FMU, and whether it can be run here; units as FMI wants them."""
+"""Description of an FMU, and whether it can run here; units in FMI's form."""
 
 from __future__ import annotations
 
@@ -16,12 +16,30 @@ MOST_TEXT = 64 << 20
 _LIMITS = XmlLimits(MOST_TEXT, max_parts=400_000, max_value_chars=1 << 20)
 MAX_REASON_CHARS = 400
 MOST_NUMBERS = 100_000
-"""Elements of all variables together."""
+"""Largest number of elements of all variables together."""
 _C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def described(path: str, folder: Path) -> Any:
-    """The model description of the FMU `path`, unpacked in `folder`; ModelError where it cannot be run here."""
+    """Return the model description of an FMU.
+
+    Parameters
+    ----------
+    path : str
+        The FMU, for errors.
+    folder : Path
+        Its unpacked folder.
+
+    Returns
+    -------
+    : fmpy.model_description.ModelDescription
+        The description.
+
+    Raises
+    ------
+    ModelError
+        The FMU cannot run here.
+    """
     fmpy = needed("fmpy", f"{path}: an FMU")
     text = folder / "modelDescription.xml"
     if not text.is_file():
@@ -54,7 +72,7 @@ def described(path: str, folder: Path) -> Any:
 
 
 def _refuse_sizes(path: str, variables: Any) -> None:
-    """ModelError where variables have more elements than there is room for: each is a name here."""
+    """Raise ModelError where variables have too many elements: each is a name here."""
     count = 0
     for variable in variables:
         try:
@@ -70,11 +88,34 @@ def _refuse_sizes(path: str, variables: Any) -> None:
 
 
 def shape(variable: Any) -> tuple[int, ...]:
+    """Return the shape of a variable.
+
+    Parameters
+    ----------
+    variable : Any
+        The variable.
+
+    Returns
+    -------
+    tuple[int, ...]
+        () for a scalar.
+    """
     return tuple(int(n) for n in variable.shape) if variable.shape else ()
 
 
 def elements(variable: Any) -> list[str]:
-    """'u', or 'u[0]', 'u[1]' of an array, row-major."""
+    """Return the names of a variable's elements, row-major.
+
+    Parameters
+    ----------
+    variable : Any
+        The variable.
+
+    Returns
+    -------
+    list[str]
+        'u', or 'u[0]', 'u[1]' of an array.
+    """
     size = shape(variable)
     if not size:
         return [variable.name]
@@ -82,7 +123,22 @@ def elements(variable: Any) -> list[str]:
 
 
 def actuator(variable: Any, name: str, place: int) -> Channel:
-    """One element of an input."""
+    """Return the channel of one element of an input.
+
+    Parameters
+    ----------
+    variable : Any
+        The variable.
+    name : str
+        Name of the element.
+    place : int
+        Index of the element.
+
+    Returns
+    -------
+    Channel
+        With the start value as neutral.
+    """
     start = str(variable.start or "0").split()
     word = start[place] if place < len(start) else start[0]
     neutral = float({"true": 1.0, "false": 0.0}.get(word.lower(), word))
@@ -91,7 +147,18 @@ def actuator(variable: Any, name: str, place: int) -> Channel:
 
 
 def limits(variable: Any) -> tuple[float | None, float | None]:
-    """Its own, else its type's."""
+    """Return the limits of a variable, its own, else its type's.
+
+    Parameters
+    ----------
+    variable : Any
+        The variable.
+
+    Returns
+    -------
+    tuple[float | None, float | None]
+        Lower and upper, None for none.
+    """
     kind = variable.declaredType
     pairs = ((variable.min, getattr(kind, "min", None)), (variable.max, getattr(kind, "max", None)))
     lower, upper = (own if own is not None else common for own, common in pairs)
@@ -109,10 +176,24 @@ _FACTOR = re.compile(r"([A-Za-z]+)(-?\d+)?$")
 
 
 def base_units(unit: str) -> dict[str, int] | None:
-    """Exponents of kg, m, s, A, K, mol, cd, rad of a unit such as 'm/s2', 'N m' or 'rad'.
+    """Return the exponents of kg, m, s, A, K, mol, cd, rad of a unit.
 
-    None where it is empty or not made of units known here, as 'N, N m' for a wrench is not: such a variable goes
-    without a unit, and has it in its description.
+    Parameters
+    ----------
+    unit : str
+        Such as 'm/s2', 'N m' or 'rad'.
+
+    Returns
+    -------
+    dict[str, int] | None
+        None for an empty or unknown unit, such as 'N, N m' of a wrench: such a variable has no unit, but a description
+        with it.
+
+    Examples
+    --------
+    >>> from rtmms.fmi.read_description import base_units
+    >>> base_units("m/s2")
+    {'m': 1, 's': -2}
     """
     over, *under = unit.split("/")
     if not unit or len(under) > 1:

@@ -1,7 +1,8 @@
-"""Environments of gymnasium on our plants: `Task` defines what one is about, `RobotEnv` is one, `RobotVectorEnv` many.
+"""Environments of gymnasium on the plants of this package.
 
-Importing it registers `rtmms/MantaDepth-v0` and the others (ids.py). Environments need the extra `gym`; a task needs
-numpy alone, so that a controller can use the task for which its policy was trained.
+`Task` defines the task, `RobotEnv` is one environment, `RobotVectorEnv` many. Importing the package registers
+`rtmms/MantaDepth-v0` and the others (ids.py). Environments need the extra `gym`; a task needs numpy alone, so that a
+controller can use the task for which its policy was trained.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ __all__ = ["RobotEnv", "RobotVectorEnv", "Task", "register"]
 _LATE = {
     **dict.fromkeys(("RobotEnv", "RobotVectorEnv"), "rtmms.gym.environments"), "Task": "rtmms.gym.task",
 }  # fmt: skip
-"""Names that are loaded when they are first used: registering needs neither numba nor a plant."""
+"""Names that are loaded at their first use: registering needs neither numba nor a plant."""
 
 
 def __getattr__(name: str) -> Any:
+    """Load a name at its first use."""
     if name in _LATE:
         if name != "Task" and find_spec("gymnasium") is None:
             raise ModelError(f"rtmms.gym.{name} needs gymnasium: {install_command('gym')}")

@@ -17,32 +17,83 @@ Array = npt.NDArray[np.float64]
 
 Mask = npt.NDArray[np.bool_]
 THREADED = 4
-"""Runs from which on threads pay."""
+"""Runs from which on several threads are used."""
 
 
 class Batch(Protocol):
     """Runs of a plant, each with a state of its own."""
 
     def keep(self, run: int, parameters: Mapping[str, Any]) -> None:
-        """The plant's present state is that of a run; parameters: what `set` gave the plant for it."""
+        """Store the plant's present state as that of a run.
+
+        Parameters
+        ----------
+        run : int
+            Index of the run.
+        parameters : Mapping[str, Any]
+            Parameters that the plant's `set` received for it.
+        """
 
     def advance(self, commands: Array, steps: int, active: Mask) -> Mask:
-        """Steps with commands (runs, steps or 1, n) of the runs that are active; (runs,) which of them failed."""
+        """Step the active runs.
+
+        Parameters
+        ----------
+        commands : Array
+            (runs, steps or 1, n) commands.
+        steps : int
+            Number of steps.
+        active : Mask
+            (runs,) mask of the active runs.
+
+        Returns
+        -------
+        Mask
+            (runs,) whether a run failed.
+        """
 
     def see(self, names: tuple[str, ...]) -> dict[str, Array]:
-        """Outputs (runs, *shape) at the present states, copies."""
+        """Return outputs at the present states, copies.
+
+        Parameters
+        ----------
+        names : tuple[str, ...]
+            Names of the outputs.
+
+        Returns
+        -------
+        dict[str, Array]
+            (runs, *shape) by name.
+        """
 
 
 def batch(plant: Plant, runs: int, threads: int | None) -> Batch:
-    """Of a plant that is kept for it."""
+    """Return a batch of a plant that is reserved for it.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    runs : int
+        Number of runs.
+    threads : int | None
+        None: as many as there are cores, for enough runs.
+
+    Returns
+    -------
+    Batch
+        On forks where the plant has them.
+    """
     count = max(1, min(runs, threads or core_count()) if runs >= THREADED or threads else 1)
     pool = ForkPool(plant, count, "environments")
     return _Forked(plant, runs, pool) if pool.has_forks() else _Plain(plant, runs)
 
 
 class _Forked:
-    """On forks, one for each thread. A run with parameters of its own has a fork of its own, which any thread may
-    step."""
+    """Batch on forks, one for each thread.
+
+    A run with parameters of its own has a fork of its own, which any thread may step.
+    """
 
     def __init__(self, plant: Any, runs: int, pool: ForkPool) -> None:
         self.plant, self.runs, self.pool = plant, runs, pool
@@ -93,7 +144,7 @@ class _Forked:
 
 
 class _Plain:
-    """By `step`, `snapshot` and `restore`: plants in plain Python, FMUs, robots that see one another."""
+    """Batch by `step`, `snapshot` and `restore`: plants in plain Python, FMUs, robots that observe one another."""
 
     def __init__(self, plant: Plant, runs: int) -> None:
         self.plant, self.runs = plant, runs

@@ -1,4 +1,4 @@
-"""A task as an environment of gymnasium, alone and as a vector of many."""
+"""Task as an environment of gymnasium, alone and as a vector of many."""
 
 from __future__ import annotations
 
@@ -16,7 +16,29 @@ from rtmms.gym.task import Task
 
 
 def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, Any]) -> Task:
-    """A task, one by its name (`MantaDepth`), or one made of a robot and a function for its reward."""
+    """Return a task: the given one, one by its name (`MantaDepth`), or one made of a robot and a reward.
+
+    Parameters
+    ----------
+    given : Any
+        Task, its class, its name, or the name of a robot.
+    reward : Callable[..., Any] | None
+        (seen, action, memory) -> (runs,).
+    more : Mapping[str, Any]
+        Further members of `Task` by name.
+
+    Returns
+    -------
+    Task
+        The task.
+
+    Raises
+    ------
+    UnknownNameError
+        The name or a member is unknown.
+    ArgumentError
+        It is no task, or a required member is missing.
+    """
     if isinstance(given, str) and reward is None:
         from rtmms.gym import tasks
 
@@ -56,12 +78,22 @@ def _spaces(episodes: Episodes) -> tuple[Any, Any]:
 
 
 class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
-    """One robot at one task.
+    """Environment of one robot at one task.
 
-    task       a `Task`, its class, a name of ours, or the name of a robot together with
-    reward     (seen, action, memory) -> (runs,), and further members of `Task` by name: outputs, step_s, ended, ...
-    sensors, randomise   see rtmms.gym.episodes.Episodes
-    info has `failed` where the robot's simulation diverged: the episode ends with a reward of -1.
+    `info` has `failed` where the robot's simulation diverged: the episode ends with a reward of -1.
+
+    Parameters
+    ----------
+    task : Any
+        A `Task`, its class, a name of rtmms.gym.tasks, or the name of a robot together with a reward.
+    reward : Callable[..., Any] | None, optional
+        (seen, action, memory) -> (runs,).
+    sensors, randomise : str | None, Mapping[str, Sequence[float]] | None
+        See rtmms.gym.episodes.Episodes.
+    render_mode : str | None, optional
+        Not used.
+    **more : Any
+        Further members of `Task` by name: outputs, step_s, ended, ...
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  gymnasium's own
@@ -77,11 +109,24 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
 
     @property
     def plant(self) -> Any:
-        """The robot; between steps it may stand anywhere."""
+        """The robot; between steps it may be in any state."""
         return self.episodes.plant
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A new episode; the same seed gives the same one."""
+        """Start a new episode; the same seed gives the same one.
+
+        Parameters
+        ----------
+        seed : int | None, optional
+            Seed of the random numbers.
+        options : dict[str, Any] | None, optional
+            Not used.
+
+        Returns
+        -------
+        tuple[Any, dict[str, Any]]
+            Observation, and an empty info.
+        """
         whole("seed", seed, MOST_SEED, 0)
         super().reset(seed=seed)
         self.episodes.random[0] = self.np_random
@@ -89,7 +134,18 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         return self.episodes.observe()[0], {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """`step_s` with an action (actions,) from -1 to 1."""
+        """Advance by `step_s`.
+
+        Parameters
+        ----------
+        action : Any
+            (actions,) from -1 to 1.
+
+        Returns
+        -------
+        tuple[Any, float, bool, bool, dict[str, Any]]
+            Observation, reward, ended, truncated (False), info.
+        """
         given = _action(action, (self.episodes.actions,))
         seen, reward, ended, failed = self.episodes.step(given[None, :], self._one)
         info = {"failed": True} if failed[0] else {}
@@ -97,12 +153,29 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
 
 
 class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
-    """`num_envs` robots at one task, stepped at once on compiled threads. Arguments as of `RobotEnv`.
+    """Environment of `num_envs` robots at one task, stepped at once on compiled threads.
 
-    autoreset_mode     NEXT_STEP (a run that ended starts anew in the next step, whose action does not count) or
-                       SAME_STEP (at once; what it saw last is in info, `final_obs`)
-    max_episode_steps  from which on it is truncated
     The bits are those of as many single environments, each with the seed after the one before.
+
+    Parameters
+    ----------
+    task, reward, sensors, randomise, render_mode, **more : Any, Callable[..., Any] | None, str | None, Mapping[str,
+        Sequence[float]] | None
+        See `RobotEnv`.
+    num_envs : int, default 1
+        Number of robots.
+    max_episode_steps : int | None, optional
+        Steps after which an episode is truncated.
+    autoreset_mode : str | AutoresetMode, default AutoresetMode.NEXT_STEP
+        NEXT_STEP (a run that ended starts anew in the next step, whose action does not count) or SAME_STEP (at once;
+        its last observation is in info, `final_obs`).
+    threads : int | None, optional
+        None: as many as there are cores, for enough robots.
+
+    Raises
+    ------
+    ArgumentError
+        A number or the mode is wrong.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -137,13 +210,31 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
 
     @property
     def plant(self) -> Any:
-        """The robot that all of them are; between steps it may stand anywhere."""
+        """The robot that all of them share; between steps it may be in any state."""
         return self.episodes.plant
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """New episodes of all; seed of the first, or one for each."""
+        """Start new episodes of all robots.
+
+        Parameters
+        ----------
+        seed : int | Sequence[int | None] | None, optional
+            Seed of the first, or one for each.
+        options : dict[str, Any] | None, optional
+            Not used.
+
+        Returns
+        -------
+        tuple[Any, dict[str, Any]]
+            Observations, and an empty info.
+
+        Raises
+        ------
+        ArgumentError
+            There are not as many seeds as robots, or one is no whole number.
+        """
         if type(seed) is not bool and (isinstance(seed, (int, np.integer)) or seed is None):
             seeds: list[int | None] = [None if seed is None else int(seed) + k for k in range(self.num_envs)]
         elif isinstance(seed, (list, tuple, np.ndarray)):
@@ -163,7 +254,18 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         return self.episodes.observe(), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """`step_s` with actions (num_envs, actions) from -1 to 1."""
+        """Advance all robots by `step_s`.
+
+        Parameters
+        ----------
+        actions : Any
+            (num_envs, actions) from -1 to 1.
+
+        Returns
+        -------
+        tuple[Any, Any, Any, Any, dict[str, Any]]
+            Observations, rewards, ended, truncated, info.
+        """
         given = _action(actions, (self.num_envs, self.episodes.actions))
         active = ~self._over
         seen, reward, ended, failed = self.episodes.step(given, active)

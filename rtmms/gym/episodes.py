@@ -1,4 +1,4 @@
-"""Episodes of a task side by side: what a single environment and a vector of them have in common."""
+"""Episodes of a task side by side: the common part of a single environment and a vector of them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,28 @@ from rtmms.plant.protocol import Plant, describe_plant, load
 from rtmms.plant.step_advice import known_step
 
 MOST_STEPS = 1_000_000
-"""Of the plant in a step of an environment."""
+"""Largest number of the plant's steps in a step of an environment."""
 MOST_SEED = (1 << 128) - 1
 MOST_RUNS, MOST_THREADS, MOST_ACTIONS = 1_000_000, 4096, 10_000
 
 
 def whole(place: str, given: Any, most: int, least: int = 1) -> None:
-    """ArgumentError where it is neither None nor a whole number from `least` to `most`."""
+    """Check that a value is None or a whole number in a range.
+
+    Parameters
+    ----------
+    place : str
+        Name of the argument, for messages.
+    given : Any
+        The value.
+    most, least : int
+        Limits.
+
+    Raises
+    ------
+    ArgumentError
+        It is neither.
+    """
     if given is not None and (type(given) is bool or not isinstance(given, (int, np.integer))):
         raise ArgumentError(f"gym: {place}: expected a whole number, got {given!r:.60}")
     if given is not None and not least <= given <= most:
@@ -31,7 +46,7 @@ def whole(place: str, given: Any, most: int, least: int = 1) -> None:
 
 
 def _refuse_members(task: Task) -> None:
-    """ArgumentError where a member of the task is of another type than that of `Task`."""
+    """Raise ArgumentError where a member of the task has another type than that of `Task`."""
     given: Any
     for name in ("start", "commands", "observation", "sensor_observation", "reward", "ended", "prepare"):
         given = getattr(task, name)
@@ -55,11 +70,25 @@ def _refuse_members(task: Task) -> None:
 
 
 class Episodes:
-    """`runs` of them on one plant.
+    """Episodes of a task on one plant.
 
-    sensors    a profile ('typical', a file): the plant is seen through sensors, and the agent sees what they measure;
-               what it is worth is judged by the truth
-    randomise  {parameter: (lowest, highest)} of `plant.settable`, drawn anew for each episode
+    Parameters
+    ----------
+    task : Task
+        The task.
+    runs : int
+        Number of episodes.
+    threads : int | None, optional
+        None: as many as there are cores, for enough runs.
+    sensors : str | None, optional
+        Profile ('typical', a file): the agent observes the sensors' measurements; the reward uses the truth.
+    randomise : Mapping[str, Sequence[float]] | None, optional
+        {parameter: (lowest, highest)} of `plant.settable`, drawn anew for each episode.
+
+    Raises
+    ------
+    ArgumentError, ModelError, UnknownNameError
+        The task, or an argument, does not fit the plant.
     """
 
     def __init__(
@@ -111,7 +140,7 @@ class Episodes:
         self.width = self._first()
 
     def _first(self) -> int:
-        """The length of an observation, from an episode that nobody sees."""
+        """Return the length of an observation, from an extra episode."""
         before, self.random[0] = self.random[0], np.random.default_rng(0)
         self.start(np.arange(self.runs) == 0)
         for run in range(1, self.runs):
@@ -123,7 +152,18 @@ class Episodes:
         return width
 
     def start(self, which: Mask) -> None:
-        """New episodes of those runs."""
+        """Start new episodes of some runs.
+
+        Parameters
+        ----------
+        which : Mask
+            (runs,) mask of these runs.
+
+        Raises
+        ------
+        ArgumentError
+            The task's `start` returns no mapping.
+        """
         plant: Any = self.plant
         for run in np.flatnonzero(which).tolist():
             random = self.random[run]
@@ -144,12 +184,34 @@ class Episodes:
                 known[run] = array
 
     def see(self) -> dict[str, Array]:
-        """What the task judges by: the truth, by its own names."""
+        """Return the outputs that the task's reward uses: the truth, by its own names.
+
+        Returns
+        -------
+        dict[str, Array]
+            (runs, *shape) by name.
+        """
         found = self.batch.see(self.names)
         return {name.removeprefix(self.prefix): value for name, value in found.items()}
 
     def observe(self, seen: dict[str, Array] | None = None) -> npt.NDArray[np.float32]:
-        """(runs, k)"""
+        """Return the observations.
+
+        Parameters
+        ----------
+        seen : dict[str, Array] | None, optional
+            Outputs from `see`, if they are known.
+
+        Returns
+        -------
+        npt.NDArray[np.float32]
+            (runs, k), clipped to -most and most.
+
+        Raises
+        ------
+        ArgumentError
+            The task's observation has another shape.
+        """
         if self.measured:
             place = "sensor_observation"
             measured = {name: np.nan_to_num(value) for name, value in self.batch.see(self.measured).items()}
@@ -166,7 +228,25 @@ class Episodes:
         return np.clip(observation, -self.task.most, self.task.most).astype(np.float32)
 
     def step(self, action: Array, active: Mask) -> tuple[dict[str, Array], Array, Mask, Mask]:
-        """(seen, reward, ended, failed) of the runs that are active; the others start a new episode."""
+        """Step the active runs; the others start a new episode.
+
+        Parameters
+        ----------
+        action : Array
+            (runs, actions) from -1 to 1.
+        active : Mask
+            (runs,) mask of the active runs.
+
+        Returns
+        -------
+        tuple[dict[str, Array], Array, Mask, Mask]
+            Outputs, reward, ended, failed.
+
+        Raises
+        ------
+        ArgumentError
+            The task's commands or `ended` have another shape.
+        """
         given = self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
         commands = np.ascontiguousarray(_numbers("commands", given))
         if commands.shape not in self.shapes:
@@ -186,8 +266,10 @@ class Episodes:
 def _numbers(
     place: str, given: Any, shape: tuple[int, ...] | None = None, but: Mask | None = None
 ) -> npt.NDArray[np.float64]:
-    """What a function of the task gave as float64; ArgumentError where it is something else, or is not finite in other
-    runs than `but`."""
+    """Return the result of a task's function as float64.
+
+    It raises ArgumentError where the result is something else, or is not finite in other runs than `but`.
+    """
     array = np.asarray(given)
     if array.dtype.kind not in "fiub":
         raise ArgumentError(f"gym: {place}: expected numbers, got {given!r:.60}")

@@ -1,4 +1,4 @@
-"""The ids that `gymnasium.make` and `gymnasium.make_vec` know, and how long their episodes are."""
+"""Ids of `gymnasium.make` and `gymnasium.make_vec`, and the lengths of their episodes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ IDS = {
     "rtmms/MothHover-v0": ("MothHover", 200), "rtmms/EelCourse-v0": ("EelCourse", 1000),
     "rtmms/QuadrotorHover-v0": ("QuadrotorHover", 500),
 }  # fmt: skip
-"""Id: its task in rtmms.gym.tasks, and steps until it is truncated."""
+"""Task in rtmms.gym.tasks, and steps until it is truncated, by id."""
 
 
 def register() -> None:
-    """Register them with gymnasium, once. ImportError where it is not installed."""
+    """Register the ids with gymnasium, once; raise ImportError where it is not installed."""
     import gymnasium
 
     for name, (task, steps) in IDS.items():

@@ -1,7 +1,7 @@
-"""What an environment is about: which robot, what its actions mean, what is seen, and what it is worth.
+"""Task of an environment: the robot, the meaning of its actions, the observation, and the reward.
 
-Everything but `start` is for many runs at once: arrays have an axis of runs in front. Then one environment and 64 of
-them get the same bits, and Python's share of a step is small.
+Everything but `start` is for many runs at once: arrays have an axis of runs in front. So one environment and 64 of them
+have the same bits, and Python's share of a step is small.
 """
 
 from __future__ import annotations
@@ -18,18 +18,29 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Seen = Mapping[str, Array]
 Memory = dict[str, Array]
-"""Of each run what a task remembers of it: its goal, the phase of its gait; (runs, ...)."""
+"""Memory of a task for each run: its goal, the phase of its gait; (runs, ...)."""
 
 
 class Task:
-    """To be derived from; each member has a default but `robot` and `reward`.
+    """Task to derive from; each member has a default except `robot` and `reward`.
 
-    robot, parameters, dt   as of `rtmms.load`
-    outputs   names of outputs that `seen` holds, each (runs, *shape): what stands in the state is free, the rest is
-              asked from the plant one by one
-    step_s    s, of an environment's step, a whole number of the plant's
-    actions   how many numbers an action has, each from -1 to 1; 0: one for each actuator
-    most      observations are kept within -most and most
+    Attributes
+    ----------
+    robot : str, default ''
+        Name for `rtmms.load`.
+    parameters : Mapping[str, Any], default {}
+        Parameters of the robot.
+    dt : float | None, optional
+        Step of the plant, s; None: its own.
+    outputs : tuple[str, ...], optional
+        Names of outputs in `seen`, each (runs, *shape). Parts of the state are free, the plant computes the others one
+        by one.
+    step_s : float, default 0.02
+        Step of an environment, s, a whole number of the plant's.
+    actions : int, default 0
+        Count of numbers of an action, each from -1 to 1; 0: one for each actuator.
+    most : float, default 1000.0
+        Observations are clipped to -most and most.
     """
 
     robot: str = ""
@@ -41,49 +52,132 @@ class Task:
     most: float = 1e3
 
     def prepare(self, plant: Plant) -> None:
-        """Called once with the plant: ranges of its actuators."""
+        """Prepare the task, once, with the plant: store the ranges of its actuators.
+
+        Parameters
+        ----------
+        plant : Plant
+            The robot.
+        """
         low = [-1.0 if one.lower is None else one.lower for one in plant.actuators]
         high = [1.0 if one.upper is None else one.upper for one in plant.actuators]
         self.middle = 0.5 * (np.array(low) + np.array(high))
         self.half = 0.5 * (np.array(high) - np.array(low))
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        """A new episode: the plant was reset; put it elsewhere, and return what to remember: numbers or arrays."""
+        """Start a new episode after the plant's reset: place the plant, and return the memory.
+
+        Parameters
+        ----------
+        random : np.random.Generator
+            Random numbers of the episode.
+        plant : Any
+            The robot.
+
+        Returns
+        -------
+        Mapping[str, Any]
+            Numbers or arrays of the memory.
+        """
         return {}
 
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
-        """(runs, steps or 1, actuators) of the plant's next steps; action (runs, actions). May change memory."""
+        """Return the commands of the plant's next steps.
+
+        Parameters
+        ----------
+        action : Array
+            (runs, actions) from -1 to 1.
+        memory : Memory
+            Memory of the runs, which may change.
+        steps : int
+            Steps of the plant.
+        dt : float
+            Step, s.
+
+        Returns
+        -------
+        Array
+            (runs, steps or 1, actuators).
+        """
         return np.asarray((self.middle + self.half * action)[:, None, :])
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
-        """(runs, k) what an agent sees; of k the length is known from the first."""
+        """Return an agent's observation, of constant length k.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Array
+            (runs, k).
+        """
         parts = [seen[name].reshape(len(seen[name]), -1) for name in self.outputs]
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
     def sensor_observation(self, measured: Seen, memory: Memory) -> Array:
-        """Return what an agent observes through sensors, (runs, k).
+        """Return an agent's observation through sensors.
 
         Parameters
         ----------
-        measured : mapping of str to (runs, *shape) array
-            Outputs of the robot's instruments ('imu.gyro', 'depth.value', ...), SI units; 0 before the first sample.
-        memory : dict of str to (runs, ...) array
-            What the task remembers.
+        measured : Seen
+            (runs, *shape) outputs of the robot's instruments ('imu.gyro', 'depth.value', ...), SI units; 0 before the
+            first sample.
+        memory : Memory
+            Memory of the runs.
 
         Returns
         -------
-        (runs, k) array
-            By default all outputs of the instruments, then what is remembered, by name.
+        Array
+            (runs, k); by default all outputs of the instruments, then the memory, by name.
         """
         parts = [value.reshape(len(value), -1) for value in measured.values()]
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """(runs,) of the step that led here."""
+        """Return the reward of the last step; a subclass must have it.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name, at the step's end.
+        action : Array
+            (runs, actions) from -1 to 1.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Array
+            (runs,).
+
+        Raises
+        ------
+        NotImplementedError
+            The subclass has none.
+        """
         raise NotImplementedError(f"{type(self).__name__}.reward(seen, action, memory) is to be written: (runs,)")
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
-        """(runs,) whether the episode ends here."""
+        """Return whether the episode ends.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Mask
+            (runs,).
+        """
         return np.zeros(len(next(iter(seen.values()))), dtype=bool)

@@ -1,4 +1,4 @@
-"""The tasks of our ids: see docs/learning.md for what each is worth."""
+"""Tasks of the ids: docs/learning.md has their rewards."""
 
 from __future__ import annotations
 
@@ -13,36 +13,85 @@ from rtmms.plant.protocol import Plant, bare
 
 
 def upwards(quaternion: Array) -> tuple[Array, Array, Array]:
-    """The world's vertical in the body's axes, each (runs,): the last row of `rotations`."""
+    """Return the world's vertical in the body's axes, the last row of `rotations`.
+
+    Parameters
+    ----------
+    quaternion : Array
+        (runs, 4) body to world.
+
+    Returns
+    -------
+    tuple[Array, Array, Array]
+        Three components, each (runs,).
+    """
     w, x, y, z = quaternion.T
     return 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
 
 
 def to_world(turn: Array, v: Array) -> Array:
-    """R v of each run, (runs, 3)."""
+    """Return R v of each run.
+
+    Parameters
+    ----------
+    turn : Array
+        (runs, 3, 3) rotations R.
+    v : Array
+        (runs, 3) vectors.
+
+    Returns
+    -------
+    Array
+        (runs, 3).
+    """
     return turn[:, :, 0] * v[:, :1] + turn[:, :, 1] * v[:, 1:2] + turn[:, :, 2] * v[:, 2:]
 
 
 def size(v: Array) -> Array:
-    """(runs,) of vectors (runs, 3)."""
+    """Return the lengths of vectors.
+
+    Parameters
+    ----------
+    v : Array
+        (runs, 3) vectors.
+
+    Returns
+    -------
+    Array
+        (runs,).
+    """
     return np.asarray(np.sqrt(v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]))
 
 
 def start_height(plant: Any) -> float:
-    """z of the robot at t = 0, m, world."""
+    """Return z of the robot at t = 0, m, world.
+
+    Parameters
+    ----------
+    plant : Any
+        The robot.
+
+    Returns
+    -------
+    float
+        0 where the plant has no such height.
+    """
     return float(getattr(bare(plant), "start_height", 0.0))
 
 
 class _Manta(Task):
-    """Its fins beat at 0.6 Hz, the front rods 40 deg ahead; an action moves amplitude, incidence and turn, a few steps
-    late."""
+    """Task of the manta, whose fins beat at 0.6 Hz, the front rods 40 deg ahead.
+
+    An action changes amplitude, incidence and turn, a few steps late.
+    """
 
     robot = "manta"
     actions = 3
     frequency_hz, lead, rate_1_s = 0.6, np.radians(40.0), 8.0
     ranges = np.array([np.radians(15.0), np.radians(12.0), np.radians(12.0)])
-    """rad: of the amplitude about 25 deg, of incidence (front rods up, back ones down), of what the right fin has more
-    than the left."""
+    """Ranges, rad: of the amplitude about 25 deg, of incidence (front rods up, back ones down), and of the right fin's
+    excess over the left.
+    """
 
     def begin(self, random: np.random.Generator, plant: Any) -> dict[str, Any]:
         speed, phase = random.uniform(0.2, 0.5), random.uniform(0.0, 2.0 * np.pi)
@@ -50,7 +99,7 @@ class _Manta(Task):
         return {"phase": phase, "held": np.zeros(3), "level": start_height(plant)}
 
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
-        """The beat goes on; what an action asks for comes in at 8 1/s."""
+        """Return the commands of the beat, with the action's changes at a rate of 8 1/s."""
         time = dt * np.arange(1, steps + 1)
         held, phase = memory["held"], memory["phase"]
         share = np.exp(-self.rate_1_s * time)[None, :, None]
@@ -68,7 +117,10 @@ class _Manta(Task):
         return np.stack(sides, axis=2)
 
     def motion(self, seen: Seen, memory: Memory) -> list[Array]:
-        """Columns that every task of the manta sees: climb (m/s), slopes, speed, rates, phase, what is held."""
+        """Return the columns that every observation of the manta has.
+
+        They are climb (m/s), slopes, speed, rates, phase and the held action.
+        """
         a, b, c = upwards(seen["quaternion"])
         x, y, z = seen["velocity"].T
         phase, held, rates = memory["phase"], memory["held"], seen["angular_velocity"]
@@ -76,34 +128,105 @@ class _Manta(Task):
 
 
 class MantaDepth(_Manta):
-    """A depth at most 0.5 m away, to be reached and held."""
+    """Task to reach and hold a depth at most 0.5 m away."""
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        """Draw the depth.
+
+        Parameters
+        ----------
+        random : np.random.Generator
+            Random numbers of the episode.
+        plant : Any
+            The robot.
+
+        Returns
+        -------
+        Mapping[str, Any]
+            Numbers or arrays of the memory.
+        """
         begun = self.begin(random, plant)
         return {**begun, "height": begun["level"] + random.uniform(-0.5, 0.5)}
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
+        """Return the height to the goal (m), and the manta's motion.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Array
+            (runs, k).
+        """
         return np.stack([memory["height"] - seen["position"][:, 2], *self.motion(seen, memory)], axis=1)
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """1 at the depth, 0 at 0.5 m from it, less 0.05 of the largest action's square."""
+        """Return 1 at the depth, 0 at 0.5 m from it, less 0.05 of the largest action's square.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name, at the step's end.
+        action : Array
+            (runs, actions) from -1 to 1.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Array
+            (runs,).
+        """
         off = np.abs(memory["height"] - seen["position"][:, 2])
         return np.asarray(1.0 - np.minimum(off / 0.5, 2.0) - 0.05 * np.max(action * action, axis=1))
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
+        """Return whether the manta is 2 m off or upside down.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Mask
+            (runs,).
+        """
         upright = upwards(seen["quaternion"])[2] > 0.0
         return np.asarray((np.abs(memory["height"] - seen["position"][:, 2]) > 2.0) | ~upright)
 
 
 class MantaPath(_Manta):
-    """A circle of 2 to 4 m to either side, at the depth of the start, to be followed fast."""
+    """Task to follow a circle of 2 to 4 m to either side, at the depth of the start, fast."""
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        """Draw the circle.
+
+        Parameters
+        ----------
+        random : np.random.Generator
+            Random numbers of the episode.
+        plant : Any
+            The robot.
+
+        Returns
+        -------
+        Mapping[str, Any]
+            Numbers or arrays of the memory.
+        """
         side = 1.0 if random.random() < 0.5 else -1.0
         return {**self.begin(random, plant), "radius": side * random.uniform(2.0, 4.0)}
 
     def _course(self, seen: Seen, memory: Memory) -> tuple[Array, Array, Array]:
-        """Off the circle, outwards (m); the course's direction there (runs, 2)."""
+        """Return the distance from the circle, outwards (m), and the course's direction there (runs, 2)."""
         radius = memory["radius"]
         x, y = seen["position"][:, 0], seen["position"][:, 1] - radius  # the centre is to the left of the start
         away = np.maximum(np.sqrt(x * x + y * y), 1e-9)
@@ -111,6 +234,22 @@ class MantaPath(_Manta):
         return away - np.abs(radius), -side * y / away, side * x / away
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
+        """Return the observation of the manta.
+
+        It has distance (m) and direction against the circle, its curvature (1/m), the height error (m), and the motion.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Array
+            (runs, k).
+        """
         turn = rotations(seen["quaternion"])
         off, tx, ty = self._course(seen, memory)
         ahead, across = turn[:, 0, 0] * tx + turn[:, 1, 0] * ty, turn[:, 1, 0] * tx - turn[:, 0, 0] * ty
@@ -120,20 +259,49 @@ class MantaPath(_Manta):
         )  # fmt: skip
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """m/s along the course, less the ways off it, to the side and in depth, in m."""
+        """Return the speed along the course, m/s, less the distances from it, to the side and in depth, m.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name, at the step's end.
+        action : Array
+            (runs, actions) from -1 to 1.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Array
+            (runs,).
+        """
         flow = to_world(rotations(seen["quaternion"]), seen["velocity"])
         off, tx, ty = self._course(seen, memory)
         along = flow[:, 0] * tx + flow[:, 1] * ty
         return np.asarray(along - np.abs(off) - np.abs(seen["position"][:, 2] - memory["level"]))
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
+        """Return whether the manta is 1.5 m off or upside down.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Mask
+            (runs,).
+        """
         off, _, _ = self._course(seen, memory)
         upright = upwards(seen["quaternion"])[2] > 0.0
         return np.asarray((np.abs(off) > 1.5) | (np.abs(seen["position"][:, 2] - memory["level"]) > 1.5) | ~upright)
 
 
 class _Hover(Task):
-    """A place to be held: where it started."""
+    """Task to hold the place of the start."""
 
     way, speed, rate = 1.0, 1.0, 1.0
 
@@ -145,7 +313,7 @@ class _Hover(Task):
         return np.concatenate(parts, axis=1)
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """1 at the place, 0 at `way` from it, less 0.05 of the largest action's square."""
+        """Return 1 at the place, 0 at `way` from it, less 0.05 of the largest action's square."""
         off = size(seen["position"]) / self.way
         return np.asarray(1.0 - np.minimum(off, 2.0) - 0.05 * np.max(action * action, axis=1))
 
@@ -155,17 +323,38 @@ class _Hover(Task):
 
 
 class QuadrotorHover(_Hover):
-    """Four speeds of rotors, about that of hovering."""
+    """Task of a quadrotor to hover, by four speeds of rotors about that of hovering."""
 
     robot = "quadrotor"
     rate = 5.0
 
     def prepare(self, plant: Plant) -> None:
+        """Compute the rotor speed of hovering.
+
+        Parameters
+        ----------
+        plant : Plant
+            The robot.
+        """
         p: Any = plant.parameters  # type: ignore[attr-defined]
         self.middle = np.full(4, np.sqrt(p.mass_kg * p.gravity_m_s2 / (4.0 * p.thrust_n_s2)))
         self.half = 0.3 * self.middle
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        """Place the quadrotor near the origin, with random velocities.
+
+        Parameters
+        ----------
+        random : np.random.Generator
+            Random numbers of the episode.
+        plant : Any
+            The robot.
+
+        Returns
+        -------
+        Mapping[str, Any]
+            Numbers or arrays of the memory.
+        """
         plant.place(
             position=random.uniform(-0.5, 0.5, 3), velocity=random.uniform(-0.3, 0.3, 3),
             angular_velocity=random.uniform(-0.3, 0.3, 3),
@@ -174,17 +363,38 @@ class QuadrotorHover(_Hover):
 
 
 class MothHover(_Hover):
-    """Offsets and gains of both wings, from the trimmed hover that is pushed a little."""
+    """Task of a moth to hover, by offsets and gains of both wings, from the trimmed hover with a small push."""
 
     robot = "moth"
     step_s = 0.01
     way, rate = 0.1, 20.0
 
     def prepare(self, plant: Plant) -> None:
+        """Compute the phase of the stroke in a step.
+
+        Parameters
+        ----------
+        plant : Plant
+            The robot.
+        """
         self.middle, self.half = np.zeros(4), np.full(4, 0.3)
         self.turn = 2.0 * np.pi * self.step_s * float(plant.law.omega) / (2.0 * np.pi)  # type: ignore[attr-defined]
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        """Push the moth by random velocities.
+
+        Parameters
+        ----------
+        random : np.random.Generator
+            Random numbers of the episode.
+        plant : Any
+            The robot.
+
+        Returns
+        -------
+        Mapping[str, Any]
+            Numbers or arrays of the memory.
+        """
         seen = plant.observe()
         plant.place(
             velocity=seen["velocity"] + random.uniform(-0.02, 0.02, 3),
@@ -193,7 +403,24 @@ class MothHover(_Hover):
         return {"stroke": np.array([0.0, 1.0])}
 
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
-        """Held; the stroke goes on."""
+        """Return held commands, and advance the phase of the stroke.
+
+        Parameters
+        ----------
+        action : Array
+            (runs, actions) from -1 to 1.
+        memory : Memory
+            Memory of the runs, which may change.
+        steps : int
+            Steps of the plant.
+        dt : float
+            Step, s.
+
+        Returns
+        -------
+        Array
+            (runs, steps or 1, actuators).
+        """
         s, c = memory["stroke"].T
         memory["stroke"] = np.stack(
             [s * np.cos(self.turn) + c * np.sin(self.turn), c * np.cos(self.turn) - s * np.sin(self.turn)], axis=1
@@ -202,29 +429,70 @@ class MothHover(_Hover):
 
 
 class EelCourse(Task):
-    """A heading to be taken at speed: a travelling wave of the yaw joints, whose amplitude and mean bends are moved."""
+    """Task of the eel to swim at speed along a heading.
+
+    An action changes amplitude and mean bends of a travelling wave of the yaw joints.
+    """
 
     robot = "eel"
     parameters = {"gait": "none"}  # noqa: RUF012
     actions = 3
     frequency_hz, lag, rate_1_s = 0.8, np.radians(28.0), 6.0
     ranges = np.array([np.radians(6.0), np.radians(5.0), np.radians(3.0)])
-    """rad: of the amplitude about 8 deg, of the mean yaw and the mean pitch of a joint."""
+    """Ranges, rad: of the amplitude about 8 deg, of the mean yaw and the mean pitch of a joint."""
 
     def prepare(self, plant: Plant) -> None:
+        """Find the yaw and pitch actuators.
+
+        Parameters
+        ----------
+        plant : Plant
+            The robot.
+        """
         names = [one.name for one in plant.actuators]
         self.yaw = [k for k, name in enumerate(names) if name.startswith("yaw")]
         self.pitch = [k for k, name in enumerate(names) if name.startswith("pitch")]
         self.count = len(names)
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
+        """Draw the heading and the phase of the wave.
+
+        Parameters
+        ----------
+        random : np.random.Generator
+            Random numbers of the episode.
+        plant : Any
+            The robot.
+
+        Returns
+        -------
+        Mapping[str, Any]
+            Numbers or arrays of the memory.
+        """
         course = random.uniform(-np.pi / 2.0, np.pi / 2.0)
         way = np.array([np.cos(course), np.sin(course)])
         held, level = np.array([-1.0, 0.0, 0.0]), start_height(plant)
         return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": held, "way": way, "level": level}
 
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
-        """The wave runs on; what an action asks for comes in at 6 1/s."""
+        """Return the commands of the wave, with the action's changes at a rate of 6 1/s.
+
+        Parameters
+        ----------
+        action : Array
+            (runs, actions) from -1 to 1.
+        memory : Memory
+            Memory of the runs, which may change.
+        steps : int
+            Steps of the plant.
+        dt : float
+            Step, s.
+
+        Returns
+        -------
+        Array
+            (runs, steps or 1, actuators).
+        """
         time = dt * np.arange(1, steps + 1)
         held, phase = memory["held"], memory["phase"]
         share = np.exp(-self.rate_1_s * time)[None, :, None]
@@ -241,6 +509,23 @@ class EelCourse(Task):
         return found
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
+        """Return the observation of the eel.
+
+        It has the heading against the course, slopes, the height error (m), velocities, rates, phase, and the held
+        action.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Array
+            (runs, k).
+        """
         turn, phase, way = rotations(seen["quaternion"]), memory["phase"], memory["way"]
         flow = to_world(turn, seen["velocity"])
         ahead = turn[:, 0, 0] * way[:, 0] + turn[:, 1, 0] * way[:, 1]
@@ -250,11 +535,40 @@ class EelCourse(Task):
         return np.stack(columns, axis=1)
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """m/s along the course, less the depth it left by, in m."""
+        """Return the speed along the course, m/s, less the change of depth, m.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name, at the step's end.
+        action : Array
+            (runs, actions) from -1 to 1.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Array
+            (runs,).
+        """
         flow, way = to_world(rotations(seen["quaternion"]), seen["velocity"]), memory["way"]
         return np.asarray(
             flow[:, 0] * way[:, 0] + flow[:, 1] * way[:, 1] - np.abs(seen["position"][:, 2] - memory["level"])
         )
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
+        """Return whether the eel is 1.5 m off its depth.
+
+        Parameters
+        ----------
+        seen : Seen
+            Outputs (runs, *shape) by name.
+        memory : Memory
+            Memory of the runs.
+
+        Returns
+        -------
+        Mask
+            (runs,).
+        """
         return np.asarray(np.abs(seen["position"][:, 2] - memory["level"]) > 1.5)

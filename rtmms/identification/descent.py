@@ -1,4 +1,4 @@
-"""Gauss-Newton with bounds: damped steps (Levenberg-Marquardt), what a watcher sees of them, and when they end."""
+"""Gauss-Newton with bounds: damped steps (Levenberg-Marquardt), the progress that it reports, and its end."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from rtmms.base.budget import Budget
 Array = npt.NDArray[np.float64]
 
 FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-4, 1e-12, 1e10
-"""Of Levenberg and Marquardt: a share of the diagonal of J' J."""
+"""Damping of Levenberg and Marquardt, as a share of the diagonal of J' J."""
 RAISED, LOWERED = 6.0, 0.15
 ITERATIONS = 40
 CORRECTIONS = 3
-"""Of a step, by what the linear model missed at its end."""
+"""Corrections of a step, by the error of the linear model at its end."""
 UNSOUND = 1e7
-"""Deviations from which on a residual is of a model that fails."""
+"""Residual, in deviations, from which on it belongs to a model that fails."""
 TRIALS = 12
-"""Steps that one iteration tries before it gives up."""
+"""Steps that one iteration tries before it ends the search."""
 SETTLED = 1e-2
-"""Expected fall of the sum of squares, in squared deviations, below which one step more ends the search: that step is a
-tenth of a standard error, and what is left after it far less."""
+"""Expected fall of the sum of squares, in squared deviations, below which one more step ends the search; that step is a
+tenth of a standard error, and the remaining distance is far less.
+"""
 LONGEST = 3.0
-"""Step of an unknown at most, in what counts as one of it, or in what it has grown to."""
+"""Largest step of an unknown, in its scale or in the size that it has grown to."""
 ROUGH = 1e-3
-"""The same as a share of the sum of squares, where weights are found anew afterwards."""
+"""Expected fall that ends the search, as a share of the sum of squares, where the weights are computed anew afterwards.
+"""
 CLOSE = 1e-10
-"""Step of each unknown, in what counts as one of it, below which nothing changes any more."""
+"""Step of each unknown, in its scale, below which the values have converged."""
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """What a person sees of the search.
+    """State of the search after an iteration, for a person.
 
     Attributes
     ----------
@@ -46,13 +48,13 @@ class Iteration:
     cost : float
         Sum of squares, in squared deviations.
     rms : float
-        Of the residuals, in deviations.
+        Root mean square of the residuals, in deviations.
     step : float
-        Largest change of an unknown, in what counts as one of it.
-    values : dict
-        Of what was asked for.
+        Largest change of an unknown, in its scale.
+    values : dict[str, float]
+        Values of the requested unknowns, by name.
     elapsed_s, left_s : float
-        Wall time, and an estimate of what is left.
+        Wall time, and an estimate of the remaining time.
     """
 
     number: int
@@ -70,18 +72,22 @@ class Watch:
 
     Attributes
     ----------
-    show : callable
-        Takes a short text, often.
-    iterated : callable
-        Takes each Iteration.
+    show : Callable[[str], None], default lambda _: None
+        Receives a short text, often.
+    iterated : Callable[[Iteration], None], default lambda _: None
+        Receives each Iteration.
     budget : Budget
         Wall time.
-    searching_s : float or None
+    count : int, default 0
+        Iterations so far.
+    searching_s : float | None, optional
         Wall time at the first iteration.
-    best : (unknowns,) array or None
-        Values of the least sum of squares so far in the present round.
-    slope : (m, unknowns) array or None
-        The last derivatives in the present round.
+    best : Array | None, optional
+        (unknowns,) values of the least sum of squares so far in the present round.
+    best_cost : float, default math.inf
+        Sum of squares at `best`.
+    slope : Array | None, optional
+        (m, unknowns) last derivatives in the present round.
     """
 
     show: Callable[[str], None] = lambda _: None
@@ -94,38 +100,105 @@ class Watch:
     slope: Array | None = None
 
     def progress(self, text: str) -> None:
-        """Report a text; OutOfTimeError where the wall time is over."""
+        """Report a text.
+
+        Parameters
+        ----------
+        text : str
+            One line.
+
+        Raises
+        ------
+        OutOfTimeError
+            The wall time is over.
+        """
         self.budget.refuse_late()
         self.show(text)
 
     def begin(self) -> None:
-        """Other weights hold from now on: sums of squares from before compare no more."""
+        """Begin a round with other weights: earlier sums of squares are not comparable."""
         self.best_cost, self.slope = math.inf, None
 
     def keep(self, z: Array, cost: float) -> None:
-        """Remember the best values."""
+        """Store the values if they are the best so far.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) values.
+        cost : float
+            Their sum of squares.
+        """
         if cost < self.best_cost:
             self.best, self.best_cost = z.copy(), cost
 
 
 class Problem(Protocol):
-    """Residuals of unknowns z (n,)."""
+    """Residuals as a function of unknowns z (n,)."""
 
     @property
-    def unknowns(self) -> Sequence[Any]: ...
+    def unknowns(self) -> Sequence[Any]:
+        """The unknowns, in the order of z."""
+        ...
 
     def value(self, z: Array) -> Array:
-        """(m,)"""
+        """Return the residuals.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        Array
+            (m,), in deviations.
+        """
 
     def slope(self, z: Array) -> Array:
-        """(m, n)"""
+        """Return the derivatives of the residuals.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        Array
+            (m, n).
+        """
 
     def narrow(self, z: Array, beyond: Array) -> bool:
-        """Bound what cannot be as in `beyond`; whether a bound is new."""
+        """Bound the unknowns that cannot be as in `beyond`.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) possible values.
+        beyond : Array
+            (n,) values at which the model fails.
+
+        Returns
+        -------
+        bool
+            True where a bound is new.
+        """
 
 
 def bounds_of(unknowns: Sequence[Any]) -> tuple[Array, Array]:
-    """(n,) lower and upper bounds, in what counts as one of each unknown."""
+    """Return the bounds of unknowns, each in its scale.
+
+    Parameters
+    ----------
+    unknowns : Sequence[Any]
+        The unknowns, with low, high and scale.
+
+    Returns
+    -------
+    tuple[Array, Array]
+        (n,) lower and (n,) upper bounds.
+    """
     return (
         np.array([one.low / one.scale for one in unknowns]), np.array([one.high / one.scale for one in unknowns])
     )  # fmt: skip
@@ -135,27 +208,27 @@ def descend(
     problem: Problem, z: Array, watch: Watch, *, rough: bool, values_of: Callable[[Array], dict[str, float]],
     slope: Array | None = None,
 ) -> tuple[Array, float, Array]:  # fmt: skip
-    """Go down from z to the least sum of squares within the bounds.
+    """Find the least sum of squares within the bounds, from z on.
 
     Parameters
     ----------
-    problem
+    problem : Problem
         Residuals and their slopes.
-    z : (n,) array
-        Where the search begins.
-    watch
+    z : Array
+        (n,) start of the search.
+    watch : Watch
         Receives each iteration.
-    rough
-        The weights are found anew afterwards: the values need not settle.
-    values_of
-        What a person is shown of z.
-    slope : (m, n) array, optional
-        At z, where it is known.
+    rough : bool
+        The weights are computed anew afterwards, so the values need not converge.
+    values_of : Callable[[Array], dict[str, float]]
+        Returns the values in the units of the user, by name, from z.
+    slope : Array | None, optional
+        (m, n) at z, where it is known.
 
     Returns
     -------
-    z, cost, slope
-        The slope is of the last iteration's beginning, less than a step from z.
+    tuple[Array, float, Array]
+        z, cost and slope; the slope is of the last iteration's start, less than a step from z.
     """
     low, high = bounds_of(problem.unknowns)
     z = np.clip(z, low, high)
@@ -219,14 +292,14 @@ def descend(
 
 
 def _fall(step: Array, information: Array, gradient: Array) -> float:
-    """By how much a linear problem's sum of squares falls over a step."""
+    """Return the fall of a linear problem's sum of squares over a step."""
     return -float(2.0 * gradient @ step + step @ information @ step)
 
 
 def _bounded(
     information: Array, gradient: Array, size: Array, damping: float, z: Array, low: Array, high: Array
 ) -> Array:
-    """(n,) the damped Gauss-Newton step within the bounds, by an active set."""
+    """Return the damped Gauss-Newton step (n,) within the bounds, by an active set."""
     n = len(z)
     free = np.ones(n, dtype=bool)
     step = np.zeros(n)

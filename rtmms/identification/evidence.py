@@ -1,4 +1,4 @@
-"""What a fit is worth: standard errors, what have the same effect, whiteness, the part held back, spread."""
+"""Quality of a fit: standard errors, indistinct parameters, whiteness, the part held back, spread."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rtmms.identification.unknowns import Kind
 Array = npt.NDArray[np.float64]
 
 RELEVANT = 0.3
-"""A combination that is known to no better than this share of the values themselves is not distinguished."""
+"""Relative error from which on a combination of values counts as indistinct."""
 NULL = 1e-7
-"""Singular values below this share of the largest come from differences that are not exact."""
+"""Share of the largest singular value below which singular values come from inexact differences."""
 NAMED = 0.2
 """Share of a combination's largest component from which on a parameter is named with it."""
 LAGS = 20
 MOST_ORDER, MOST_CORRELATED = 10, 0.995
-"""Of an autoregressive process that stands for residuals: its order, and the size of a partial correlation."""
+"""Limits of the autoregressive process of residuals: its order, and the size of a partial correlation."""
 WHITE = 0.01
 """Probability below which residuals do not pass for white noise."""
 WINDOWS = 5
@@ -34,8 +34,25 @@ AT_BOUND = 1e-6
 
 @dataclass(frozen=True)
 class Channel:
-    """How well a channel is predicted, in its unit: rms over the part fitted, its noise, rms over the part held back
-    (None without one); lag one of the residuals' correlation, and whether they pass for white noise."""
+    """Prediction error of a channel, in its unit.
+
+    Attributes
+    ----------
+    unit : str
+        Unit of the channel.
+    rms : float
+        Over the fitted part.
+    noise : float
+        Deviation of the channel's noise.
+    held_out : float | None
+        rms over the part held back; None without one.
+    correlation : float
+        Correlation of the residuals, at lag one.
+    probability : float
+        Probability of such residuals, if they were white noise.
+    samples : int
+        Fitted samples.
+    """
 
     unit: str
     rms: float
@@ -47,18 +64,34 @@ class Channel:
 
     @property
     def white(self) -> bool:
+        """Whether the residuals pass for white noise."""
         return self.probability >= WHITE
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """names: of what was asked.
+    """Quality of a fit, for the k requested names.
 
-    error        (k,) standard errors in their units, inf where nothing is known
-    covariance   (k, k) in their units, nan beside a value at its bound
-    correlation  (k, k);  bound  (k,) 'low', 'high' or ''
-    indistinct   (names, their shares, relative deviation) of each combination that have the same effect
-    windows      (w, k) values that each stretch of the data alone would have moved to, to first order
+    Attributes
+    ----------
+    names : list[str]
+        Requested names.
+    error : Array
+        (k,) standard errors in their units, inf for undetermined values.
+    correlation : Array
+        (k, k) correlations.
+    bound : list[str]
+        (k,) 'low', 'high' or ''.
+    indistinct : list[tuple[list[str], list[float], float]]
+        (names, their shares, relative deviation) of each combination of names with the same effect.
+    channels : dict[str, Channel]
+        By name.
+    windows : Array
+        (w, k) values to which each stretch of the data alone would move, to first order.
+    covariance : Array
+        (k, k) in their units, nan beside a value at its bound.
+    causes : list[str]
+        Sentences.
     """
 
     names: list[str]
@@ -70,11 +103,22 @@ class Evidence:
     windows: Array
     covariance: Array
     causes: list[str]
-    """Why the fit is poor, and what to do: sentences."""
+    """Causes of a poor fit, and the next actions: sentences."""
 
 
 def weighed(solution: Solution) -> Evidence:
-    """From the slopes at what was found."""
+    """Compute the quality of a fit, from the slopes at the solution.
+
+    Parameters
+    ----------
+    solution : Solution
+        Result of the fit.
+
+    Returns
+    -------
+    Evidence
+        Errors, correlations and causes.
+    """
     asked = solution.asked
     scale = np.array([solution.unknowns[k].scale for k in asked])
     bound = [_bound(solution, k) for k in asked]
@@ -114,7 +158,10 @@ def _bound(solution: Solution, k: int) -> str:
 
 
 def _inverse(information: Array) -> tuple[Array, Array]:
-    """Of a matrix that may be singular; along what is null it is large, not infinite. Its eigenvalues, scaled."""
+    """Return the inverse of a matrix that may be singular, and its scaled eigenvalues.
+
+    Along null directions the inverse is large, not infinite.
+    """
     if not len(information):
         return information, np.zeros(0)
     size = np.sqrt(np.maximum(np.diag(information), 1e-300))
@@ -125,11 +172,11 @@ def _inverse(information: Array) -> tuple[Array, Array]:
 
 
 def _more(solution: Solution) -> Array:
-    """By how much the covariance of J' r is more than J' J, which it is for white residuals.
+    """Return the excess of the covariance of J' r over J' J, which is 0 for white residuals.
 
-    Of channels whose residuals are correlated in time it is J' Gamma J, with the autocovariance Gamma of an
-    autoregressive process that is fitted to the residuals. Such samples count as fewer: n over 1 + 2 sum rho_k.
-    The variance of Student's t with that count less the values sought takes the place of the normal distribution's.
+    For channels whose residuals are correlated in time it is J' Gamma J, with the autocovariance Gamma of an
+    autoregressive process that is fitted to the residuals. Such samples count as fewer: n over 1 + 2 sum rho_k. The
+    variance of Student's t with that count less the number of unknowns replaces the normal distribution's.
     """
     toeplitz: Any = import_module("scipy.linalg").matmul_toeplitz
 
@@ -160,13 +207,23 @@ def _more(solution: Solution) -> Array:
 
 
 def autocovariance(r: Array) -> Array:
-    """Of a process that is fitted to residuals r (n,): its autocovariance at lags 0 to n - 1.
+    """Return the autocovariance of an autoregressive process that is fitted to residuals.
+
+    Parameters
+    ----------
+    r : Array
+        (n,) residuals.
+
+    Returns
+    -------
+    Array
+        (n,) at lags 0 to n - 1.
 
     Notes
     -----
-    An autoregressive process by Burg's method, its order by the corrected criterion of Akaike; each partial
-    correlation k is enlarged by what an estimate from n samples lacks in the mean, (1 + 3 k) / n for the first one
-    (Marriott and Pope 1954).
+    The process comes from Burg's method, its order from the corrected criterion of Akaike. Each partial correlation k
+    is enlarged by the mean deficit of an estimate from n samples, (1 + 3 k) / n for the first one (Marriott and Pope
+    1954).
     """
     n = len(r)
     most = min(MOST_ORDER, n // 10)
@@ -187,7 +244,27 @@ def autocovariance(r: Array) -> Array:
 
 
 def correlations(coefficients: Array, count: int) -> Array:
-    """Autocorrelation at lags 0 to count - 1 of a process x_t = sum a_k x_(t-k) + noise."""
+    """Return the autocorrelation of a process x_t = sum a_k x_(t-k) + noise.
+
+    Parameters
+    ----------
+    coefficients : Array
+        (order,) coefficients a_k.
+    count : int
+        Number of lags.
+
+    Returns
+    -------
+    Array
+        (count,) at lags 0 to count - 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rtmms.identification.evidence import correlations
+    >>> correlations(np.array([0.5]), 4)
+    array([1.   , 0.5  , 0.25 , 0.125])
+    """
     order = len(coefficients)
     found = np.zeros(max(count, order + 1))
     # Yule and Walker's equations for the first lags, then the recursion
@@ -205,7 +282,7 @@ def correlations(coefficients: Array, count: int) -> Array:
 
 
 def _whiteness(r: Array) -> tuple[float, float]:
-    """Correlation at lag one, and the probability of Ljung and Box's sum over LAGS lags for white noise."""
+    """Return the correlation at lag one, and the probability of Ljung and Box's sum over LAGS lags for white noise."""
     from scipy.special import chdtrc
 
     n = len(r)
@@ -219,8 +296,11 @@ def _whiteness(r: Array) -> tuple[float, float]:
 
 
 def _indistinct(solution: Solution, information: Array) -> list[tuple[list[str], list[float], float]]:
-    """Eigenvectors of what is known of the asked ones, all others free, relative to their values. Priors of those that
-    were asked for count, as they are knowledge."""
+    """Return the combinations of requested values that the data does not determine.
+
+    They are eigenvectors of the information, all other values free, relative to their values. Priors of requested
+    values count, as they are knowledge.
+    """
     asked = solution.asked
     rest = [k for k in range(len(solution.z)) if k not in asked]
     own = information[np.ix_(asked, asked)]
@@ -245,7 +325,10 @@ def _indistinct(solution: Solution, information: Array) -> list[tuple[list[str],
 
 
 def _size(solution: Solution, k: int) -> float:
-    """What an error is compared with: a parameter's own value, of delays and offsets and what may be 0 their scale."""
+    """Return the value that an error is compared with.
+
+    It is a parameter's own value; for delays, offsets and values that may be 0 it is their scale.
+    """
     if solution.unknowns[k].kind is not Kind.MODEL or not solution.unknowns[k].first:
         return 1.0
     return max(abs(float(solution.z[k])), 1e-3)
@@ -276,14 +359,26 @@ def _channels(solution: Solution) -> dict[str, Channel]:
 
 
 POOR = 2.0
-"""From so many times the noise on, the fit of a channel is poor."""
+"""Multiple of the noise from which on the fit of a channel is poor."""
 CAUSE = 0.5
-"""Share of a channel's residuals that a delay, an offset or a wrong start explains, from which on it is named."""
+"""Share of a channel's residuals that a delay, an offset or a wrong start must explain to be named."""
 
 
 def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
-    """Return what is wrong with a fit and what to do, a sentence each: recordings and channels that are further off
-    than their noise, and what pushes a parameter to its bound."""
+    """Return the causes of a poor fit and the next actions.
+
+    Parameters
+    ----------
+    solution : Solution
+        Result of the fit.
+    bound : Sequence[str]
+        'low', 'high' or '' for each requested value.
+
+    Returns
+    -------
+    list[str]
+        A sentence for each recording and channel that is further off than its noise, and for each value at a bound.
+    """
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
     found = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
@@ -338,7 +433,7 @@ def _at_bound(solution: Solution, k: int, side: str) -> str:
 
 
 def _remedy(solution: Solution, block: Block, off: Array) -> str:
-    """What would explain residuals (k, w) of a channel in a segment, and the option for it."""
+    """Return an explanation of residuals (k, w) of a channel in a segment, and the option for it."""
     if block.series.feature is not None:
         return "free a parameter that moves it, or state a larger noise if the measurement is not as good"
     total = float(np.nansum(off**2))
@@ -369,7 +464,7 @@ def _rms(rows: Array) -> float:
 
 
 def _windows(solution: Solution) -> Array:
-    """(WINDOWS, k): the fitted time is cut into stretches, and each moves the values by its own Gauss-Newton step."""
+    """Return (WINDOWS, k): each stretch of the fitted time moves the values by its own Gauss-Newton step."""
     residuals, asked = solution.residuals, solution.asked
     tail = solution.jacobian[residuals.size :]
     prior = tail.T @ tail
@@ -389,21 +484,51 @@ def _windows(solution: Solution) -> Array:
 
 
 def _stretch(block: Block) -> Array:
-    """(fitted samples,) which stretch of its segment each lies in."""
+    """Return (fitted samples,) the index of the stretch that each sample of a segment belongs to."""
     time = block.time[block.fitted]
     span = float(time.max()) if len(time) else 1.0
     return np.minimum((time / max(span, 1e-12) * WINDOWS).astype(np.int64), WINDOWS - 1).astype(np.float64)
 
 
 def combination(names: list[str], shares: list[float]) -> str:
-    """'0.71 a - 0.70 b' as a sentence has it."""
+    """Return a combination of names as text, such as '0.71 a - 0.70 b'.
+
+    Parameters
+    ----------
+    names : list[str]
+        Names of the parameters.
+    shares : list[float]
+        Share of each.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> from rtmms.identification.evidence import combination
+    >>> combination(["a", "b"], [0.71, -0.7])
+    '0.71 a - 0.70 b'
+    """
     words = [f"{abs(share):.2f} {name}" for name, share in zip(names, shares, strict=True)]
     signs = ["-" if share < 0.0 else "+" for share in shares]
     return " ".join(word if not k else f"{signs[k]} {word}" for k, word in enumerate(words))
 
 
 def sentences(report: Mapping[str, Any]) -> list[str]:
-    """What a person should not miss."""
+    """Return the sentences of a report that a person should not miss.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        See `as_words`.
+
+    Returns
+    -------
+    list[str]
+        Note, indistinct combinations, advice.
+    """
     found = []
     for one in report["combinations"]:
         words = combination(one["names"], one["shares"])
@@ -417,7 +542,22 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
 
 
 def as_words(solution: Solution, evidence: Evidence, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON's own types: docs/identification.md has its fields."""
+    """Return the report in JSON's own types; docs/identification.md has its fields.
+
+    Parameters
+    ----------
+    solution : Solution
+        Result of the fit.
+    evidence : Evidence
+        Its quality.
+    settings : Mapping[str, Any]
+        hold_out and segments of the fit.
+
+    Returns
+    -------
+    dict[str, Any]
+        The report.
+    """
     asked = [solution.unknowns[k] for k in solution.asked]
     values = [float(solution.z[k] * solution.unknowns[k].scale) for k in solution.asked]
     parameters = {}

@@ -37,17 +37,18 @@ OneRecording = str | os.PathLike[str] | LogArrays | Mapping[str, Any] | Recordin
 
 @dataclass(frozen=True)
 class Prediction:
-    """A channel of a recording as it was measured, and as the fitted model has it.
+    """Measured channel of a recording, with the prediction of the fitted model.
 
     Attributes
     ----------
-    time : (k,) array
-        s from the recording's start.
-    measured, model : (k, w) arrays
-        In `unit`; nan where nothing was measured.
-    fitted : (k,) array of bool
-        Samples that the fit has seen; the others were held back.
+    time : Array
+        (k,) s from the recording's start.
+    measured, model : Array
+        (k, w) in `unit`; nan where there was no measurement.
+    fitted : npt.NDArray[np.bool_]
+        (k,) samples of the fit; the others were held back.
     unit : str
+        Unit of the channel.
     """
 
     time: Array
@@ -60,15 +61,25 @@ class Prediction:
 class Identified:
     """Result of `rtmms.identify`.
 
+    Parameters
+    ----------
+    solution : Solution
+        Result of the search.
+    evidence : Evidence
+        Its quality.
+    report : dict[str, Any]
+        The dictionary that `rtmms identify --json` prints.
+
     Attributes
     ----------
     names : list of str
-        What was asked for, in the order of `covariance`.
+        Requested names, in the order of `covariance`.
     values, standard_errors : dict of str to float
         By name, in the parameters' units.
     covariance, correlation : (n, n) arrays
+        In the parameters' units, and without unit.
     report : dict
-        What `rtmms identify --json` prints.
+        See above.
     """
 
     def __init__(self, solution: Solution, evidence: Evidence, report: dict[str, Any]) -> None:
@@ -80,7 +91,7 @@ class Identified:
 
     @property
     def parts(self) -> tuple[Solution, Evidence]:
-        """What the report and the figures are made of."""
+        """Solution and evidence, from which the report and the figures are made."""
         return self._solution, self._evidence
 
     @property
@@ -90,12 +101,12 @@ class Identified:
 
     @property
     def advice(self) -> list[str]:
-        """What a person should not miss: a sentence each."""
+        """Sentences that a person should not miss."""
         return sentences(self.report)
 
     @property
     def predictions(self) -> dict[str, dict[str, Prediction]]:
-        """{recording: {channel: Prediction}} with the values that were found."""
+        """Predictions with the fitted values: {recording: {channel: Prediction}}."""
         solution = self._solution
         residuals, found = solution.residuals, dict[str, dict[str, Prediction]]()
         predicted = residuals.predicted(solution.z)
@@ -118,12 +129,13 @@ class Identified:
 
         Parameters
         ----------
-        path : str or path, optional
-            Of a .png, .svg or .pdf that is written.
+        path : str | os.PathLike[str] | None, optional
+            A .png, .svg or .pdf to write.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        Figure
+            The matplotlib figure.
         """
         from rtmms.identification.page import drawn
 
@@ -131,7 +143,7 @@ class Identified:
         return made
 
     def __str__(self) -> str:
-        """Values with their standard errors, a line each, and what a person should not miss."""
+        """Return the values with their standard errors, a line each, and the advice."""
         units = {name: one["unit"] for name, one in self.report["parameters"].items()}
         lines = [
             f"{name} = {value:.6g} +- {self.standard_errors[name]:.2g} {units[name]}".rstrip()
@@ -153,68 +165,77 @@ def identify(
     objectives: Sequence[Objective | Mapping[str, Any] | str] = (), budget_s: float | None = None,
     threads: int | None = None, progress: Callable[[Any], None] | None = None,
 ) -> Identified:  # fmt: skip
-    """Find parameters of a robot under which its model does what recordings of it show.
+    """Find the parameters of a robot whose model predicts the recordings best.
 
     Parameters
     ----------
-    model : str or callable
-        A robot as `rtmms.load` takes it, or a function of parameters that returns a plant.
-    recordings
+    model : Model
+        A robot for `rtmms.load`, or a function of parameters that returns a plant.
+    recordings : OneRecording | Sequence[OneRecording]
         One or several of: a log (FILE.mcap, or `rtmms.read_log` of it), a table (FILE.csv, FILE.parquet), a mapping of
         columns to arrays, a pandas DataFrame. A table has `time` (s), `command.ACTUATOR`, and outputs of the robot.
-    fit : sequence of str
+    fit : Sequence[str] | str, default ()
         Parameters of the model, KEY[k] for one number of several, or delay, delay.CHANNEL, gain.CHANNEL, bias.CHANNEL.
-    bounds, prior : mapping
+    bounds, prior : Mapping[str, tuple[float, float]] | None, optional
         {name: (low, high)}, and {name: (mean, standard deviation)}.
-    parameters : mapping, optional
-        Of the model; of one that is fitted, where the search begins.
-    dt, preset
-        Of the model.
-    channels : sequence of str
-        What is compared; default pose, twist, rods and joints, or what the sensors of a log measure.
-    columns : mapping, optional
-        Our name of a column to the table's.
-    sensors : str
+    parameters : Mapping[str, Any] | None, optional
+        Parameters of the model; the search begins at the value of a fitted one.
+    dt : float | None, optional
+        Step of the model, s.
+    preset : str | None, optional
+        Preset of the model.
+    channels : Sequence[str], default ()
+        Channels to compare; default pose, twist, rods and joints, or the measurements of a log's sensors.
+    columns : Mapping[str, str | Column] | None, optional
+        Column of the table for a name of this package.
+    sensors : str, default 'ideal'
         Profile of the instruments whose columns a table has.
-    at_rest : bool
-        Tables begin as the robot is after a reset.
-    hold_out : float
+    at_rest : bool, default False
+        Tables begin in the robot's state after a reset.
+    hold_out : float, default 0.3
         Share at the end of each recording, after the lead-in, that is predicted and not fitted.
-    lead_in : float
-        s at the beginning of each recording that are simulated and not compared.
-    segments, starts, seed
-        Parts of each recording with a first state each; points to begin from (None: a second one where the first fit
-        leaves something unexplained); seed of these points.
-    free, pin : sequence of str
+    lead_in : float, default 0.0
+        Time at the beginning of each recording that is simulated and not compared, s.
+    segments : int, default 1
+        Parts of each recording, each with a first state.
+    starts : int | None, optional
+        Points to begin from; None: a second one where the first fit leaves residuals above the noise.
+    seed : int, default 0
+        Seed of these points.
+    free, pin : Sequence[str], default ()
         Coordinates of the first state, as 'start.yaw', that are unknown, or that are not.
-    per_recording : sequence of str
-        Names of `fit` of which each recording has a value of its own.
-    delay_per_recording : bool
-        The clock of each recording is late against the commands by a delay of its own.
-    objectives
+    per_recording : Sequence[str], default ()
+        Names of `fit` with a separate value for each recording.
+    delay_per_recording : bool, default False
+        Each recording has its own delay of its clock against the commands.
+    objectives : Sequence[Objective | Mapping[str, Any] | str], default ()
         Numbers instead of time series, see `rtmms.identification.objectives.Objective`.
-    budget_s : float, optional
+    budget_s : float | None, optional
         Wall time, s, after which the best values so far are returned, with a note.
-    threads : int, optional
+    threads : int | None, optional
         Default one for each core.
-    progress : callable, optional
-        Takes each `rtmms.identification.descent.Iteration`.
+    progress : Callable[[Any], None] | None, optional
+        Receives each `rtmms.identification.descent.Iteration`.
 
     Returns
     -------
     Identified
-        With values, standard_errors, covariance, predictions and figure().
+        Values, standard_errors, covariance, predictions and figure().
 
     Raises
     ------
-    ModelError, UnknownNameError, ArgumentError
-        With what cannot be fitted, and the next action.
+    ModelError, UnknownNameError
+        A recording or a name cannot be fitted; the message has the next action.
+    ArgumentError
+        The model is neither a name nor a function.
 
-    Examples
-    --------
-    >>> result = rtmms.identify("manta", "pool.mcap", fit=["drag_coefficient"])
-    >>> result.values, result.standard_errors
-    ({'drag_coefficient': 1.8}, {'drag_coefficient': 0.0006})
+    Notes
+    -----
+    A call and its result, for a log of the manta::
+
+        result = rtmms.identify("manta", "pool.mcap", fit=["drag_coefficient"])
+        result.values           # {'drag_coefficient': 1.8}
+        result.standard_errors  # {'drag_coefficient': 0.0006}
     """
     if isinstance(fit, str):
         fit = [fit]
@@ -254,9 +275,31 @@ def identify_recordings(
     delay_per_recording: bool, hold_out: float, lead_in: float, segments: int, starts: int | None, seed: int,
     free: Sequence[str], pin: Sequence[str], threads: int | None,
 ) -> Identified:  # fmt: skip
-    """Fit recordings that are read: `rtmms.identify` and the command `rtmms identify` both end here.
+    """Fit recordings in memory; `rtmms.identify` and the command `rtmms identify` call this function.
 
-    Parameters are those of `identify`; `watch` has progress and wall time.
+    Parameters
+    ----------
+    recordings : Sequence[Recording]
+        Recordings of one robot.
+    fit, per_recording, free, pin : Sequence[str]
+        See `identify`.
+    bounds, prior : Mapping[str, tuple[float, float]] | None, optional
+        See `identify`.
+    watch : Watch
+        Progress and wall time.
+    delay_per_recording : bool
+        See `identify`.
+    hold_out, lead_in : float
+        See `identify`.
+    segments, seed : int
+        See `identify`.
+    starts, threads : int | None
+        See `identify`.
+
+    Returns
+    -------
+    Identified
+        Values and their quality.
     """
     asked = asked_for(fit, recordings, recordings[0].build(), bounds or {}, prior or {}, per_recording,
                       delay_per_recording=delay_per_recording)  # fmt: skip
@@ -276,7 +319,24 @@ def identify_recordings(
 def identified(
     recordings: Sequence[Recording], asked: Sequence[Unknown], settings: Settings, watch: Watch | None = None
 ) -> Identified:
-    """Fit, and weigh what was found."""
+    """Fit unknowns, and compute the quality of the fit.
+
+    Parameters
+    ----------
+    recordings : Sequence[Recording]
+        Recordings of one robot.
+    asked : Sequence[Unknown]
+        Requested unknowns.
+    settings : Settings
+        Settings of the fit.
+    watch : Watch | None, optional
+        Progress and wall time.
+
+    Returns
+    -------
+    Identified
+        Values and their quality.
+    """
     solution = fit_unknowns(recordings, asked, settings, watch)
     evidence = weighed(solution)
     report = as_words(solution, evidence, {"hold_out": settings.hold_out, "segments": settings.segments})
@@ -285,18 +345,34 @@ def identified(
 
 @dataclass
 class Reader:
-    """Recordings of what a person gives: files, mappings, tables of pandas.
+    """Reader of a person's recordings: files, mappings, tables of pandas.
 
     Attributes
     ----------
-    model : str, callable or None
+    model : Model | None
         None: the robot that a log names.
-    parameters : dict
-        Of the model.
-    objectives : list of Objective
+    parameters : dict[str, Any]
+        Parameters of the model.
+    channels : tuple[str, ...], default ()
+        Channels to compare; () for the default ones.
+    dt : float | None, optional
+        Step of the model, s.
+    preset : str | None, optional
+        Preset of the model.
+    columns : Mapping[str, Column] | None, optional
+        Column of a table for a name of this package.
+    sensors : str, default 'ideal'
+        Profile of the instruments whose columns a table has.
+    at_rest : bool, default False
+        Tables begin in the state after a reset.
+    objectives : Sequence[Objective], default ()
         With them time series count only where channels are named.
-    trusted : bool
+    lead_in : float, default 0.0
+        Time at each beginning that is not compared, s.
+    trusted : bool, default False
         The code that a log names may run.
+    warn : Callable[[str], None], default lambda _: None
+        Receives warnings.
     """
 
     model: Model | None
@@ -315,10 +391,20 @@ class Reader:
     def read_all(self, given: Iterable[OneRecording]) -> list[Recording]:
         """Return all recordings, of one robot, with their objectives.
 
+        Parameters
+        ----------
+        given : Iterable[OneRecording]
+            Files, logs, mappings or tables.
+
+        Returns
+        -------
+        list[Recording]
+            One or more of each item.
+
         Raises
         ------
         ModelError, UnknownNameError
-            With the recording.
+            A recording cannot be read; the message names it.
         """
         found: list[Recording] = []
         for number, one in enumerate(given):
@@ -398,7 +484,7 @@ def _name_of(model: Any) -> str:
 
 
 def _listed(recordings: Any) -> list[Any]:
-    """The recordings one by one: a single one may stand without a list."""
+    """Return the recordings as a list; a single one needs no list."""
     if isinstance(recordings, (str, os.PathLike, Mapping, Recording, LogArrays)) or hasattr(recordings, "to_numpy"):
         return [recordings]
     return list(recordings)

@@ -1,4 +1,4 @@
-"""The fit: residuals in units of their noise, and Gauss-Newton with bounds."""
+"""Fit of a model: residuals in units of their noise, and Gauss-Newton with bounds."""
 
 from __future__ import annotations
 
@@ -26,24 +26,39 @@ Array = npt.NDArray[np.float64]
 
 
 STEP = 1e-4
-"""Step of an unknown for differences, in what counts as one of it. A parameter may change a plant by an iteration with
-a tolerance, as the moth's search for its hovering orbit."""
+"""Step of an unknown for differences, in its scale; it exceeds the tolerance of iterations within a plant, such as the
+moth's search for its hovering orbit.
+"""
 START_STEP = 1e-6
-"""The same of a first state. The only error of its slope is rounding, some 1e-13 of a number: differences to one side
-are right to six digits, at half the cost of central ones."""
+"""Step of a first state for differences. The only error of its slope is rounding, some 1e-13 of a number, so one-sided
+differences have six correct digits at half the cost of central ones.
+"""
 FAR = 1e8
-"""A residual, in deviations, where the model fails."""
+"""Residual where the model fails, in deviations."""
 BISECTIONS = 10
-"""Of the place where a model can no longer be built."""
+"""Bisections of the interval in which a model becomes impossible."""
 UNSEEN = 1.5
-"""Steps at a segment's beginning whose samples are left out: what is measured over a step has none before."""
+"""Steps at a segment's beginning whose samples are left out: a measurement over a step has no earlier step there."""
 
 
 @dataclass
 class Block:
-    """The samples of one channel in one segment.
+    """Samples of one channel in one segment.
 
-    time   (k,) s from the segment's start;  values  (k, w);  sigma  (w,);  fitted  (k,) seen by the fit
+    Attributes
+    ----------
+    segment : int
+        Index of the segment.
+    series : Series
+        The channel.
+    time : Array
+        (k,) s from the segment's start.
+    values : Array
+        (k, w) values.
+    sigma : Array
+        (w,) deviations that the residuals are divided by.
+    fitted : npt.NDArray[np.bool_]
+        (k,) samples that the fit uses.
     """
 
     segment: int
@@ -55,11 +70,27 @@ class Block:
 
     @property
     def channel(self) -> str:
+        """Name of the channel."""
         return self.series.channel
 
 
 def blocks(recordings: Sequence[Recording], segments: Sequence[Segment], sigma: dict[str, Array]) -> list[Block]:
-    """The samples, cut into segments."""
+    """Return the samples, cut into segments.
+
+    Parameters
+    ----------
+    recordings : Sequence[Recording]
+        The recordings.
+    segments : Sequence[Segment]
+        Their segments.
+    sigma : dict[str, Array]
+        (w,) deviation of each channel.
+
+    Returns
+    -------
+    list[Block]
+        Blocks with at least one sample.
+    """
     found = []
     for k, one in enumerate(segments):
         recording = recordings[one.recording]
@@ -77,11 +108,26 @@ def blocks(recordings: Sequence[Recording], segments: Sequence[Segment], sigma: 
 
 
 class Residuals:
-    """Of unknowns z, each in what counts as one of it (`Unknown.scale`).
+    """Residuals of unknowns z, each in its scale (`Unknown.scale`).
 
-    predicted     the last prediction is kept: value and slope are asked for at the same point
-    central  whether slopes are central differences, which take twice the runs of differences to one side. Those by a
-             first state are always to one side
+    The last prediction is cached, as value and slope are needed at the same point.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Model of the recordings.
+    found : list[Block]
+        Samples.
+    unknowns : Sequence[Unknown]
+        In the order of z.
+    progress : Callable[[str], None], default lambda _: None
+        Receives a short text for each prediction.
+
+    Attributes
+    ----------
+    central : bool
+        Whether slopes are central differences, which need twice the runs of one-sided ones. Those by a first state are
+        always one-sided.
     """
 
     def __init__(
@@ -106,17 +152,35 @@ class Residuals:
         self.size = steps
 
     def weights(self) -> Array:
-        """(size + priors,) one over the standard deviation that each residual is divided by; 1 of priors."""
+        """Return the factors of the residuals: one over the standard deviation, 1 for priors.
+
+        Returns
+        -------
+        Array
+            (size + priors,).
+        """
         out = np.ones(self.size + len(self.priors))
         for block, part in zip(self.blocks, self.sources, strict=True):
             out[part] = np.tile(1.0 / block.sigma, int(block.fitted.sum()))
         return out
 
     def forget(self) -> None:
-        """The segments begin elsewhere now."""
+        """Delete the cached prediction, as the segments have another start now."""
         self._at = None
 
     def case(self, z: Array) -> Case:
+        """Return parameters and offsets of the first states for unknowns.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        Case
+            A case of the predictor.
+        """
         count = len(self.predictor.recordings)
         values: list[dict[str, float]] = [{} for _ in range(count)]
         offsets = np.zeros((len(self.predictor.segments), self._width))
@@ -129,15 +193,27 @@ class Residuals:
         return Case(values, offsets)
 
     def predicted(self, z: Array) -> list[dict[str, Array]]:
+        """Return the prediction of each segment.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        list[dict[str, Array]]
+            {channel: (steps, w)} of each segment.
+        """
         if self._at is None or not np.array_equal(self._at, z):
             self._predicted, self._at = self._aligned(self.predictor.one(self.case(z))), z.copy()
         return self._predicted
 
     def _aligned(self, predicted: list[dict[str, Array]]) -> list[dict[str, Array]]:
-        """Harmonics without a common clock, at the time of each recording under which they fit best.
+        """Shift harmonics without a common clock to the time of each recording at which they fit best.
 
         The delay is eliminated: residuals are functions of the other unknowns alone, and their slopes are those of the
-        residuals with the delay at its best (variable projection).
+        residuals at the best delay (variable projection).
         """
         for segment in range(len(self.predictor.segments)):
             own = [
@@ -158,7 +234,22 @@ class Residuals:
         return predicted
 
     def expected(self, block: Block, predicted: Sequence[dict[str, Array]], z: Array) -> Array:
-        """(k, w) what the sensor would measure: interpolated, with its delay, gain, and errors that last."""
+        """Return the expected measurement of the sensor: interpolated, with its delay, gain, and persistent errors.
+
+        Parameters
+        ----------
+        block : Block
+            Samples.
+        predicted : Sequence[dict[str, Array]]
+            Prediction of each segment.
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        Array
+            (k, w), in the channel's unit.
+        """
         number = self.predictor.segments[block.segment].recording
         recording = self.predictor.recordings[number]
         own = [(k, one) for k, one in self._of.get(block.channel, []) if one.recording in (-1, number)]
@@ -191,16 +282,31 @@ class Residuals:
         return y
 
     def differences(self, block: Block, predicted: Sequence[dict[str, Array]], z: Array) -> Array:
-        """(k, w) expected - measured, in the channel's unit; nan where nothing was measured."""
+        """Return expected less measured values, in the channel's unit.
+
+        Parameters
+        ----------
+        block : Block
+            Samples.
+        predicted : Sequence[dict[str, Array]]
+            Prediction of each segment.
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        Array
+            (k, w); nan where there was no measurement.
+        """
         return self.expected(block, predicted, z) - block.values
 
     def _data(
         self, predicted: Sequence[dict[str, Array]], z: Array, only: Iterable[int] | None = None, most: float = FAR
     ) -> Array:
-        """(size,) what the fit sees, 0 where nothing was measured; blocks not in `only` stay 0.
+        """Return the residuals (size,) of the fit, 0 where there was no measurement; blocks not in `only` stay 0.
 
-        most  limit of a residual, in deviations. Differences have none: in a recording without noise a small step moves
-              an output by more than FAR deviations, and the slope of two residuals at the limit is 0
+        `most` is the limit of a residual, in deviations. Differences have none: in a recording without noise a small
+        step moves an output by more than FAR deviations, and the slope of two residuals at the limit is 0.
         """
         out = np.zeros(self.size)
         for k in range(len(self.blocks)) if only is None else only:
@@ -212,12 +318,39 @@ class Residuals:
         return out
 
     def value(self, z: Array) -> Array:
-        """(size + priors,) in deviations."""
+        """Return the residuals, in deviations.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        Array
+            (size + priors,).
+        """
         tail = [(z[k] * self.scale[k] - mean) / deviation for k, mean, deviation in self.priors]
         return np.concatenate([self._data(self.predicted(z), z), tail])
 
     def slope(self, z: Array) -> Array:
-        """(size + priors, unknowns). ModelError where the model fails beside z."""
+        """Return the derivatives of the residuals.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        Array
+            (size + priors, unknowns).
+
+        Raises
+        ------
+        ModelError
+            The model fails on both sides of a value.
+        """
         out = np.zeros((self.size + len(self.priors), len(z)))
         for row, (k, _, deviation) in enumerate(self.priors):
             out[self.size + row, k] = self.scale[k] / deviation
@@ -271,10 +404,22 @@ class Residuals:
         return out
 
     def narrow(self, z: Array, beyond: Array) -> bool:
-        """Bound the unknowns of the model that cannot be as in `beyond`, where the model cannot be built; whether any.
+        """Bound the unknowns of the model that cannot be as in `beyond`, where the model cannot be built.
 
-        A parameter without a declared range may have an end all the same, as a length ends at 0. The end is found by
-        bisection between z, where the model runs, and `beyond`.
+        A parameter without a declared range may have an end all the same, as a length ends at 0. Bisection finds the
+        end between z, where the model runs, and `beyond`.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) values with which the model runs.
+        beyond : Array
+            (n,) values with which it may fail.
+
+        Returns
+        -------
+        bool
+            True where there is a new bound.
         """
         if not self.predictor.refusal(self.case(beyond)):
             return False
@@ -303,7 +448,7 @@ class Residuals:
         return self.predictor.segments[block.segment].recording
 
     def _blocks_of(self, one: Unknown) -> list[int] | None:
-        """Numbers of the blocks that an unknown of the model can move; None for all."""
+        """Return the indices of the blocks that an unknown of the model can move; None for all."""
         if one.kind is Kind.START:
             return [j for j, block in enumerate(self.blocks) if block.segment == one.segment]
         if one.recording >= 0:
@@ -321,8 +466,11 @@ class Residuals:
         )
 
     def _moved_together(self) -> list[list[int]]:
-        """Unknowns that one rollout can vary at once, as they move different segments: the same coordinate of all first
-        states, and the values of a parameter that each recording has for itself."""
+        """Return groups of unknowns that one rollout can vary at once, as they move different segments.
+
+        They are the same coordinate of all first states, and the values of a parameter that each recording has for
+        itself.
+        """
         groups: dict[Any, list[int]] = {}
         for k, one in enumerate(self.unknowns):
             if one.kind is Kind.MODEL:
@@ -333,7 +481,7 @@ class Residuals:
 
 
 def _sound(predicted: Sequence[dict[str, Array]]) -> bool:
-    """Whether the model ran to the end of all segments."""
+    """Return whether the model ran to the end of all segments."""
     return all(bool(np.isfinite(rows[-1]).all()) for part in predicted for rows in part.values())
 
 
@@ -341,38 +489,39 @@ def _sound(predicted: Sequence[dict[str, Array]]) -> bool:
 
 
 ROUNDS = 3
-"""At most: weights, and where segments begin, are found anew before each."""
+"""Largest number of rounds; weights and the segments' starts are computed anew before each."""
 SETTLED = 0.05
-"""Of a weight: a change below that needs no further round."""
+"""Relative change of a weight below which no further round is needed."""
 LEAST_NOISE = 1e-5
-"""Of a channel's spread: logs without noise have no weights beyond that."""
+"""Least noise of a channel, as a share of its spread, which limits the weights of logs without noise."""
 MAX_SAMPLES = 10_000
 DEAF = 1.0
-"""Deviations that all samples together must move by, for one of an unknown, if the log is to determine it."""
+"""Deviations by which all samples together must change with an unknown, per scale, for the log to determine it."""
 EXPLAINED = 1.2
-"""A fit whose channels are no further off than this many times their noise needs no other starting point."""
+"""Multiple of the noise up to which a fit needs no other starting point."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a fit takes beside recordings and unknowns.
+    """Settings of a fit.
 
     Attributes
     ----------
-    hold_out : float
-        Share at each recording's end that the fit does not see.
-    segments : int
-        Of each recording.
-    threads : int
-    others : int or None
-        Further points to start from; None: one, where the first fit leaves something unexplained.
-    seed : int
-        Of those points.
-    samples : int
-        At most, of a channel in a recording.
-    lead_in : float
-        s at the beginning of each recording that are simulated and not compared.
-    free, pinned : tuple of str
+    hold_out : float, default 0.3
+        Share at each recording's end that the fit does not use.
+    segments : int, default 1
+        Segments of each recording.
+    threads : int, default 1
+        Threads of the predictor.
+    others : int | None, default 1
+        Further points to start from; None: one, where the first fit leaves residuals above the noise.
+    seed : int, default 0
+        Seed of those points.
+    samples : int, default 10000
+        Largest number of samples of a channel in a recording.
+    lead_in : float, default 0.0
+        Time at the beginning of each recording that is simulated and not compared, s.
+    free, pinned : tuple[str, ...], default ()
         Coordinates of first states, see `starts`.
     """
 
@@ -389,13 +538,34 @@ class Settings:
 
 @dataclass
 class Solution:
-    """What was found.
+    """Result of a fit.
 
-    z          (n,) in what counts as one of each unknown;  cost  sum of squares, with priors
-    residuals  at it;  jacobian  (rows, n) with the priors' rows, residual (rows,)
-    noise      of each channel (w,), as given or as seen in the values;  sigma  the weights that it came to
-    others     values from other starting points, with their cost
-    note       why the search ended early, '' where it did not
+    Attributes
+    ----------
+    unknowns : list[Unknown]
+        In the order of z.
+    z : Array
+        (n,) values, each in its scale.
+    cost : float
+        Sum of squares, with priors.
+    residuals : Residuals
+        Residuals with the final weights.
+    jacobian : Array
+        (rows, n) at z, with the priors' rows.
+    residual : Array
+        (rows,) residuals at z.
+    noise : dict[str, Array]
+        Noise of each channel (w,), as given or as estimated from the values.
+    sigma : dict[str, Array]
+        Final deviation of each channel.
+    others : list[tuple[Array, float]]
+        Values from other starting points, with their cost.
+    recordings : list[Recording]
+        Recordings of the fit.
+    segments : list[Segment]
+        Their segments.
+    note : str, default ''
+        Why the search ended early; '' where it did not.
     """
 
     unknowns: list[Unknown]
@@ -413,14 +583,27 @@ class Solution:
 
     @property
     def asked(self) -> list[int]:
+        """Indices of the requested unknowns."""
         return [k for k, one in enumerate(self.unknowns) if one.asked]
 
     @property
     def values(self) -> dict[str, float]:
+        """Requested values by name, in their units."""
         return self.named(self.z)
 
     def named(self, z: Array) -> dict[str, float]:
-        """What was asked for, by name, in its units."""
+        """Return the requested values by name, in their units.
+
+        Parameters
+        ----------
+        z : Array
+            (n,) unknowns, each in its scale.
+
+        Returns
+        -------
+        dict[str, float]
+            By name.
+        """
         return _named(self.unknowns, z)
 
 
@@ -431,14 +614,30 @@ def _named(unknowns: Sequence[Unknown], z: Array) -> dict[str, float]:
 def fit(
     recordings: Sequence[Recording], asked: Sequence[Unknown], settings: Settings, watch: Watch | None = None,
 ) -> Solution:  # fmt: skip
-    """Return the values under which the model's predictions are nearest to what was measured.
+    """Return the values with which the model's predictions are nearest to the measurements.
 
     Ctrl-C and the end of the watch's wall time end the search with the best values so far, and a note.
+
+    Parameters
+    ----------
+    recordings : Sequence[Recording]
+        Recordings of one robot.
+    asked : Sequence[Unknown]
+        Requested unknowns.
+    settings : Settings
+        Settings of the fit.
+    watch : Watch | None, optional
+        Progress and wall time.
+
+    Returns
+    -------
+    Solution
+        Values, with all that their quality is computed from.
 
     Raises
     ------
     ModelError
-        For recordings that do not determine what is asked, and for a model that fails at the start.
+        The recordings do not determine the requested values, or the model fails at the start.
     """
     watch = watch or Watch()
     for recording in recordings:
@@ -487,9 +686,9 @@ def fit(
 
 
 class _Search:
-    """Rounds of descent, the weights between them, and the best that was found.
+    """Rounds of descent with the weights between them, and the best values.
 
-    sigma is written, and is that of the residuals' blocks.
+    `sigma` is written; the residuals' blocks share it.
     """
 
     def __init__(
@@ -503,7 +702,7 @@ class _Search:
         self._weights = residuals.weights()
 
     def solve(self, z: Array) -> None:
-        """Find values from z on; weights are found anew after each descent."""
+        """Search for values from z on; weights are computed anew after each descent."""
         residuals, watch = self.residuals, self.watch
         _anchor(residuals, z)
         _refuse_failing(residuals, z)
@@ -528,7 +727,7 @@ class _Search:
         self.cost = float(np.sum(residuals.value(z) ** 2))
 
     def elsewhere(self, z: Array) -> list[tuple[Array, float]]:
-        """Values and their cost from another starting point; nothing where the model fails there."""
+        """Return values and their cost from another starting point; nothing where the model fails there."""
         try:
             found, cost, _ = self._descend(z, None, rough=False)
         except ModelError:
@@ -546,12 +745,12 @@ class _Search:
         self.z, self.cost, self.slope, self._weights = z, cost, slope, self.residuals.weights()
 
     def slope_now(self) -> Array:
-        """The last derivatives with the weights of now."""
+        """Return the last derivatives with the present weights."""
         assert self.slope is not None
         return self.slope * (self.residuals.weights() / self._weights)[:, None]
 
     def take_best(self) -> None:
-        """What the watch has seen as the best, after the search was ended."""
+        """Use the best values of the watch, after the search was ended."""
         if self.watch.best is not None:
             self.z = self.watch.best
         if self.watch.slope is not None:
@@ -559,7 +758,7 @@ class _Search:
         self.cost = float(np.sum(self.residuals.value(self.z) ** 2))
 
     def explained(self) -> bool:
-        """Whether all channels are as near as their noise."""
+        """Return whether the errors of all channels are as small as their noise."""
         residuals = self.residuals
         predicted = residuals.predicted(self.z)
         for block in residuals.blocks:
@@ -572,7 +771,7 @@ class _Search:
 
 
 def _first_states(recordings: Sequence[Recording], segments: Sequence[Segment], settings: Settings) -> list[Unknown]:
-    """The unknown coordinates of the segments' beginnings."""
+    """Return the unknown coordinates of the segments' first states."""
     wanted = bool(settings.free or settings.pinned)
     found: dict[int, FirstState] = {}
     of: dict[int, FirstState] = {}
@@ -587,7 +786,7 @@ def _first_states(recordings: Sequence[Recording], segments: Sequence[Segment], 
 
 
 def _noise(recordings: Sequence[Recording]) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Of each channel its noise, over all recordings, and the least that counts."""
+    """Return the noise of each channel over all recordings, and the least noise that counts."""
     given: dict[str, list[Array]] = {}
     sizes: dict[str, list[Array]] = {}
     for recording in recordings:
@@ -640,7 +839,7 @@ def _anchor(residuals: Residuals, z: Array) -> None:
 
 
 def _refuse_failing(residuals: Residuals, z: Array) -> None:
-    """ModelError where the model fails with the values that the search begins with, with recording and reason."""
+    """Raise ModelError where the model fails with the initial values; the message has recording and reason."""
     at = np.clip(z, *bounds_of(residuals.unknowns))
     if (np.abs(residuals.value(at)) >= FAR).mean() <= 0.5:
         return
@@ -654,7 +853,7 @@ def _refuse_failing(residuals: Residuals, z: Array) -> None:
 def _weigh(
     residuals: Residuals, z: Array, sigma: dict[str, Array], noise: dict[str, Array], usual: dict[str, Array]
 ) -> float:
-    """Channels that fit worse than their noise count by how well they fit. The largest change, a share."""
+    """Weight channels that fit worse than their noise by their own errors; return the largest relative change."""
     predicted = residuals.predicted(z)
     off: dict[str, list[Array]] = {}
     for block in residuals.blocks:
@@ -670,7 +869,7 @@ def _weigh(
 
 
 def _refuse_deaf(residuals: Residuals, slope: Array) -> None:
-    """ModelError where nothing that is asked for moves what was measured."""
+    """Raise ModelError where no requested value changes any measurement."""
     seen = np.linalg.norm(slope[: residuals.size], axis=0)
     asked = [k for k, one in enumerate(residuals.unknowns) if one.asked]
     if all(seen[k] < DEAF for k in asked):
@@ -682,7 +881,7 @@ def _refuse_deaf(residuals: Residuals, slope: Array) -> None:
 
 
 def _elsewhere(unknowns: Sequence[Unknown], first: Array, chance: np.random.Generator) -> Array:
-    """Another point: asked unknowns anywhere within narrow bounds, else within a third of where they began."""
+    """Return another point: requested unknowns anywhere within narrow bounds, else within a third of their start."""
     z = first.copy()
     for k, one in enumerate(unknowns):
         share = chance.uniform()

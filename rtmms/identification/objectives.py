@@ -28,15 +28,40 @@ Array = npt.NDArray[np.float64]
 KINDS = ("mean_speed", "harmonic")
 CLOCKS = ("free", "common")
 FITTED_ORDERS = 3
-"""Harmonics that are fitted beside the one that is asked for, so that they do not disturb it."""
+"""Harmonics that are fitted beside the requested one, so that they do not disturb it."""
 LEAST_SHARE = 1e-6
-"""Of the value itself: the least noise of an objective that is taken from a recording."""
+"""Least noise of an objective that comes from a recording, as a share of its value."""
 _COMPONENT = re.compile(r"(.+?)(?:\[(\d+)\])?")
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What a person asks: a table [[objective]] of a file, or KIND:KEY=VALUE,... of a command line."""
+    """Objective of a person: a table [[objective]] of a file, or KIND:KEY=VALUE,... of a command line.
+
+    Attributes
+    ----------
+    kind : str
+        Quantity.
+    channel : str, default ''
+        Output of the robot, OUTPUT or OUTPUT[k]; of mean_speed position, a marker, or velocity[0].
+    axes : str, default ''
+        Harmonic: two markers A:B. The channel is a position in axes at A whose x points to B; without a channel, the
+        angle of the axes.
+    order : int, default 1
+        Harmonic: 1 is at the frequency of the drive.
+    frequency_hz : float | None, optional
+        Frequency of the drive; default that of the commands. Unit: Hz.
+    value : float | None, optional
+        Measured speed or amplitude; default that of the recording's own channel.
+    phase_rad : float | None, optional
+        Measured phase p of A cos(n w t + p); without it the amplitude alone counts. Unit: rad.
+    noise : float | None, optional
+        Standard deviation of the value, in its unit.
+    clock : str, default 'free'
+        Phases count from a time of their own (free), or from the time of the commands (common).
+    recording : str, default ''
+        Name of the recording; default all of them.
+    """
 
     # fmt: off
     kind: Annotated[str, Parameter("Quantity.", choices=KINDS)]
@@ -96,19 +121,21 @@ class Objective:
 
 @dataclass(frozen=True)
 class Feature:
-    """An objective of one recording.
+    """Objective of one recording.
 
     Attributes
     ----------
     objective : Objective
+        The person's objective.
     frequency_hz : float
+        Frequency of the drive.
     begin, end : float
-        s; a whole number of periods.
+        Times, s; a whole number of periods.
     has_phase : bool
         The values are the real and the imaginary part of A exp(i p), not A alone.
-    components : tuple of int
-        Numbers of the output that count: those that were measured.
-    is_slope : bool
+    components : tuple[int, ...]
+        Measured numbers of the output, which count.
+    is_slope : bool, default False
         A mean speed is the slope of a position, not the mean of a velocity.
     """
 
@@ -122,14 +149,26 @@ class Feature:
 
     @property
     def outputs(self) -> tuple[str, ...]:
+        """Outputs of the robot that the quantity is computed from."""
         return self.objective.outputs
 
     @property
     def free_clock(self) -> bool:
+        """Whether the phase counts from a time of its own."""
         return self.has_phase and self.objective.clock == "free"
 
     def signal(self, samples: Mapping[str, Array]) -> Array:
-        """Return the quantity (k, n) from samples (k, m) of each of `outputs`; nan where nothing was measured.
+        """Return the quantity from samples of the outputs.
+
+        Parameters
+        ----------
+        samples : Mapping[str, Array]
+            (k, m) of each of `outputs`.
+
+        Returns
+        -------
+        Array
+            (k, n); nan where there was no measurement.
 
         Notes
         -----
@@ -151,14 +190,19 @@ class Feature:
         return turned[:, list(self.components)]
 
     def of(self, time: Array, rows: Array) -> tuple[Array, Array]:
-        """Return the values (w,) and their standard deviations.
+        """Return the values and their standard deviations.
 
         Parameters
         ----------
-        time : (k,) array
-            s from the recording's start.
-        rows : (k, n) array
-            What `signal` returns.
+        time : Array
+            (k,) s from the recording's start.
+        rows : Array
+            (k, n) from `signal`.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (w,) values and (w,) deviations; nan with too few samples.
         """
         inside = (time > self.begin - 1e-9) & (time <= self.end + 1e-9) & np.isfinite(rows).all(axis=1)
         orders = max(FITTED_ORDERS, self.objective.order if self.objective.kind == "harmonic" else 0)
@@ -184,9 +228,9 @@ class Feature:
 
 @lru_cache(maxsize=64)
 def _waves(time: bytes, frequency_hz: float, orders: int) -> tuple[Array, Array]:
-    """Return (k, 2 + 2 orders) a constant, a trend and harmonics at times (k,) s, and the pseudo-inverse of it.
+    """Return (k, 2 + 2 orders) a constant, a trend and harmonics at times (k,) s, and their pseudo-inverse.
 
-    A fit asks for the same times again and again; the pseudo-inverse takes longer than the rest.
+    A fit requests the same times again and again; the pseudo-inverse takes longer than the rest.
     """
     t = np.frombuffer(time)
     angle = 2.0 * np.pi * frequency_hz * t
@@ -198,10 +242,20 @@ def _waves(time: bytes, frequency_hz: float, orders: int) -> tuple[Array, Array]
 def read_objectives(words: Sequence[str]) -> list[Objective]:
     """Return the objectives of --objective: KIND:KEY=VALUE,... or FILE.toml with tables [[objective]].
 
+    Parameters
+    ----------
+    words : Sequence[str]
+        Values of the option.
+
+    Returns
+    -------
+    list[Objective]
+        In the order of the values.
+
     Raises
     ------
     ModelError, UnknownNameError
-        With the word, or the file and the table.
+        An objective is wrong; the message has the word, or the file and the table.
     """
     found: list[Objective] = []
     for word in words:
@@ -220,6 +274,28 @@ def read_objectives(words: Sequence[str]) -> list[Objective]:
 
 
 def read_objective(place: str, table: Any, *, words: bool) -> Objective:
+    """Return an objective from its table.
+
+    Parameters
+    ----------
+    place : str
+        Origin of the table, for messages.
+    table : Any
+        Keys and values.
+    words : bool
+        The values are text of a command line.
+
+    Returns
+    -------
+    Objective
+        The objective.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        The table is wrong; the message begins with the place.
+    """
+
     def fault(_: str, text: str) -> ModelError:
         return ModelError(f"{place}: {text}")
 
@@ -244,17 +320,24 @@ def with_objectives(
 
     Parameters
     ----------
-    recordings
-        Channels that the objectives are taken from are among their series.
-    series
+    recordings : Sequence[Recording]
+        Their series have the channels that the objectives need.
+    objectives : Sequence[Objective]
+        Objectives of a person.
+    series : bool
         The time series stay beside the objectives.
-    lead_in
-        s at the beginning of each recording that do not count.
+    lead_in : float, default 0.0
+        Time at the beginning of each recording that does not count, s.
+
+    Returns
+    -------
+    list[Recording]
+        In the same order.
 
     Raises
     ------
     ModelError, UnknownNameError
-        With recording and objective.
+        An objective does not fit a recording; the message names both.
     """
     if not objectives:
         return list(recordings)
@@ -345,14 +428,30 @@ def _at_common_times(several: Sequence[Series]) -> tuple[Array, dict[str, Array]
 def drive_frequency(
     recording: Recording, place: str, lead_in: float = 0.0, plant: Plant | None = None
 ) -> float:  # fmt: skip
-    """Return the frequency of the drive, Hz: the one at which a wave fits the commands best.
+    """Return the frequency of the drive: the one at which a wave fits the commands best.
 
-    Where no command changes and one of them is the speed of a motor (rad/s), its turns are the drive.
+    Where no command changes and one of them is the speed of a motor (rad/s), its revolutions are the drive.
+
+    Parameters
+    ----------
+    recording : Recording
+        Its commands.
+    place : str
+        Origin of the objective, for messages.
+    lead_in : float, default 0.0
+        Time at the beginning that does not count, s.
+    plant : Plant | None, optional
+        Plant of the recording, if it is built already.
+
+    Returns
+    -------
+    float
+        Hz.
 
     Raises
     ------
     ModelError
-        Where no command changes, or where there is no whole period.
+        No command changes, or there is no whole period.
     """
     commands = recording.commands[round(lead_in / recording.dt) :]
     commands = commands - commands.mean(axis=0)
@@ -389,12 +488,17 @@ def drive_frequency(
 
 
 def aligning_delay(pairs: Sequence[tuple[complex, complex, float, float]]) -> float:
-    """Return the delay, s, under which harmonics of a model fit measured ones best.
+    """Return the delay at which harmonics of a model fit measured ones best.
 
     Parameters
     ----------
-    pairs
+    pairs : Sequence[tuple[complex, complex, float, float]]
         (model's A exp(i p), measured one, its standard deviation, n w in rad/s) of each harmonic.
+
+    Returns
+    -------
+    float
+        s.
     """
     model, measured, sigma, rate = (np.array(column) for column in zip(*pairs, strict=True))
     weight = 2.0 * measured * np.conj(model) / sigma**2  # maximise sum Re(weight exp(i rate delay))

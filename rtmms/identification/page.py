@@ -1,4 +1,4 @@
-"""The report of a fit as one HTML page, and its preset file."""
+"""Report of a fit as one HTML page, and its preset file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,26 @@ from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, save
 
 def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[str, float],
                 errors: Mapping[str, float], source: str) -> str:  # fmt: skip
-    """TOML: the recording's own parameters with the fitted ones in their place, standard errors as comments."""
+    """Return a preset in TOML: the recording's own parameters with the fitted ones in their place.
+
+    Parameters
+    ----------
+    recording : Recording
+        Its robot, preset and parameters.
+    asked : Sequence[Unknown]
+        Requested unknowns.
+    values : Mapping[str, float]
+        Fitted values by name.
+    errors : Mapping[str, float]
+        Standard errors by name, written as comments.
+    source : str
+        Names of the recordings, for the first comment.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     given: dict[str, Any] = {}
     if recording.preset is not None and recording.preset.endswith(".toml"):
         given |= read_toml(recording.preset)
@@ -55,7 +74,22 @@ def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[
 
 
 def write_text(path: Path, text: str, option: str) -> None:
-    """Write a text as UTF-8, whole or not at all; RtmmsError where it cannot be written."""
+    """Write a text as UTF-8, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        File.
+    text : str
+        Its text.
+    option : str
+        Option of the command that names the file, for messages.
+
+    Raises
+    ------
+    RtmmsError
+        The file cannot be written.
+    """
     with beside(path, option) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
@@ -64,7 +98,7 @@ def write_text(path: Path, text: str, option: str) -> None:
 
 
 MAX_POINTS = 1200
-"""Of a curve."""
+"""Points of a curve."""
 MAX_PANELS = 12
 LAGS = 40
 
@@ -86,7 +120,24 @@ _OF_SERIES = "Dots: measured. Line: the model. Shaded: held back."
 
 
 def page(solution: Solution, evidence: Evidence, report: Mapping[str, Any], path: Path) -> None:
-    """Write it, whole or not at all; ModelError where that is not possible."""
+    """Write the HTML page, whole or not at all.
+
+    Parameters
+    ----------
+    solution : Solution
+        Result of the fit.
+    evidence : Evidence
+        Its quality.
+    report : Mapping[str, Any]
+        See rtmms.identification.evidence.as_words.
+    path : Path
+        File.
+
+    Raises
+    ------
+    ModelError
+        The page cannot be written.
+    """
     title = f"{_word(report['robot'])}: identified parameters"
     held, count = 100.0 * report["hold_out"], len(evidence.names)
     parts = [
@@ -111,12 +162,26 @@ MAX_TITLE = 80
 
 
 def drawn(solution: Solution, evidence: Evidence, path: Path | None = None) -> Any:
-    """Return the values with their spread and the channels beside the model, as one figure; written to `path`.
+    """Draw the values with their spread and the channels beside the model, as one figure.
+
+    Parameters
+    ----------
+    solution : Solution
+        Result of the fit.
+    evidence : Evidence
+        Its quality.
+    path : Path | None, optional
+        File to write.
+
+    Returns
+    -------
+    Any
+        The matplotlib figure.
 
     Raises
     ------
     RtmmsError
-        Where the file cannot be written.
+        The file cannot be written.
     """
     with styled():
         whole = figure(9.0, 2.0 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))
@@ -138,7 +203,7 @@ def _small(text: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Text of others."""
+    """Escape text of others."""
     return html.escape(shown(text))
 
 
@@ -166,7 +231,7 @@ def _fit(report: Mapping[str, Any]) -> str:
 
 
 def _svg(draw: Callable[..., None], width: float, height: float, *given: Any) -> str:
-    """A figure as an element of the page."""
+    """Return a figure as an element of the page."""
     with styled():
         import matplotlib
 
@@ -219,7 +284,7 @@ def _rows(solution: Solution) -> int:
 
 
 def _series(drawn: Any, solution: Solution) -> None:
-    """Of each channel its component that moves most, in the first recording."""
+    """Draw each channel's component that moves most, in the first recording."""
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
     panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]

@@ -1,4 +1,4 @@
-"""What would have been measured, by a model with some parameters: rollouts of all segments, and instruments."""
+"""Predictions of measurements by a model with some parameters: rollouts of all segments, and instruments."""
 
 from __future__ import annotations
 
@@ -22,17 +22,27 @@ from rtmms.sensing.readings import MOVING, read_along
 Array = npt.NDArray[np.float64]
 
 MOVE = 1e-3
-"""rad or m: a joint that is free can be placed so far away."""
+"""Displacement, rad or m, that a free joint can have."""
 
 
 @dataclass
 class Segment:
-    """A stretch of a recording that is predicted from its own first state.
+    """Part of a recording that is predicted from its own first state.
 
-    recording   its number;  first, last  steps, the last one excluded;  fitted  steps of it that the fit sees
-    known       it begins at a reset
-    base        state as a fork has it, and step: the first guess of where it begins; None: at the reset
-    counts_from  steps of it that are not compared
+    Attributes
+    ----------
+    recording : int
+        Index of the recording.
+    first, last : int
+        Steps, the last one excluded.
+    fitted : int
+        Steps of it that the fit uses.
+    known : bool
+        It begins at a reset.
+    base : tuple[Array, int] | None, optional
+        State of a fork, and step: the first guess of its start. None: at the reset.
+    counts_from : int, default 0
+        Steps of it that are not compared.
     """
 
     recording: int
@@ -46,8 +56,15 @@ class Segment:
 
 @dataclass(frozen=True)
 class Case:
-    """Parameters by name, of each recording, and offsets of the segments' starts (segments, w): of pose and twist 12,
-    of joints' positions and velocities."""
+    """Parameters and first states of a prediction.
+
+    Attributes
+    ----------
+    values : Sequence[Mapping[str, float]]
+        Parameters by name, of each recording.
+    offsets : Array
+        (segments, w) offsets of the segments' starts: of pose and twist 12, of joints' positions and velocities.
+    """
 
     values: Sequence[Mapping[str, float]]
     offsets: Array
@@ -63,8 +80,10 @@ class _Worker:
         self._first = [k if one is None else models.index(one) for k, one in enumerate(models)]
 
     def plant(self, number: int, values: Mapping[str, float]) -> Plant:
-        """Of a recording, with these values: set where it may change while it runs, else built anew. ModelError where
-        the model cannot have them."""
+        """Return the plant of a recording with these values, or raise ModelError where the model cannot have them.
+
+        The values are set where they may change while the plant runs; otherwise the plant is built anew.
+        """
         number = self._first[number]
         given = self._given(number, values)
         found = self._plants.get(number)
@@ -83,7 +102,7 @@ class _Worker:
         return plant
 
     def _given(self, number: int, values: Mapping[str, float]) -> dict[str, Any]:
-        """Whole parameters: elements put into their vectors."""
+        """Return whole parameters: elements put into their vectors."""
         found: dict[str, Any] = {}
         for name, value in values.items():
             root, element = split(name)
@@ -102,7 +121,17 @@ class _Worker:
 
 
 class Predictor:
-    """Predictions for all segments of some recordings; a context manager that keeps threads and plants."""
+    """Predictions for all segments of some recordings; a context manager that owns threads and plants.
+
+    Parameters
+    ----------
+    recordings : Sequence[Recording]
+        Recordings of one robot.
+    segments : Sequence[Segment]
+        Their segments.
+    threads : int
+        Number of threads.
+    """
 
     def __init__(self, recordings: Sequence[Recording], segments: Sequence[Segment], threads: int) -> None:
         self.recordings, self.segments = recordings, segments
@@ -117,22 +146,53 @@ class Predictor:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="identify")
 
     def __enter__(self) -> Predictor:
+        """Return the predictor itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """End the threads; predictions that have not begun are cancelled."""
         self._pool.shutdown(cancel_futures=True)
 
     def many(self, cases: Sequence[Case]) -> Iterator[list[dict[str, Array]]]:
-        """Of each case what `one` gives, in order."""
+        """Predict several cases on the threads.
+
+        Parameters
+        ----------
+        cases : Sequence[Case]
+            The cases.
+
+        Yields
+        ------
+        list[dict[str, Array]]
+            The result of `one` for each case, in order.
+        """
         yield from self._pool.map(self._one, cases)
 
     def one(self, case: Case) -> list[dict[str, Array]]:
-        """Of each segment {channel: (steps, w)} at the end of each step; nan from where the model failed."""
+        """Predict one case on the caller's thread.
+
+        Parameters
+        ----------
+        case : Case
+            Parameters and first states.
+
+        Returns
+        -------
+        list[dict[str, Array]]
+            {channel: (steps, w)} of each segment at the end of each step; nan from where the model failed.
+        """
         return self._one(case)
 
     def anchor(self, values: Sequence[Mapping[str, float]]) -> None:
-        """Put the first guess of each segment's start to where a run of the model from the recording's beginning comes
-        to, with pose and twist as they were measured, where they were."""
+        """Set the first guess of each segment's start from a run of the model from the recording's beginning.
+
+        Pose and twist are the measured ones, where they were measured.
+
+        Parameters
+        ----------
+        values : Sequence[Mapping[str, float]]
+            Parameters by name, of each recording.
+        """
         worker = self._workers.get()
         try:
             for number, recording in enumerate(self.recordings):
@@ -198,7 +258,18 @@ class Predictor:
         return found
 
     def refusal(self, case: Case) -> str:
-        """Return why the model of one of the recordings cannot be built; '' where all can."""
+        """Return why the model of one of the recordings cannot be built.
+
+        Parameters
+        ----------
+        case : Case
+            Parameters.
+
+        Returns
+        -------
+        str
+            The reason; '' where all can be built.
+        """
         worker = self._workers.get()
         try:
             for number, values in enumerate(case.values):
@@ -211,7 +282,18 @@ class Predictor:
         return ""
 
     def failures(self, case: Case) -> list[str]:
-        """Return of each recording in which the model fails its name, and why."""
+        """Return the recordings in which the model fails, and why.
+
+        Parameters
+        ----------
+        case : Case
+            Parameters and first states.
+
+        Returns
+        -------
+        list[str]
+            'NAME: reason' of each.
+        """
         worker, found = self._workers.get(), list[str]()
         try:
             for number, recording in enumerate(self.recordings):
@@ -249,7 +331,7 @@ class Predictor:
 
 
 def _outputs(recording: Recording, plant: Plant) -> tuple[str, ...]:
-    """Names of the plant's outputs that predictions are made from."""
+    """Return the plant's outputs that predictions are made from."""
     names = [
         name for one in recording.series for name in (
             one.feature.outputs if one.feature is not None else (one.channel,) if one.instrument is None
@@ -277,7 +359,7 @@ def _present(plant: Plant) -> tuple[Array, int]:
 
 
 def _place(plant: Plant, seen: Mapping[str, Array]) -> None:
-    """Where it was measured to be, as far as it was and as it can stand there."""
+    """Place the plant at the measured pose and twist, as far as they are known and possible."""
     given = {name: value for name, value in seen.items() if np.isfinite(value).all()}
     if "quaternion" in given:
         given["quaternion"] = given["quaternion"] / np.linalg.norm(given["quaternion"])
@@ -292,7 +374,18 @@ def _place(plant: Plant, seen: Mapping[str, Array]) -> None:
 
 
 def can_be_placed(plant: Plant) -> bool:
-    """Whether its pose and twist can be put to others."""
+    """Return whether a plant's pose and twist can be changed.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+
+    Returns
+    -------
+    bool
+        False where it has no `place`, no fork or no complete pose and twist.
+    """
     if not isinstance(plant, HasFork) or not hasattr(plant, "place"):
         return False
     seen = plant.observe()
@@ -306,17 +399,22 @@ def can_be_placed(plant: Plant) -> bool:
 
 
 def free_start(plant: Plant, commands: Array | None = None) -> FirstState:
-    """Return which coordinates of a plant's first state may be others.
+    """Return the coordinates of a plant's first state that can be changed.
 
-    A coordinate that the mechanism holds may not: a pose or twist that contacts exclude, and a joint whose motion is
+    Coordinates that the mechanism holds cannot: a pose or twist that contacts exclude, and a joint whose motion is
     imposed. A joint whose rate is commanded (JointSpeed) has a start of its own.
 
     Parameters
     ----------
-    plant
-        It is left at its reset.
-    commands : (steps, n_actuators) array, optional
-        Of the recording: they show in which directions the base moves where contacts hold it.
+    plant : Plant
+        The plant; it is at its reset afterwards.
+    commands : Array | None, optional
+        (steps, n_actuators) of the recording: they show the directions in which the base moves where contacts hold it.
+
+    Returns
+    -------
+    FirstState
+        Names of the coordinates, and whether each can be changed.
     """
     free = not isinstance(plant, HasCoordinates) or plant.coordinates().pose >= 0
     plant.reset()
@@ -349,13 +447,15 @@ def free_start(plant: Plant, commands: Array | None = None) -> FirstState:
 
 
 def _movable_base(plant: Plant, commands: Array | None) -> tuple[bool, ...]:
-    """Of pose and twist, 12 coordinates, those that may be others. The plant is at its reset, and stays there.
+    """Return which of the 12 coordinates of pose and twist can be changed.
+
+    The plant is at its reset, and stays there.
 
     Notes
     -----
-    Contacts restrict the twist: what `place` reaches of each unit twist spans the free ones. The pose can move in the
-    Lie algebra that these twists generate, with those of a run: a wheel cannot slide, but gets to its side all the
-    same; heave, roll and pitch of a planar robot belong to no such motion.
+    Contacts restrict the twist: the twists that `place` reaches from the unit twists span the free ones. The pose can
+    move in the Lie algebra that these twists generate, with those of a run. A wheel cannot slide, but gets to its side
+    all the same; heave, roll and pitch of a planar robot belong to no such motion.
     """
     if not set(MOVING) <= plant.observe().keys():
         return (True,) * 12
@@ -391,11 +491,11 @@ def _movable_base(plant: Plant, commands: Array | None) -> tuple[bool, ...]:
 
 
 PROBED = 2000
-"""Steps of a recording that show in which directions a base that contacts hold moves."""
+"""Steps of a recording that show the directions in which a base that contacts hold moves."""
 
 
 def _algebra(twists: Array) -> Array:
-    """(6, d) an orthonormal basis of the Lie algebra that twists (k, 6) generate; v and w in body axes."""
+    """Return (6, d) an orthonormal basis of the Lie algebra that twists (k, 6) generate; v and w in body axes."""
     basis = _span(twists)
     while True:
         more = [
@@ -409,7 +509,7 @@ def _algebra(twists: Array) -> Array:
 
 
 def _span(rows: Array) -> Array:
-    """(6, d) an orthonormal basis of what rows (k, 6) span."""
+    """Return (6, d) an orthonormal basis of the span of rows (k, 6)."""
     if not len(rows):
         return np.zeros((6, 0))
     _, sizes, vectors = np.linalg.svd(rows, full_matrices=False)
@@ -419,7 +519,7 @@ def _span(rows: Array) -> Array:
 
 
 def _shift(plant: Plant, offset: Array) -> None:
-    """Pose by an offset in the body's axes, twist by one; joints' positions and velocities."""
+    """Shift pose and twist by an offset in the body's axes, and the joints' positions and velocities."""
     seen, joints = plant.observe(), offset[12:]
     if joints.any():
         count = np.size(seen["joint_position"])

@@ -1,4 +1,4 @@
-"""A recording: the commands that a robot got and what was measured of it meanwhile, from a log of rtmms or a table."""
+"""Recording of a robot: its commands and the measurements of it, from a log of rtmms or a table."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ USUAL = (
     "position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_torque", "joint_position",
     "joint_velocity", "joint_torque",
 )  # fmt: skip
-"""Outputs that are compared where there are no sensors and none are named; all that are small, where there is none of
-these."""
+"""Outputs that are compared where there are no sensors and no named channels; without any of these, all small outputs.
+"""
 MOST_NUMBERS = 12
-"""Of an output that is compared without being named."""
+"""Numbers of an output that is compared without being named."""
 PLACED = (
     "position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_rate", "joint_position",
     "joint_velocity",
 )  # fmt: skip
-"""Outputs that a state can be put together from."""
+"""Outputs that a state can be composed from."""
 FEWEST = 20
-"""Samples of a channel, and steps of a recording, that can determine anything."""
+"""Least number of samples of a channel, and of steps of a recording, for a fit."""
 STILL = 1e-9
 
 
@@ -43,12 +43,22 @@ STILL = 1e-9
 class Series:
     """One quantity over time.
 
-    channel     name of an output of the plant, or of a sensor's measurement
-    time        (k,) s from the recording's start;  values  (k, w), where nothing was measured nan
-    unit        SI
-    noise       (w,) standard deviation of a sample; nan where it is not known
-    instrument  of a sensor, None for an output
-    feature     of an objective that one number stands for (rtmms.identification.objectives.Feature), else None
+    Attributes
+    ----------
+    channel : str
+        Name of an output of the plant, or of a sensor's measurement.
+    time : Array
+        (k,) s from the recording's start.
+    values : Array
+        (k, w), nan where there was no measurement.
+    unit : str
+        SI.
+    noise : Array
+        (w,) standard deviation of a sample; nan where it is not known.
+    instrument : Instrument | None, optional
+        Instrument of a sensor, None for an output.
+    feature : Any, optional
+        Feature of an objective with one number (rtmms.identification.objectives.Feature), else None.
     """
 
     channel: str
@@ -61,24 +71,55 @@ class Series:
 
     @property
     def width(self) -> int:
+        """Count of numbers of a sample."""
         return int(self.values.shape[1])
 
     def component(self, k: int) -> str:
-        """'velocity[0]'; a scalar's own name."""
+        """Return the name of a component, as 'velocity[0]'; a scalar's own name.
+
+        Parameters
+        ----------
+        k : int
+            Index of the component.
+
+        Returns
+        -------
+        str
+            The name.
+        """
         return self.channel if self.width == 1 else f"{self.channel}[{k}]"
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One run.
+    """One run of a robot.
 
-    name      for messages;  robot  as `rtmms.load` takes it
-    build     a new plant with these parameters beside the recording's own
-    dt        s;  commands (steps, actuators), held over each step
-    series    what was measured
-    known     it begins at a reset: the state is known
-    states    outputs that a state can be put together from, (steps + 1, ...), nan where they were not measured
-    model     recordings of an equal model build equal plants; None: of its own
+    Attributes
+    ----------
+    name : str
+        Name for messages.
+    robot : str
+        Robot, as for `rtmms.load`.
+    build : Callable[..., Plant]
+        Builds a new plant with these parameters beside the recording's own.
+    dt : float
+        Step, s.
+    commands : Array
+        (steps, actuators), held over each step.
+    series : tuple[Series, ...]
+        Measurements.
+    known : bool
+        It begins at a reset: the state is known.
+    states : Mapping[str, Array]
+        Outputs that a state can be composed from, (steps + 1, ...), nan where there was no measurement.
+    preset : str | None, optional
+        Preset of the robot.
+    parameters : Mapping[str, Any]
+        Parameters of the robot.
+    seed : int, default 0
+        Seed of the reset.
+    model : Any, optional
+        Recordings of an equal model build equal plants; None: a model of its own.
     """
 
     name: str
@@ -96,6 +137,7 @@ class Recording:
 
     @property
     def duration(self) -> float:
+        """Duration of the run, s."""
         return self.dt * len(self.commands)
 
 
@@ -112,13 +154,37 @@ def from_log(
     trusted: bool = False, warn: Callable[[str], None] = lambda _: None, more: Sequence[str] = (),
     make: Callable[..., Plant] | None = None,
 ) -> list[Recording]:  # fmt: skip
-    """The runs of a log of rtmms, one for each reset.
+    """Read the runs of a log of rtmms, one for each reset.
 
-    settings  parameters in place of those of the log's own: what is believed
-    wanted    channels to compare; () for the usual ones
-    more      further channels, where the log has them
-    make      makes the plant of parameters, in place of the log's robot
-    ModelError for a log that cannot be built, changed while it ran, or of other channels than its robot has.
+    Parameters
+    ----------
+    path : Path
+        The log.
+    settings : Mapping[str, Any]
+        Parameters in place of the log's own: the assumed ones.
+    wanted : Sequence[str], default ()
+        Channels to compare; () for the usual ones.
+    robot : str | None, optional
+        Robot in place of the log's.
+    trusted : bool, default False
+        The code that the log names may run.
+    warn : Callable[[str], None], default lambda _: None
+        Receives warnings.
+    more : Sequence[str], default ()
+        Further channels, where the log has them.
+    make : Callable[..., Plant] | None, optional
+        Function that makes the plant from parameters, in place of the log's robot.
+
+    Returns
+    -------
+    list[Recording]
+        One recording for each run.
+
+    Raises
+    ------
+    ModelError
+        The log's robot cannot be built, changed during the run, or has other channels than the log; or no run is long
+        enough.
     """
     log = open_log(path)
     origin = log.origin
@@ -175,9 +241,29 @@ def of_plant(
     plant: Plant, commands: Array, build: Callable[..., Plant], *, robot: str = "", seed: int = 0,
     wanted: Sequence[str] = (), name: str = "run",
 ) -> Recording:  # fmt: skip
-    """A run that is made here, of a plant at hand, seen through sensors (`rtmms.sensing.Sensed`) or not.
+    """Make a recording by running a plant, with sensors (`rtmms.sensing.Sensed`) or without.
 
-    commands  (steps, actuators);  build  the model that is to be fitted: a plant with these parameters
+    Parameters
+    ----------
+    plant : Plant
+        Plant that runs.
+    commands : Array
+        (steps, actuators) commands.
+    build : Callable[..., Plant]
+        Builds the model to be fitted, with these parameters.
+    robot : str, default ''
+        Name of the robot.
+    seed : int, default 0
+        Seed of the reset.
+    wanted : Sequence[str], default ()
+        Channels to compare; () for the usual ones.
+    name : str, default 'run'
+        Name for messages.
+
+    Returns
+    -------
+    Recording
+        The recording.
     """
     sensed = describe_plant(plant).truth is not None
     tools = instruments(describe_plant(plant).sensors, bare(plant))
@@ -203,12 +289,25 @@ def builder_of(
     robot: str, dt: float | None, preset: str | None, settings: Mapping[str, Any],
     make: Callable[..., Plant] | None = None,
 ) -> Callable[..., Plant]:  # fmt: skip
-    """Return the function that builds a recording's plant: of parameters that replace those of `settings`.
+    """Return the function that builds a recording's plant, from parameters that replace those of `settings`.
 
     Parameters
     ----------
-    make
-        Makes the plant of parameters, in place of the robot.
+    robot : str
+        Robot, as for `rtmms.load`.
+    dt : float | None
+        Step, s.
+    preset : str | None
+        Preset of the robot.
+    settings : Mapping[str, Any]
+        Parameters of the robot.
+    make : Callable[..., Plant] | None, optional
+        Function that makes the plant from parameters, in place of the robot.
+
+    Returns
+    -------
+    Callable[..., Plant]
+        Function of parameters.
     """
     if make is not None:
         return lambda **parameters: make(**{**settings, **parameters})
@@ -217,7 +316,7 @@ def builder_of(
 
 
 def _beside(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:
-    """Return the channels of when a sensor's quantity was sampled, and whether."""
+    """Return the channels of a sensor's sampling time and validity."""
     for one in tools:
         if one.channel == name:
             return (one.clock, one.valid) if one.valid else (one.clock,)
@@ -228,7 +327,33 @@ def chosen(
     tools: Sequence[Instrument], outputs: Sequence[Channel], wanted: Sequence[str], sensed: bool, place: str,
     more: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip
-    """Names of the channels that are compared; of `more` those that there are."""
+    """Return the names of the channels to compare.
+
+    Parameters
+    ----------
+    tools : Sequence[Instrument]
+        Instruments of the sensors.
+    outputs : Sequence[Channel]
+        Outputs of the plant.
+    wanted : Sequence[str]
+        Requested channels; () for the usual ones.
+    sensed : bool
+        The channels are the sensors', not the outputs.
+    place : str
+        Name of the recording, for messages.
+    more : Sequence[str], default ()
+        Further channels, where they exist.
+
+    Returns
+    -------
+    list[str]
+        Names without repetition.
+
+    Raises
+    ------
+    UnknownNameError
+        A requested channel does not exist.
+    """
     if sensed:
         known = [one.channel for one in tools]
     else:
@@ -245,7 +370,7 @@ def chosen(
 
 
 def _runs(log: Log, path: Path, parts: list[slice]) -> list[_Run]:
-    """Commands and the wanted outputs of each run; ModelError where a state was changed."""
+    """Return commands and wanted outputs of each run; raise ModelError where a state was changed."""
     runs: list[_Run] = []
     columns = np.concatenate([np.arange(part.start, part.stop) for part in parts])
     for row in log.rows():
@@ -268,7 +393,7 @@ def _runs(log: Log, path: Path, parts: list[slice]) -> list[_Run]:
 def _series(
     name: str, columns: Mapping[str, Array], tools: Sequence[Instrument], outputs: Sequence[Channel], dt: float
 ) -> Series:
-    """One channel of a log: of a sensor only its fresh samples, at the time at which they were taken."""
+    """Return one channel of a log; of a sensor only its fresh samples, at their sampling times."""
     values = columns[name]
     tool = next((one for one in tools if one.channel == name), None)
     if tool is None:
@@ -284,7 +409,18 @@ def _series(
 
 
 def refuse_still(recording: Recording) -> None:
-    """ModelError for a recording in which nothing is driven and nothing moves."""
+    """Refuse a recording without commands and without motion.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+
+    Raises
+    ------
+    ModelError
+        Nothing is driven and nothing moves, or there are too few samples.
+    """
     if any(one.feature is not None for one in recording.series):
         return
     driven = float(np.ptp(recording.commands, axis=0).max(initial=0.0)) > STILL
@@ -306,22 +442,57 @@ def refuse_still(recording: Recording) -> None:
 
 
 def mean_square(rows: Array) -> Array:
-    """(w,) over what was measured of each column; 0 of one in which nothing was."""
+    """Return the mean square over the measured rows of each column.
+
+    Parameters
+    ----------
+    rows : Array
+        (k, w), nan where there was no measurement.
+
+    Returns
+    -------
+    Array
+        (w,); 0 for a column without a measurement.
+    """
     there = np.isfinite(rows)
     found: Array = np.sum(np.where(there, rows, 0.0) ** 2, axis=0) / np.maximum(there.sum(axis=0), 1)
     return found
 
 
 def spread(rows: Array) -> Array:
-    """(w,) standard deviation over what was measured of each column; 0 of one in which nothing was."""
+    """Return the standard deviation over the measured rows of each column.
+
+    Parameters
+    ----------
+    rows : Array
+        (k, w), nan where there was no measurement.
+
+    Returns
+    -------
+    Array
+        (w,); 0 for a column without a measurement.
+    """
     there = np.isfinite(rows)
     middle = np.sum(np.where(there, rows, 0.0), axis=0) / np.maximum(there.sum(axis=0), 1)
     return np.sqrt(mean_square(rows - middle))
 
 
 def noise_of(one: Series) -> Array:
-    """(w,) standard deviation of a sample's noise: as given, else from fourth differences of the values, which a motion
-    that is sampled often has hardly any of; nan of a column in which nothing was measured."""
+    """Return the standard deviation of a sample's noise.
+
+    Where it is not given it comes from fourth differences of the values, which are small for a motion that is sampled
+    often.
+
+    Parameters
+    ----------
+    one : Series
+        The series.
+
+    Returns
+    -------
+    Array
+        (w,); nan for a column without a measurement.
+    """
     found = one.noise.copy()
     for k in np.flatnonzero(~np.isfinite(found)):
         value = one.values[:, k]
@@ -332,7 +503,20 @@ def noise_of(one: Series) -> Array:
 
 
 def thinned(one: Series, most: int) -> Series:
-    """At most so many samples of it, evenly; rows without any number are left out."""
+    """Return a series with a limited number of evenly spaced samples.
+
+    Parameters
+    ----------
+    one : Series
+        The series; rows without any number are left out.
+    most : int
+        Largest number of samples.
+
+    Returns
+    -------
+    Series
+        A copy.
+    """
     rows = np.flatnonzero(np.isfinite(one.values).any(axis=1))
     every = max(1, -(-len(rows) // most))
     rows = rows[every - 1 :: every]

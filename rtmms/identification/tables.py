@@ -1,4 +1,4 @@
-"""Recordings from tables (CSV, Parquet) that rtmms did not write, with a map from our names to their columns."""
+"""Recordings from tables (CSV, Parquet) of other programs, with a map from names of this package to their columns."""
 
 from __future__ import annotations
 
@@ -36,12 +36,17 @@ _CELL_BYTES = 8
 
 
 def refuse_bomb(path: Path) -> None:
-    """Raise ModelError where a Parquet file unpacks to far more than its size.
+    """Refuse a Parquet file that unpacks to far more than its size.
 
     Parameters
     ----------
-    path
-        A table. Files of other kinds, and those that cannot be read, pass: their reader has the words for them.
+    path : Path
+        A table. Files of other kinds, and unreadable ones, pass: their reader reports the error.
+
+    Raises
+    ------
+    ModelError
+        The file has too many cells for its size.
     """
     if path.suffix != ".parquet" or not path.is_file():
         return
@@ -64,7 +69,7 @@ def refuse_bomb(path: Path) -> None:
 
 
 def _text_bytes(pq: Any, path: Path, texts: list[str], most: int) -> int:
-    """Return what columns of text take at most when each cell has its own text; stops beyond `most`."""
+    """Return an upper bound of the bytes of columns of text, if each cell has its own text; stop beyond `most`."""
     total = 0
     with open_input(path) as raw, pq.ParquetFile(raw, read_dictionary=texts) as file:
         for batch in file.iter_batches(batch_size=1024, columns=texts):
@@ -85,7 +90,19 @@ _KEYS = ("column", "scale", "offset", "noise")
 
 @dataclass(frozen=True)
 class Column:
-    """Where a number of ours stands: value = scale * column + offset, with a standard deviation of its noise."""
+    """Column of a table for a number of this package: value = scale * column + offset.
+
+    Attributes
+    ----------
+    column : str
+        Name in the table.
+    scale : float, default 1.0
+        Factor.
+    offset : float, default 0.0
+        Addend, in our unit.
+    noise : float, default math.nan
+        Standard deviation; nan where it is not known.
+    """
 
     column: str
     scale: float = 1.0
@@ -94,7 +111,23 @@ class Column:
 
 
 def read_columns(words: Sequence[str]) -> dict[str, Column]:
-    """From --columns: FILE.toml, or OURS=THEIRS,... ; ModelError."""
+    """Read the values of --columns: FILE.toml, or OURS=THEIRS,...
+
+    Parameters
+    ----------
+    words : Sequence[str]
+        Values of the option.
+
+    Returns
+    -------
+    dict[str, Column]
+        Columns by our names.
+
+    Raises
+    ------
+    ModelError
+        A value is neither a file nor OURS=THEIRS.
+    """
     found: dict[str, Column] = {}
     for word in words:
         if word.endswith(".toml") and "=" not in word:
@@ -130,16 +163,42 @@ def from_table(
     dt: float | None = None, columns: Mapping[str, Column] | None = None, sensors: str = "ideal",
     at_rest: bool = False, more: Sequence[str] | None = None, make: Callable[..., Plant] | None = None,
 ) -> Recording:  # fmt: skip
-    """A recording from a table with a line of names: time in s, a column for each actuator's command, and columns of
-    outputs, or of sensors, each by its own time: an empty cell is no sample.
+    """Read a recording from a table with a line of names.
 
-    columns   ours -> theirs: time, command.ACTUATOR, OUTPUT, OUTPUT[k], SENSOR.QUANTITY[k]; what is not in it is
-              looked for under our own name
-    sensors   profile of the instruments that the columns are of
-    at_rest   it begins as the robot is after a reset
-    more      channels that objectives are taken from, where there are columns of them; not None: there need be none
-    make      makes the plant of parameters, in place of the robot
-    A command holds from its row on; in a table of `rtmms log csv`, which has `step`, over the step that ends there.
+    The table has time in s, a column for each actuator's command, and columns of outputs, or of sensors, each by its
+    own time. An empty cell is no sample. A command holds from its row on; in a table of `rtmms log csv`, which has
+    `step`, it holds over the step that ends there.
+
+    Parameters
+    ----------
+    path : Path
+        The table.
+    robot : str
+        Robot, as for `rtmms.load`.
+    settings : Mapping[str, Any]
+        Parameters of the robot.
+    wanted : Sequence[str], default ()
+        Channels to compare; () for the usual ones.
+    preset : str | None, optional
+        Preset of the robot.
+    dt : float | None, optional
+        Step, s.
+    columns : Mapping[str, Column] | None, optional
+        Our names to theirs: time, command.ACTUATOR, OUTPUT, OUTPUT[k], SENSOR.QUANTITY[k]. Other columns have our own
+        names.
+    sensors : str, default 'ideal'
+        Profile of the instruments that the columns belong to.
+    at_rest : bool, default False
+        It begins in the robot's state after a reset.
+    more : Sequence[str] | None, optional
+        Channels of objectives, where there are columns of them; not None: no channel is required.
+    make : Callable[..., Plant] | None, optional
+        Function that makes the plant from parameters, in place of the robot.
+
+    Returns
+    -------
+    Recording
+        The recording.
     """
     refuse_bomb(path)
     return of_table(_read(path), path.name, robot, settings, wanted, preset=preset, dt=dt, columns=columns,
@@ -149,10 +208,22 @@ def from_table(
 def of_mapping(data: Mapping[str, Any], name: str) -> Table:
     """Return a table from columns by name: (k,) each, or (k, n) for OUTPUT[0] to OUTPUT[n - 1].
 
+    Parameters
+    ----------
+    data : Mapping[str, Any]
+        Columns by name.
+    name : str
+        Name of the table, for messages.
+
+    Returns
+    -------
+    Table
+        The table.
+
     Raises
     ------
     ModelError
-        For columns of different lengths, or without numbers.
+        The columns have different lengths, or no numbers.
     """
     found: dict[str, Array] = {}
     for key, values in data.items():
@@ -183,7 +254,45 @@ def of_table(
     sensors: str = "ideal", at_rest: bool = False, more: Sequence[str] | None = None,
     make: Callable[..., Plant] | None = None, path: Path | None = None,
 ) -> Recording:  # fmt: skip
-    """Return a recording from the columns of a table: see `from_table`."""
+    """Return a recording from the columns of a table, see `from_table`.
+
+    Parameters
+    ----------
+    table : Table
+        Columns.
+    title : str
+        Name of the recording.
+    robot, sensors : str
+        See `from_table`.
+    settings : Mapping[str, Any]
+        Parameters of the robot.
+    wanted : Sequence[str], default ()
+        See `from_table`.
+    preset, dt : str | None, float | None
+        See `from_table`.
+    columns : Mapping[str, Column] | None, optional
+        See `from_table`.
+    at_rest : bool, default False
+        See `from_table`.
+    more : Sequence[str] | None, optional
+        See `from_table`.
+    make : Callable[..., Plant] | None, optional
+        See `from_table`.
+    path : Path | None, optional
+        File of the table, for messages.
+
+    Returns
+    -------
+    Recording
+        The recording.
+
+    Raises
+    ------
+    ModelError
+        A column is missing, there are several runs, or there are too few steps.
+    UnknownNameError
+        A name of `columns` is unknown.
+    """
     path = path or Path(title)
     build = builder_of(robot, dt, preset, settings, make)
     plant = build()
@@ -226,7 +335,7 @@ def of_table(
 
 
 def _read(path: Path) -> Table:
-    """The columns of a file; ModelError where it is no table."""
+    """Return the columns of a file; raise ModelError where it is no table."""
     try:
         if path.suffix == ".parquet":
             refuse_without_pyarrow(str(path))
@@ -256,13 +365,22 @@ def _read(path: Path) -> Table:
 
 
 EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none"})
-"""Words of a cell without a sample, in small letters."""
+"""Words of a cell without a sample, in lower case."""
 
 
 class Table(dict[str, Array]):
     """Columns of numbers by name; nan where a cell is empty or no number.
 
-    `refuse_text` is called with each column that is used: a column that is not may hold anything.
+    `refuse_text` is called with each column that is used: unused columns may contain anything.
+
+    Parameters
+    ----------
+    path : Path
+        File of the table, for messages.
+    numbers : Mapping[str, Array]
+        Columns by name.
+    cells : Mapping[str, Sequence[Any]]
+        Original cells of the columns with text.
     """
 
     def __init__(self, path: Path, numbers: Mapping[str, Array], cells: Mapping[str, Sequence[Any]]) -> None:
@@ -270,7 +388,18 @@ class Table(dict[str, Array]):
         self._path, self._cells = path, cells
 
     def refuse_text(self, name: str) -> None:
-        """ModelError for a cell of a column that is neither empty nor a finite number."""
+        """Refuse a column with a cell that is neither empty nor a finite number.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Raises
+        ------
+        ModelError
+            There is such a cell.
+        """
         for k in np.flatnonzero(np.isnan(self[name])).tolist():
             cell = self._cells[name][k] if name in self._cells else None  # a column of an array: nan is no sample
             if cell is not None and str(cell).strip().lower() not in EMPTY:
@@ -286,7 +415,7 @@ def _number(cell: Any) -> float:
 
 
 def _ours(plant: Plant, tools: Sequence[Instrument]) -> list[str]:
-    """Every name that a column may have."""
+    """Return every name that a column may have."""
     found = ["time", *(COMMAND + one.name for one in plant.actuators)]
     for one in plant.outputs:
         found += Signal(one.name, one.unit, tuple(one.shape), one.frame).columns
@@ -311,7 +440,7 @@ def _check_time(path: Path, time: Array) -> None:
 
 
 def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *, before: bool) -> Array:
-    """(steps, n) of the plant's own steps."""
+    """Return (steps, n), the commands of the plant's own steps."""
     steps = math.floor(float(time[-1]) / plant.dt + 1e-6)
     if steps > 50_000_000:
         raise ModelError(f"{path}: time: expected seconds, got {time[-1]:g} from first to last, {steps:,} steps")
@@ -334,7 +463,7 @@ def _all_series(
     path: Path, plant: Plant, tools: Sequence[Instrument], measured: Mapping[str, Array],
     mapped: Mapping[str, Column], time: Array, wanted: Sequence[str], begin: float, more: Sequence[str] | None = None,
 ) -> tuple[Series, ...]:  # fmt: skip
-    """Channels of which there are columns; components without one are nan throughout."""
+    """Return the channels with columns; components without a column are nan throughout."""
     found: dict[str, Series] = {}
     noise_of = {name: one.noise for name, one in mapped.items()}
     for tool in tools:
@@ -378,7 +507,7 @@ def _one(
 
 
 def _states(plant: Plant, measured: Mapping[str, Array], time: Array, steps: int) -> dict[str, Array]:
-    """See Recording.states."""
+    """Return the outputs that a state can be composed from, see Recording.states."""
     found = {}
     row = np.round(time / plant.dt).astype(np.int64)
     inside = row <= steps

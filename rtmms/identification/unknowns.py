@@ -1,4 +1,4 @@
-"""What is sought: parameters of the model, delays, gains and offsets of channels, states at segments' beginnings."""
+"""Unknowns of a fit: parameters of the model, delays, gains and offsets of channels, states at segments' starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
 
 
 class Kind(Enum):
-    """Where an unknown enters."""
+    """Place at which an unknown enters."""
 
     MODEL = "model"
     DELAY = "delay"
@@ -35,27 +35,47 @@ class Kind(Enum):
 
 
 OF_CHANNELS = (Kind.DELAY, Kind.GAIN, Kind.BIAS)
-"""Of them a person asks by KIND.CHANNEL."""
+"""Kinds that a person requests by KIND.CHANNEL."""
 ALL_CHANNELS = "*"
 """Channel of an unknown that all channels of a recording have in common."""
 MAX_DELAY_S = 1.0
-"""Bound of a delay, to either side."""
+"""Bound of a delay in both directions, s."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """One number.
+    """One unknown number.
 
-    name       'drag_coefficient', 'body_drag_coefficient[0]', 'delay.imu.gyro', 'bias.depth.value'
-    first      where the search begins;  scale  what counts as one of it;  low, high  bounds
-    prior      mean and standard deviation of what is known beforehand, None for nothing
-    asked      by the user: it is reported; the others are there so that errors that last do not pass for the model's
-    why        it is free
-    end        why the model cannot be built beyond a bound that the fit has found; '' for other bounds
-    narrowed   the user gave the bounds; the model may accept values beyond them
-    channel, component   of a channel's: -1 for all components
-    recording  in which it holds, -1 for all: each power-on has offsets of its own
-    segment, coordinate  of a state's
+    Attributes
+    ----------
+    name : str
+        As 'drag_coefficient', 'body_drag_coefficient[0]', 'delay.imu.gyro', 'bias.depth.value'.
+    kind : Kind
+        Place at which it enters.
+    first : float
+        Start of the search.
+    scale : float
+        Size that counts as one.
+    low, high : float
+        Bounds.
+    prior : tuple[float, float] | None, optional
+        Mean and standard deviation of prior knowledge, None without it.
+    asked : bool, default True
+        The user requested it, and the report has it. The others separate persistent errors from the model's.
+    unit : str, default ''
+        Unit of the value.
+    channel, component : str, int
+        Channel of a channel's unknown, and its component; -1 for all components.
+    recording : int, default -1
+        Recording in which it holds, -1 for all: each power-on has offsets of its own.
+    segment, coordinate : int, default -1
+        Segment and coordinate of a first state.
+    why : str, default '--fit'
+        Why it is free.
+    end : str, default ''
+        Why the model cannot be built beyond a bound that the fit has found; '' for other bounds.
+    narrowed : bool, default False
+        The user gave the bounds; the model may accept values beyond them.
     """
 
     name: str
@@ -91,19 +111,28 @@ def asked_for(
 
     Parameters
     ----------
-    names
+    names : Sequence[str]
         Parameters of the robot, or delay, delay.CHANNEL, gain.CHANNEL, bias.CHANNEL.
-    bounds, priors
+    recordings : Sequence[Recording]
+        Recordings of the robot.
+    plant : Plant
+        Its plant.
+    bounds, priors : Mapping[str, tuple[float, float]]
         {name: (low, high)} and {name: (mean, standard deviation)}.
-    per_recording
-        Names of which each recording has a value of its own; they need not be among `names`.
-    delay_per_recording
+    per_recording : Sequence[str], default ()
+        Names with a separate value for each recording; they need not be among `names`.
+    delay_per_recording : bool, default False
         Each recording has a delay of all its channels.
+
+    Returns
+    -------
+    list[Unknown]
+        In the order of the names.
 
     Raises
     ------
     UnknownNameError, ModelError
-        With the name that cannot be fitted.
+        A name cannot be fitted; the message has it.
     """
     names = [*names, *(name for name in dict.fromkeys(per_recording) if name not in names)]
     own = {*per_recording}
@@ -169,10 +198,22 @@ def _spread(one: Series) -> float:
 def value_of(plant: Plant, name: str) -> Any:
     """Return the present value of a parameter of a plant, or of a keyword of the function that made it.
 
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    name : str
+        Name of the parameter.
+
+    Returns
+    -------
+    Any
+        The value.
+
     Raises
     ------
     UnknownNameError
-        With the numbers that the plant has.
+        There is no such parameter; the message has the numbers of the plant.
     """
     table = parameter_values(plant)
     if name not in table:
@@ -185,7 +226,7 @@ def value_of(plant: Plant, name: str) -> Any:
 
 
 def _varies(plant: Plant, name: str, value: Any) -> bool:
-    """Whether a parameter is a number that may vary a little, or a list of such numbers."""
+    """Return whether a parameter is a number that may vary a little, or a list of such numbers."""
     if isinstance(value, list | tuple):
         return len(value) > 0 and all(isinstance(one, float) for one in value)
     if isinstance(value, float):
@@ -194,7 +235,7 @@ def _varies(plant: Plant, name: str, value: Any) -> bool:
 
 
 def _real_keywords(plant: Plant) -> set[str]:
-    """Names of keywords of a function that are real numbers by annotation or default; a user may set them to 2."""
+    """Return the keywords of a function that are real numbers by annotation or default; a user may set them to 2."""
     found = set()
     for source in (getattr(plant, "keywords", None), getattr(plant, "parameters", None)):
         for one in dataclasses.fields(source) if dataclasses.is_dataclass(source) else ():
@@ -206,7 +247,24 @@ def _real_keywords(plant: Plant) -> set[str]:
 
 
 def split(name: str) -> tuple[str, int]:
-    """'body_drag_area_m2[1]' -> ('body_drag_area_m2', 1); -1 for a name without an element."""
+    """Split the name of an element into the parameter and the index.
+
+    Parameters
+    ----------
+    name : str
+        As 'body_drag_area_m2[1]'.
+
+    Returns
+    -------
+    tuple[str, int]
+        Parameter and index; -1 for a name without an element.
+
+    Examples
+    --------
+    >>> from rtmms.identification.unknowns import split
+    >>> split("body_drag_area_m2[1]")
+    ('body_drag_area_m2', 1)
+    """
     found = _ELEMENT.fullmatch(name)
     return (found[1], int(found[2])) if found else (name, -1)
 
@@ -240,7 +298,7 @@ def _of_model(name: str, plant: Plant) -> Unknown:
 
 
 def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[float, float] | None) -> Unknown:
-    """With what the user stated of it."""
+    """Return the unknown with the user's bounds and prior."""
     if prior is not None:
         if not prior[1] > 0.0:
             raise ModelError(f"--prior {one.name}: expected MEAN:DEVIATION with a deviation > 0, got {prior[1]:g}")
@@ -260,8 +318,22 @@ def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[floa
 
 
 def lasting(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unknown]:
-    """Errors of sensors that last, of the sizes in their sheets: offsets, and where the sheet has them scale and skew
-    of the axes. taken: names of unknowns that the user asked for, which go first."""
+    """Return the persistent errors of the sensors, of the sizes in their data sheets.
+
+    They are offsets, and where the sheet has them scale and skew of the axes.
+
+    Parameters
+    ----------
+    recordings : Sequence[Recording]
+        Their series have instruments.
+    taken : Iterable[str]
+        Names of the user's unknowns, which have precedence.
+
+    Returns
+    -------
+    list[Unknown]
+        Unknowns with priors.
+    """
     taken, found, seen = set(taken), [], set()
     for number, one in ((k, one) for k, recording in enumerate(recordings) for one in recording.series):
         tool = one.instrument
@@ -289,21 +361,26 @@ def lasting(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unkno
 OFFSETS = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")
 _OFFSET_SIZES = (0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.3, 0.3, 0.3)
 _OFFSET_PRIORS = (0.5, 0.5, 0.5, 0.3, 0.3, 0.5, 0.3, 0.3, 0.3, 1.0, 1.0, 1.0)
-"""m, rad, m/s, rad/s, body axes: what counts as one, and how far from the first guess a start is believed to be."""
+"""Standard deviations of a start about its first guess: m, rad, m/s, rad/s, body axes."""
 
 
 JOINT_SIZES, JOINT_PRIORS = (0.1, 0.3), (0.5, 1.0)
-"""The same of a joint: rad or m, rad/s or m/s."""
+"""Scales and priors of a joint's start: rad or m, rad/s or m/s."""
 
 
 def start_names(joints: Sequence[str]) -> list[tuple[str, tuple[str, ...], float, float]]:
-    """Return the coordinates of a first state in order: the name, further names, what counts as one, and the prior.
+    """Return the coordinates of a first state in order: the name, further names, the scale, and the prior.
 
     Parameters
     ----------
-    joints
+    joints : Sequence[str]
         Names of the joints, for 'JOINT' and 'JOINT.rate' beside 'joint_position[k]' and 'joint_velocity[k]'; '' for
         joints without a name.
+
+    Returns
+    -------
+    list[tuple[str, tuple[str, ...], float, float]]
+        12 of pose and twist, then the joints'.
     """
     rows: list[tuple[str, tuple[str, ...], float, float]] = [
         (word, (), _OFFSET_SIZES[k], _OFFSET_PRIORS[k]) for k, word in enumerate(OFFSETS)
@@ -318,15 +395,15 @@ def start_names(joints: Sequence[str]) -> list[tuple[str, tuple[str, ...], float
 
 @dataclass(frozen=True)
 class FirstState:
-    """Which coordinates of a segment's first state are unknown.
+    """Coordinates of a segment's first state that are unknown.
 
     Attributes
     ----------
-    names
+    names : list[tuple[str, tuple[str, ...], float, float]]
         See `start_names`.
-    movable
-        Of each coordinate whether the mechanism lets it be another.
-    known
+    movable : tuple[bool, ...]
+        For each coordinate whether the mechanism allows a change.
+    known : bool
         The segment begins at a reset: its state is known.
     """
 
@@ -342,18 +419,23 @@ def starts(
 
     Parameters
     ----------
-    segments
+    segments : Mapping[int, FirstState]
         First state of each segment, by its number.
-    free, pinned
+    free, pinned : Sequence[str], default ()
         Names of --free and --pin, with or without 'start.': a coordinate, a joint, or a pattern such as
         'joint_velocity*'.
+
+    Returns
+    -------
+    list[Unknown]
+        One unknown for each free coordinate.
 
     Raises
     ------
     UnknownNameError
-        For a name that no segment has.
+        No segment has that name.
     ModelError
-        For a coordinate that --free names and that the mechanism holds, or that both options name.
+        --free names a coordinate that the mechanism holds, or both options name it.
     """
     _refuse_unknown_starts(segments, free, pinned)
     found = []
@@ -376,7 +458,7 @@ def starts(
 
 
 def _matches(patterns: Sequence[str], names: Sequence[str]) -> str:
-    """The first pattern that is one of the names, or matches one; ''."""
+    """Return the first pattern that is one of the names, or matches one; ''."""
     for pattern in patterns:
         plain = pattern.removeprefix("start.")
         if plain in names or ("*" in plain and any(fnmatchcase(name, plain) for name in names)):

@@ -1,7 +1,7 @@
 """Many runs of a MuJoCo plant at once by `mujoco.batch` (MuJoCo 4.0 and newer), for `rtmms.rollout`.
 
-A simulation of a batch is a row of mjSTATE_INTEGRATION, and its steps have the bits of `mj_step`. Runs that MuJoCo
-warns of are returned as unsound: the caller repeats these by the plant's own step, which names what failed.
+A simulation of a batch is a row of mjSTATE_INTEGRATION, and its steps have the bits of `mj_step`. Runs with a warning
+of MuJoCo are returned as unsound. The caller repeats these by the plant's own step, whose error names the cause.
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ from rtmms.plant.protocol import RolledOut
 RUNS_TOGETHER = 64
 """Runs of a batch: each has its own MjData, so that the stages of a sample serve the next step."""
 _VELOCITIES, _NOTHING = 2, 0
-"""mjSTAGE_VEL, mjSTAGE_NONE: what a batch computes at the new state."""
+"""mjSTAGE_VEL, mjSTAGE_NONE: stages that a batch computes at the new state."""
 
 
 def batch_class() -> Any:
-    """Return mujoco.batch.Batch; None where the installed MuJoCo has none."""
+    """Return mujoco.batch.Batch.
+
+    Returns
+    -------
+    : type or None
+        None where the installed MuJoCo has none.
+    """
     try:
         return import_module("mujoco.batch").Batch
     except ImportError:
@@ -39,17 +45,24 @@ def roll_out(
     Parameters
     ----------
     plant : Simulated
-        It is not changed.
+        The plant, which is not changed.
     batch : type
         mujoco.batch.Batch.
-    starts : ndarray, shape (runs, width)
-        States as `Simulated.present` returns them.
-    commands : ndarray, shape (runs or 1, steps or 1, n_actuators)
+    starts : Array
+        (runs, width) states from `Simulated.present`.
+    commands : Array
+        (runs or 1, steps or 1, n_actuators) commands.
     steps, every : int
         Steps of a run, and from sample to sample.
-    names : sequence of str
+    names : Sequence[str]
         Outputs to sample.
     threads : int
+        Number of threads.
+
+    Returns
+    -------
+    RolledOut
+        Samples, states at the end, and which runs are sound.
     """
     outputs = plant.output_sources(names)
     shapes = {channel.name: channel.shape for channel in plant.outputs}

@@ -39,11 +39,16 @@ _IN_WORLD = ("FRAMEPOS", "FRAMELINVEL", "FRAMEANGVEL", "FRAMELINACC", "FRAMEANGA
 
 @dataclass(frozen=True)
 class FreeBody:
-    """A body with a free joint.
+    """Body with a free joint.
 
-    prefix     of its outputs: '' for the first one, 'NAME.' for others
-    body       number of the body
-    velocity   index of its linear velocity in qvel
+    Attributes
+    ----------
+    prefix : str
+        Prefix of its outputs: '' for the first one, 'NAME.' for others.
+    body : int
+        Index of the body.
+    velocity : int
+        Index of its linear velocity in qvel.
     """
 
     prefix: str
@@ -52,12 +57,47 @@ class FreeBody:
 
 
 def object_name(mujoco: Any, model: Any, kind: str, number: int) -> str:
-    """Return the name of an object, '' for none.  kind: 'JOINT', 'BODY', ... of mjtObj"""
+    """Return the name of an object.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    kind : str
+        'JOINT', 'BODY', ... of mjtObj.
+    number : int
+        Index of the object.
+
+    Returns
+    -------
+    str
+        '' for none.
+    """
     return mujoco.mj_id2name(model, int(getattr(mujoco.mjtObj, f"mjOBJ_{kind}")), number) or ""
 
 
 def keyframe_number(mujoco: Any, model: Any, path: str, preset: str | None) -> int | None:
-    """Return the number of a keyframe by its name or its number; None for None, UnknownNameError for another word."""
+    """Return the index of a keyframe by its name or its number.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    path : str
+        The file, for errors.
+    preset : str | None
+        Name or number.
+
+    Returns
+    -------
+    int | None
+        None for None.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such keyframe.
+    """
     if preset is None:
         return None
     names = [object_name(mujoco, model, "KEY", k) or str(k) for k in range(model.nkey)]
@@ -73,10 +113,15 @@ def actuators_of(mujoco: Any, model: Any, neutral: Array) -> tuple[Channel, ...]
 
     Parameters
     ----------
-    mujoco, model
+    mujoco, model : Any
         The module and the compiled model.
-    neutral : ndarray, shape (nu,)
-        Commands at rest: those of the keyframe, else 0.
+    neutral : Array
+        (nu,) commands at rest: those of the keyframe, else 0.
+
+    Returns
+    -------
+    tuple[Channel, ...]
+        In the order of the model.
     """
     found: list[Channel] = []
     taken = {object_name(mujoco, model, "ACTUATOR", k) for k in range(model.nu)}
@@ -102,7 +147,10 @@ def actuators_of(mujoco: Any, model: Any, neutral: Array) -> tuple[Channel, ...]
 
 
 def _actuator_unit(mujoco: Any, model: Any, k: int, joint: int) -> str:
-    """Unit of a command: of a force, a position or a velocity at a joint without gear; '' where MJCF has none."""
+    """Return the unit of a command.
+
+    It is that of a force, a position or a velocity at a joint without gear; '' where MJCF has none.
+    """
     if joint < 0 or model.actuator_gear[k, 0] != 1.0 or not _is_scalar(mujoco, model, joint):
         return ""
     if model.actuator_gaintype[k] != int(mujoco.mjtGain.mjGAIN_FIXED):
@@ -130,12 +178,20 @@ def _units_of_joint(mujoco: Any, model: Any, joint: int) -> tuple[str, str, str]
 
 
 class Source(NamedTuple):
-    """Where MuJoCo's arrays of many simulations have an output.
+    """Place of an output in MuJoCo's arrays of many simulations.
 
-    name     of the output
-    field    of MjData, and the numbers of it, flattened
-    body     whose attitude turns the numbers from the world into the body; -1: they are as they are
-    shape    of the output
+    Attributes
+    ----------
+    name : str
+        Name of the output.
+    field : str
+        Field of MjData.
+    where : Any
+        Indices of the numbers in the field, flattened.
+    body : int
+        Body whose attitude turns the numbers from the world into the body; -1: no turn.
+    shape : tuple[int, ...]
+        Shape of the output.
     """
 
     name: str
@@ -150,7 +206,15 @@ class Source(NamedTuple):
         return (self.field,) if self.body < 0 else (self.field, "xmat")
 
     def sample(self, fields: Mapping[str, Array], out: Array) -> None:
-        """Write the output of each simulation into `out` (simulations, *shape)."""
+        """Write the output of each simulation.
+
+        Parameters
+        ----------
+        fields : Mapping[str, Array]
+            Arrays of MuJoCo by field.
+        out : Array
+            (simulations, *shape) result.
+        """
         numbers = fields[self.field].reshape(len(out), -1)[:, self.where]
         if self.body < 0:
             out[:] = numbers.reshape(len(out), *self.shape)
@@ -160,11 +224,17 @@ class Source(NamedTuple):
 
 
 class Outputs:
-    """Outputs of a model, and the arrays that hold their present values.
+    """Outputs of a model, and the arrays with their present values.
+
+    Parameters
+    ----------
+    mujoco, model, data : Any
+        The module, the compiled model and its state.
 
     Attributes
     ----------
     channels : tuple of Channel
+        The outputs.
     values : dict of str to ndarray
         By name: read-only views of MuJoCo's arrays where these have the output, else arrays that `read` rewrites.
     free : tuple of FreeBody
@@ -172,7 +242,7 @@ class Outputs:
     scalar_joints : tuple of int
         Hinges and slides, in the order of `joint_position`.
     sources : dict of str to Source
-        By name: where batches of simulations have an output.
+        By name: places of an output in batches of simulations.
     """
 
     def __init__(self, mujoco: Any, model: Any, data: Any) -> None:
@@ -273,7 +343,13 @@ class Outputs:
         return int(model.wrap_type[first]) == int(self._mujoco.mjtWrap.mjWRAP_JOINT)
 
     def read(self) -> dict[str, Array]:
-        """Compute the outputs that are no views, and return copies of all: later steps leave them."""
+        """Compute the outputs that are no views, and return copies of all.
+
+        Returns
+        -------
+        dict[str, Array]
+            By name; later steps do not change them.
+        """
         for velocity, of_world, attitude in self._turned:
             of_world.dot(attitude, velocity)  # R^T v
         for out, source, where in self._gathered:
@@ -282,7 +358,7 @@ class Outputs:
 
 
 class Simulated(Protocol):
-    """What the analysis uses of `rtmms.mujoco_models.plant.MujocoPlant`: a model with its state."""
+    """Part of `rtmms.mujoco_models.plant.MujocoPlant` that the analysis uses: a model with its state."""
 
     path: str
     dt: float
@@ -293,18 +369,55 @@ class Simulated(Protocol):
     keywords: Any
 
     @property
-    def mujoco(self) -> Any: ...
+    def mujoco(self) -> Any:
+        """The module `mujoco`."""
+        ...
 
     @property
-    def free_bodies(self) -> tuple[FreeBody, ...]: ...
+    def free_bodies(self) -> tuple[FreeBody, ...]:
+        """Bodies with a free joint, in the order of the model."""
+        ...
 
     @property
-    def scalar_joints(self) -> tuple[int, ...]: ...
+    def scalar_joints(self) -> tuple[int, ...]:
+        """Hinges and slides, in the order of `joint_position`."""
+        ...
 
-    def output_sources(self, names: Sequence[str]) -> list[Source]: ...
+    def output_sources(self, names: Sequence[str]) -> list[Source]:
+        """Return the places of outputs in batches of simulations.
 
-    def take_up_present(self) -> None: ...
+        Parameters
+        ----------
+        names : Sequence[str]
+            Names of the outputs.
 
-    def snapshot(self) -> bytes: ...
+        Returns
+        -------
+        list[Source]
+            One for each name.
+        """
+        ...
 
-    def restore(self, blob: bytes) -> None: ...
+    def take_up_present(self) -> None:
+        """Compute the quantities that follow from the positions and velocities in `data`."""
+        ...
+
+    def snapshot(self) -> bytes:
+        """Return the state as bytes.
+
+        Returns
+        -------
+        bytes
+            For `restore`.
+        """
+        ...
+
+    def restore(self, blob: bytes) -> None:
+        """Restore a snapshot.
+
+        Parameters
+        ----------
+        blob : bytes
+            Bytes from `snapshot`.
+        """
+        ...

@@ -15,7 +15,7 @@ from rtmms.mujoco_models.channels import Simulated, object_name
 EPSILON = 1e-6
 """Displacement of a state or a command to either side, as MuJoCo's documentation recommends."""
 _DISPLACEMENT = 1e-5
-"""Of coordinates around one pose, for their slopes around another; m, rad."""
+"""Displacement of coordinates around one pose, for their slopes around another; m, rad."""
 _PLACES = ("x", "y", "z")
 _TURNS = ("roll", "pitch", "yaw")
 
@@ -24,6 +24,16 @@ def state_names(plant: Simulated) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names and units of the states (dq, v, act), in MuJoCo's order.
 
     A free body has its displacement in world axes and its rotation in its own axes. A ball joint has its rotation.
+
+    Parameters
+    ----------
+    plant : Simulated
+        The plant.
+
+    Returns
+    -------
+    tuple[tuple[str, ...], tuple[str, ...]]
+        Names and units.
     """
     mujoco, model = plant.mujoco, plant.model
     free, ball, slide = (int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in ("FREE", "BALL", "SLIDE"))
@@ -53,12 +63,22 @@ def state_names(plant: Simulated) -> tuple[tuple[str, ...], tuple[str, ...]]:
 class MujocoChart:
     """Coordinates of a plant's state around the present one (rtmms.analysis.chart.Chart).
 
+    Parameters
+    ----------
+    plant : Simulated
+        The plant.
+
     Attributes
     ----------
     names, units : tuple of str
         See `state_names`.
-    size : ndarray, shape (2 nv + na,)
-        All 1, in SI units.
+    size : ndarray
+        (2 nv + na,) all 1, in SI units.
+
+    Raises
+    ------
+    ModelError
+        The model has delays or states of plugins, which are no coordinates.
     """
 
     def __init__(self, plant: Simulated) -> None:
@@ -75,14 +95,31 @@ class MujocoChart:
         self._position, self._rest = data.qpos.copy(), np.concatenate([data.qvel, data.act])
 
     def read(self) -> Array:
-        """Return the coordinates of the plant's present state, shape (2 nv + na,)."""
+        """Return the coordinates of the plant's present state.
+
+        Returns
+        -------
+        Array
+            (2 nv + na,).
+        """
         plant = self._plant
         moved = np.zeros(plant.model.nv)
         plant.mujoco.mj_differentiatePos(plant.model, moved, 1.0, self._position, plant.data.qpos)
         return np.concatenate([moved, np.concatenate([plant.data.qvel, plant.data.act]) - self._rest])
 
     def from_present(self, slopes: Array) -> Array:
-        """Return slopes (2 nv + na, k) of coordinates around the present pose as those of these coordinates."""
+        """Convert slopes of coordinates around the present pose to slopes of these coordinates.
+
+        Parameters
+        ----------
+        slopes : Array
+            (2 nv + na, k) slopes.
+
+        Returns
+        -------
+        Array
+            (2 nv + na, k).
+        """
         plant, nv = self._plant, int(self._plant.model.nv)
         mujoco, model, here = plant.mujoco, plant.model, plant.data.qpos.copy()
         turned = np.zeros((nv, nv))
@@ -100,7 +137,13 @@ class MujocoChart:
         return out
 
     def write(self, coordinates: Array) -> None:
-        """Put the plant into the state of these coordinates; readings of forces and accelerations stay."""
+        """Put the plant into the state of these coordinates; readings of forces and accelerations stay.
+
+        Parameters
+        ----------
+        coordinates : Array
+            (2 nv + na,) coordinates.
+        """
         plant, nv = self._plant, int(self._plant.model.nv)
         data = plant.data
         data.qpos[:] = self._position
@@ -111,12 +154,31 @@ class MujocoChart:
 
 
 def step_derivatives(plant: Simulated, command: Array) -> Linear | None:
-    """Return A and B of a step at the present state by mjd_transitionFD; None with RK4, which it does not support.
+    """Return A and B of a step at the present state by mjd_transitionFD.
 
+    Parameters
+    ----------
+    plant : Simulated
+        The plant.
+    command : Array
+        (n_actuators,) command of the step.
+
+    Returns
+    -------
+    Linear | None
+        None with RK4, which mjd_transitionFD does not support.
+
+    Raises
+    ------
+    ModelError
+        MuJoCo stopped, or a step fails close to this state.
+
+    Notes
+    -----
     MuJoCo displaces each state and command to either side. The result is extrapolated from two displacements, whose
     difference estimates the error. A step of several steps of MuJoCo has the product of their matrices. MuJoCo's
-    coordinates after a step are around the pose after it; the result is around the pose before it, as
-    `rtmms.linearise` defines it.
+    coordinates after a step are around the pose after it; the result is around the pose before it, as `rtmms.linearise`
+    defines it.
     """
     mujoco, model, data = plant.mujoco, plant.model, plant.data
     if model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
@@ -161,7 +223,20 @@ def _transition(
 
 
 def place(plant: Simulated, given: Mapping[str, Any]) -> None:
-    """Change the present state by the names of outputs; see `Simulated.place`."""
+    """Change the present state by the names of outputs; see `MujocoPlant.place`.
+
+    Parameters
+    ----------
+    plant : Simulated
+        The plant.
+    given : Mapping[str, Any]
+        Values by output.
+
+    Raises
+    ------
+    UnknownNameError, ArgumentError
+        The model has no such output, or a value does not fit.
+    """
     mujoco, model, data = plant.mujoco, plant.model, plant.data
     targets: dict[str, tuple[Array, Any]] = {}
     if plant.free_bodies:

@@ -1,6 +1,6 @@
-"""Geometry of a compiled MuJoCo model as viewers draw it (`shape` of rtmms.plant.protocol.PlantDescription).
+"""Geometry of a compiled MuJoCo model for viewers (`shape` of rtmms.plant.protocol.PlantDescription).
 
-Frames are one for each number of `joint_position`. With a free body, that body is the base frame; without one, the
+There is a frame for each number of `joint_position`. With a free body, that body is the base frame; without one, the
 base frame is the world.
 """
 
@@ -17,13 +17,13 @@ from rtmms.model.solids import Placement
 from rtmms.mujoco_models.channels import Outputs, object_name
 
 LIQUID_DENSITY = 100.0
-"""kg/m3; the scene of a model in a denser fluid is water."""
+"""Density above which the scene of a model is water, kg/m3."""
 MAX_VISIBLE_GROUP = 2
-"""MuJoCo's viewers hide geoms of higher groups, which are usually those for collisions."""
+"""Highest visible group: MuJoCo's viewers hide geoms of higher groups, which are usually those for collisions."""
 
 
 class _Seat(NamedTuple):
-    """Where a body is fixed: a frame (0 the base, k the k-th joint's), the pose there, and whether viewers show it."""
+    """Frame to which a body is fixed (0 the base, k the k-th joint's), the pose there, and whether viewers show it."""
 
     frame: int
     placement: Placement
@@ -35,14 +35,14 @@ def drawn_shape(mujoco: Any, model: Any, outputs: Outputs) -> Mapping[str, Any]:
 
     Parameters
     ----------
-    mujoco, model
+    mujoco, model : Any
         The module and the compiled model.
     outputs : Outputs
-        Of the model: its free bodies, and its joints in the order of `joint_position`.
+        Outputs of the model: its free bodies, and its joints in the order of `joint_position`.
 
     Returns
     -------
-    mapping
+    Mapping[str, Any]
         `joints`, `parts`, `cords` and `scene`; lengths in m, quaternions w, x, y, z.
     """
     joints, seats = _frames(mujoco, model, outputs)
@@ -54,7 +54,7 @@ def drawn_shape(mujoco: Any, model: Any, outputs: Outputs) -> Mapping[str, Any]:
 
 
 def _frames(mujoco: Any, model: Any, outputs: Outputs) -> tuple[list[dict[str, Any]], list[_Seat]]:
-    """Frames of the joints, and the seat of each body."""
+    """Return the frames of the joints, and the seat of each body."""
     base = outputs.free[0].body if outputs.free else 0
     number = {joint: k + 1 for k, joint in enumerate(outputs.scalar_joints)}
     slide = int(mujoco.mjtJoint.mjJNT_SLIDE)
@@ -100,15 +100,15 @@ def geom_drawings(mujoco: Any, model: Any, shown: Sequence[bool]) -> list[tuple[
 
     Parameters
     ----------
-    mujoco, model
+    mujoco, model : Any
         The module and the compiled model.
-    shown : sequence of bool, length nbody
-        Whether viewers show the body.
+    shown : Sequence[bool]
+        (nbody,) whether viewers show the body.
 
     Returns
     -------
-    list of (int, str, Drawing)
-        Number of the geom, suffix of the part's name, and the part in the frame of the geom's body.
+    list[tuple[int, str, Drawing]]
+        Index of the geom, suffix of the part's name, and the part in the frame of the geom's body.
     """
     visible = [k for k in range(model.ngeom) if shown[int(model.geom_bodyid[k])] and _alpha(model, k) > 0.0]
     usual = [k for k in visible if model.geom_group[k] <= MAX_VISIBLE_GROUP]
@@ -119,7 +119,7 @@ def geom_drawings(mujoco: Any, model: Any, shown: Sequence[bool]) -> list[tuple[
 
 
 def _geom(mujoco: Any, model: Any, k: int, points: int) -> list[tuple[str, Drawing]]:
-    """Parts of a geom; none of a plane, a height field or a signed distance field."""
+    """Return the parts of a geom; none of a plane, a height field or a signed distance field."""
     kind = mujoco.mjtGeom(int(model.geom_type[k])).name.removeprefix("mjGEOM_").lower()
     place = Placement(quaternion_matrix(model.geom_quat[k]), model.geom_pos[k])
     colour = tuple(round(255.0 * float(min(max(c, 0.0), 1.0))) for c in _rgba(model, k)[:3])
@@ -148,7 +148,20 @@ def _geom(mujoco: Any, model: Any, k: int, points: int) -> list[tuple[str, Drawi
 
 
 def mesh_triangles(model: Any, k: int) -> tuple[Array, Indices]:
-    """Return the vertices (n, 3) m, in the frame of geom k, and the triangles (t, 3) of its mesh."""
+    """Return the vertices and the triangles of a geom's mesh.
+
+    Parameters
+    ----------
+    model : Any
+        The compiled model.
+    k : int
+        Index of the geom.
+
+    Returns
+    -------
+    tuple[Array, Indices]
+        (n, 3) m, in the frame of the geom, and (t, 3).
+    """
     number = int(model.geom_dataid[k])
     first, count = int(model.mesh_vertadr[number]), int(model.mesh_vertnum[number])
     face, faces = int(model.mesh_faceadr[number]), int(model.mesh_facenum[number])
@@ -157,7 +170,7 @@ def mesh_triangles(model: Any, k: int) -> tuple[Array, Indices]:
 
 
 def _cords(mujoco: Any, model: Any, seats: list[_Seat]) -> list[dict[str, Any]]:
-    """Spatial tendons through their sites; a tendon that wraps around a geom is drawn straight past it."""
+    """Return spatial tendons through their sites; one that wraps around a geom is drawn straight."""
     found = []
     site = int(mujoco.mjtWrap.mjWRAP_SITE)
     for k in range(model.ntendon):

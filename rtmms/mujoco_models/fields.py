@@ -22,11 +22,16 @@ from rtmms.mujoco_models.channels import object_name
 
 
 class Kind(NamedTuple):
-    """A kind of objects of a model.
+    """Kind of objects of a model.
 
-    size     attribute of the model with their number
-    object   its name in mjtObj
-    fields   name of each field, and the attribute of the model that has it
+    Attributes
+    ----------
+    size : str
+        Attribute of the model with their number.
+    object : str
+        Name in mjtObj.
+    fields : Mapping[str, str]
+        Name of each field, and the attribute of the model that has it.
     """
 
     size: str
@@ -65,10 +70,16 @@ _NAME = re.compile(r"(?P<kind>[a-z]+)/(?P<name>.+)/(?P<field>[a-z]+)(?:\[(?P<ind
 
 
 class Change(NamedTuple):
-    """A change of a field.
+    """Change of a field.
 
-    numbers   view of the model's numbers that change;  values  their new values
-    derived   whether MuJoCo derives other fields from it
+    Attributes
+    ----------
+    numbers : Array
+        View of the model's numbers that change.
+    values : Array
+        Their new values.
+    derived : bool
+        Whether MuJoCo derives other fields from it.
     """
 
     numbers: Array
@@ -81,7 +92,18 @@ class Change(NamedTuple):
 
 
 def field_names(mujoco: Any, model: Any) -> Iterator[str]:
-    """Yield the names of the fields of all objects that have a name."""
+    """Yield the names of the fields of all objects that have a name.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+
+    Yields
+    ------
+    str
+        KIND/NAME/FIELD.
+    """
     for kind, about in KINDS.items():
         first = 1 if kind == "body" else 0  # the world has no mass
         for number in range(first, getattr(model, about.size)):
@@ -91,23 +113,48 @@ def field_names(mujoco: Any, model: Any) -> Iterator[str]:
 
 
 def read_field(mujoco: Any, model: Any, path: str, key: str) -> Array:
-    """Return a view of the numbers of a field; UnknownNameError, naming the file, where there is none."""
+    """Return a view of the numbers of a field.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    path : str
+        The file, for errors.
+    key : str
+        KIND/NAME/FIELD.
+
+    Returns
+    -------
+    Array
+        The view.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such field; the message names the file.
+    """
     return _found(mujoco, model, path, key)[0]
 
 
 def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Change:
-    """Return the change that KIND/NAME/FIELD = numbers asks for; nothing is changed yet.
+    """Return the change for KIND/NAME/FIELD = numbers; nothing is changed yet.
 
     Parameters
     ----------
-    mujoco, model
+    mujoco, model : Any
         The module and the compiled model.
     path : str
         The file, for errors.
     key : str
         KIND/NAME/FIELD or KIND/NAME/FIELD[k].
-    given
+    given : Any
         A number, several, or the text of these with commas.
+
+    Returns
+    -------
+    Change
+        The change.
 
     Raises
     ------
@@ -130,18 +177,23 @@ def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Cha
 def read_parameters(
     mujoco: Any, model: Any, path: str, options: Any, given: Mapping[str, Any]
 ) -> tuple[Any, list[Change]]:  # fmt: skip
-    """Return the options and the changes of fields that given values ask for; nothing is changed yet.
+    """Return the options and the changes of fields for given values; nothing is changed yet.
 
     Parameters
     ----------
-    mujoco, model
+    mujoco, model : Any
         The module and the compiled model.
     path : str
         The file, for errors.
-    options
+    options : Any
         Dataclass of the plant's own parameters, with their present values.
-    given : mapping
+    given : Mapping[str, Any]
         Values by the names of these parameters, and by KIND/NAME/FIELD.
+
+    Returns
+    -------
+    tuple[Any, list[Change]]
+        New options, and changes.
 
     Raises
     ------
@@ -165,7 +217,7 @@ def read_parameters(
 
 
 def _found(mujoco: Any, model: Any, path: str, key: str) -> tuple[Array, str, bool]:
-    """View of the numbers, 'kind.field', and whether one number stands for all of them (a joint's coordinates)."""
+    """Return a view of the numbers, 'kind.field', and whether one number stands for all (a joint's coordinates)."""
     form = _NAME.fullmatch(key)
     unknown = UnknownNameError(f"parameter of {path}", key, _similar(field_names(mujoco, model), key))
     if form is None or form["kind"] not in KINDS or form["field"] not in KINDS[form["kind"]].fields:
@@ -194,7 +246,7 @@ def _found(mujoco: Any, model: Any, path: str, key: str) -> tuple[Array, str, bo
 
 
 def _similar(names: Iterator[str], key: str) -> list[str]:
-    """The names that may be meant: of the same kind, else all; of a large model, as many as a person reads."""
+    """Return the names that may be meant: of the same kind, else all; of a large model, as many as a person reads."""
     listed = list(names)
     same = [name for name in listed if name.partition("/")[0] == key.partition("/")[0]]
     close = difflib.get_close_matches(key, same or listed, n=8, cutoff=0.3)

@@ -16,13 +16,13 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import XmlLimits, check_xml, open_input, read_input
 
 MAX_XML_BYTES = 32 << 20
-"""Bytes of one XML file."""
+"""Largest size of one XML file, bytes."""
 MAX_FILE_BYTES = 512 << 20
-"""Bytes of one mesh, texture or height field."""
+"""Largest size of one mesh, texture or height field, bytes."""
 MAX_DOCUMENTS = 200
 """XML files of a model: included ones, and models within the model."""
 XML_LIMITS = XmlLimits(max_bytes=MAX_XML_BYTES, max_parts=1_000_000, max_value_chars=MAX_XML_BYTES)
-"""A mesh may have its vertices in one attribute, so a value has no limit of its own."""
+"""Limits of an XML file. A mesh may have its vertices in one attribute, so a value has no limit of its own."""
 
 LIMITS = {
     ("composite", "count"): 10_000, ("flexcomp", "count"): 100_000,
@@ -37,14 +37,14 @@ LIMITS = {
 MAX_COPIES = 10_000
 """Copies of one element by <replicate>."""
 MAX_ARENA_BYTES = 8 << 30
-"""Bytes of `<size memory="...">`."""
+"""Largest `<size memory="...">`, bytes."""
 _SUFFIXES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50, "e": 1 << 60}
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
 
 
 @dataclass
 class _Document:
-    """An XML file of the model, and the folder from which MuJoCo looks for the files that it names."""
+    """XML file of the model, and the folder in which MuJoCo looks for the files that it names."""
 
     path: Path
     base: Path
@@ -90,7 +90,23 @@ def check_model_files(path: Path) -> None:
 
 
 def read_xml_root(path: Path) -> str:
-    """Return the tag of the root element of an XML file; ModelError where it is no XML."""
+    """Return the tag of the root element of an XML file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    str
+        The tag.
+
+    Raises
+    ------
+    ModelError
+        It is no XML.
+    """
     return str(_parsed(path).tag)
 
 
@@ -120,7 +136,7 @@ def _asset_folders(root: ElementTree.Element) -> Iterator[str]:
 
 
 def _refuse_replication(path: Path, element: ElementTree.Element, outer: float = 1.0) -> None:
-    """ModelError where nested <replicate> make too many copies."""
+    """Raise ModelError where nested <replicate> make too many copies."""
     if element.tag == "replicate":
         try:
             outer *= max(float(element.get("count", "1")), 1.0)
@@ -167,7 +183,7 @@ def _inside(where: str, name: str, bases: list[Path], folder: Path) -> Path:
 
 
 def _refuse_outside(where: str, name: str, base: Path, folder: Path) -> None:
-    """ModelError for a name that leads out of the folder, whether the file exists or not."""
+    """Raise ModelError for a name that leads out of the folder, whether the file exists or not."""
     plain = PurePosixPath(name.replace("\\", "/"))
     if "\0" in name or plain.is_absolute() or not (base / plain).resolve().is_relative_to(folder):
         raise _outside(where, name, folder)
@@ -181,7 +197,7 @@ def _outside(where: str, name: str, folder: Path) -> ModelError:
 
 
 def _check_size(where: str, text: str, largest: int) -> None:
-    """ModelError where the product of the numbers of an attribute is too large; MuJoCo reports what is no number."""
+    """Raise ModelError where the product of an attribute's numbers is too large; MuJoCo reports malformed numbers."""
     try:
         product = math.prod(max(float(one), 1.0) for one in text.split())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Loads MuJoCo when a model asks for it, compiles models, and turns MuJoCo's messages into ours."""
+"""Loads MuJoCo when a model needs it, compiles models, and turns MuJoCo's messages into ours."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ def load_mujoco(place: str) -> Any:
     ----------
     place : str
         The file that needs it, for the error.
+
+    Returns
+    -------
+    : module
+        MuJoCo.
 
     Raises
     ------
@@ -55,6 +60,11 @@ def load_model(path: str) -> tuple[Any, Any]:
     path : str
         The file. Files that it names must be in its folder or below.
 
+    Returns
+    -------
+    tuple[Any, Any]
+        Module and model.
+
     Raises
     ------
     ModelError
@@ -67,7 +77,27 @@ def load_model(path: str) -> tuple[Any, Any]:
 
 
 def compile_model(mujoco: Any, path: str, make: Callable[[], Any]) -> Any:
-    """Return the compiled model of a file; ModelError with MuJoCo's reason where it does not load."""
+    """Return the compiled model of a file.
+
+    Parameters
+    ----------
+    mujoco : Any
+        The module.
+    path : str
+        The file, for errors.
+    make : Callable[[], Any]
+        Compiles the model.
+
+    Returns
+    -------
+    : mujoco.MjModel
+        The model.
+
+    Raises
+    ------
+    ModelError
+        It does not load; the message has MuJoCo's reason.
+    """
     recent_warnings.clear()
     try:
         return make()
@@ -88,12 +118,40 @@ def _remedy(reason: str) -> str:
 
 
 def one_line(fault: object) -> str:
-    """Return a message of several lines as one."""
+    r"""Return a message of several lines as one.
+
+    Parameters
+    ----------
+    fault : object
+        Message or exception.
+
+    Returns
+    -------
+    str
+        The line.
+
+    Examples
+    --------
+    >>> from rtmms.mujoco_models.library import one_line
+    >>> one_line("Error: a\nb")
+    'Error: a, b'
+    """
     return ", ".join(line.strip() for line in str(fault).splitlines() if line.strip())
 
 
 def model_bytes(mujoco: Any, model: Any) -> bytes:
-    """Return a compiled model as MuJoCo saves it."""
+    """Return a compiled model as MuJoCo saves it.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+
+    Returns
+    -------
+    bytes
+        The bytes.
+    """
     import numpy as np
 
     buffer = np.zeros(mujoco.mj_sizeModel(model), dtype=np.uint8)
@@ -102,5 +160,16 @@ def model_bytes(mujoco: Any, model: Any) -> bytes:
 
 
 def resolved(path: str) -> Path:
-    """Return the path of a file that a person or a scenario named."""
+    """Return the path of a file that a person or a scenario named.
+
+    Parameters
+    ----------
+    path : str
+        The text.
+
+    Returns
+    -------
+    Path
+        With the home folder in place of ~.
+    """
     return Path(path).expanduser()

@@ -1,7 +1,7 @@
 """MJCF files on rtmms's own engine: `rtmms.from_mjcf` and `rtmms run robot.xml --set engine=rtmms`.
 
-MuJoCo reads, checks and compiles the file; `tree` turns the compiled model into a mechanism. `unsupported` refuses what
-the engine does not simulate, or leaves it out.
+MuJoCo reads, checks and compiles the file; `tree` turns the compiled model into a mechanism. `unsupported` refuses
+features that the engine does not simulate, or leaves them out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,29 @@ EXPLICIT_RATE, TENDON_RATE = 1.4, 0.7
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOptions:
-    """Parameters of an MJCF file on rtmms's own engine; the defaults of the surroundings are the model's."""
+    """Parameters of an MJCF file on rtmms's own engine; the defaults of the surroundings are the model's.
+
+    Attributes
+    ----------
+    engine : str, default 'rtmms'
+        Simulator of the file; mujoco has parameters of its own.
+    ignore : str, default ''
+        Features of the file that are left out, with commas between them; an error names those that it has.
+    integrator : str, default 'auto'
+        Method of a step; auto: rk4, or implicit2 where springs or servos are stiff.
+    substeps : int | None, optional
+        Steps of the method in a step of the plant; none: as many as springs and servos need.
+    sites : bool, default True
+        Whether the positions of named sites are outputs.
+    gravity_m_s2 : tuple[float, float, float], default (0.0, 0.0, -9.81)
+        Gravity, world frame; one number: along -z. Unit: m/s2.
+    wind_m_s : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        Velocity of the fluid, world frame. Unit: m/s.
+    fluid_density_kg_m3 : float, default 0.0
+        Density of the fluid: added mass, buoyancy and drag of geoms with fluidshape=ellipsoid. Unit: kg/m3.
+    fluid_viscosity_pa_s : float, default 0.0
+        Viscosity of the fluid. Unit: Pa s.
+    """
 
     # fmt: off
     engine: Annotated[str, Parameter(
@@ -75,10 +97,14 @@ class OwnOptions:
 
 
 class OwnRobot(NamedTuple):
-    """An MJCF file as a person would write it for rtmms's own engine.
+    """MJCF file as a person would write it for rtmms's own engine.
 
-    mechanism   bodies, joints, elements of the fluid and markers
-    actuators   for `TreePlant`: those of the file in its order, then limits of joints and springs of tendons
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Bodies, joints, elements of the fluid and markers.
+    actuators : tuple[Any, ...]
+        For `TreePlant`: those of the file in its order, then limits of joints and springs of tendons.
     """
 
     mechanism: Mechanism
@@ -90,11 +116,11 @@ def from_mjcf(path: str | Path, *, preset: str | None = None, **parameters: Any)
 
     Parameters
     ----------
-    path : str or Path
+    path : str | Path
         The file. Files that it names must be in its folder or below.
-    preset : str, optional
+    preset : str | None, optional
         A keyframe, by its name or its number, whose commands are those at rest.
-    **parameters
+    **parameters : Any
         Fields of `OwnOptions`, and numeric fields by KIND/NAME/FIELD (rtmms.mujoco_models.fields).
 
     Returns
@@ -105,13 +131,14 @@ def from_mjcf(path: str | Path, *, preset: str | None = None, **parameters: Any)
     Raises
     ------
     ModelError
-        MuJoCo is missing, the file or a parameter is wrong, or the file has what the engine does not simulate.
+        MuJoCo is missing, the file or a parameter is wrong, or the file has features that the engine does not simulate.
 
-    Examples
-    --------
-    >>> import rtmms
-    >>> mechanism, actuators = rtmms.from_mjcf("robot.xml")  # doctest: +SKIP
-    >>> plant = rtmms.TreePlant(mechanism, dt=1e-3, actuators=actuators)  # doctest: +SKIP
+    Notes
+    -----
+    Use with a file::
+
+        mechanism, actuators = rtmms.from_mjcf("robot.xml")
+        plant = rtmms.TreePlant(mechanism, dt=1e-3, actuators=actuators)
     """
     file = _read(str(path), preset, {**parameters, "engine": "rtmms"})
     return OwnRobot(file.tree.mechanism, file.tree.actuators)
@@ -119,7 +146,7 @@ def from_mjcf(path: str | Path, *, preset: str | None = None, **parameters: Any)
 
 @dataclass(frozen=True, eq=False)
 class _File:
-    """A file on the own engine: MuJoCo's objects, the options, the fields that were set, and the tree."""
+    """File on the own engine: MuJoCo's objects, the options, the fields that were set, and the tree."""
 
     mujoco: Any
     model: Any
@@ -178,17 +205,22 @@ def load_own(path: str, /, *, dt: float | None = None, preset: str | None = None
     ----------
     path : str
         The file. Files that it names must be in its folder or below.
-    dt : float, optional
-        Step in s. Default: the model's.
-    preset : str, optional
+    dt : float | None, optional
+        Step, s. Default: the model's.
+    preset : str | None, optional
         A keyframe by its name, or by its number.
-    **parameters
+    **parameters : Any
         Fields of `OwnOptions`, and numeric fields by KIND/NAME/FIELD (rtmms.mujoco_models.fields).
+
+    Returns
+    -------
+    TreePlant
+        The plant.
 
     Raises
     ------
     ModelError
-        MuJoCo is missing, the file or a parameter is wrong, or the file has what the engine does not simulate.
+        MuJoCo is missing, the file or a parameter is wrong, or the file has features that the engine does not simulate.
     """
     file = _read(path, preset, parameters)
     mujoco, model, options = file.mujoco, file.model, file.options
@@ -244,7 +276,7 @@ class _Summary:
 
 @dataclass(frozen=True, eq=False)
 class _Remake:
-    """Makes the parts of a plant with other surroundings, for `TreePlant.set`."""
+    """Builder of a plant's parts with other surroundings, for `TreePlant.set`."""
 
     file: _File
 
@@ -260,7 +292,7 @@ class _Remake:
 
 
 def _with_method(file: _File, step: float) -> OwnOptions:
-    """Choose the method and its steps where the person leaves them open: by the fastest springs and dampers."""
+    """Choose the method and its steps, by the fastest springs and dampers, where the person leaves them open."""
     options = file.options
     if options.substeps is not None:
         refuse_substeps(

@@ -1,4 +1,4 @@
-"""A MuJoCo model as a plant: `rtmms run robot.xml`, and `rtmms run robot.urdf --set engine=mujoco`."""
+"""MuJoCo model as a plant: `rtmms run robot.xml`, and `rtmms run robot.urdf --set engine=mujoco`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,23 @@ _REPEATED = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Parameters of a MuJoCo plant that are not fields of single objects; their defaults are the model's."""
+    """Parameters of a MuJoCo plant that are not fields of single objects; their defaults are the model's.
+
+    Attributes
+    ----------
+    engine : str, default 'mujoco'
+        Simulator of the file; rtmms has parameters of its own.
+    substeps : int, default 1
+        Steps of MuJoCo in a step of the plant.
+    gravity_m_s2 : tuple[float, float, float], default (0.0, 0.0, -9.81)
+        Gravity, world frame; one number: along -z. Unit: m/s2.
+    wind_m_s : tuple[float, float, float], default (0.0, 0.0, 0.0)
+        Velocity of the fluid, world frame. Unit: m/s.
+    fluid_density_kg_m3 : float, default 0.0
+        Density of the fluid, which acts by drag and lift alone. Unit: kg/m3.
+    fluid_viscosity_pa_s : float, default 0.0
+        Viscosity of the fluid. Unit: Pa s.
+    """
 
     # fmt: off
     engine: Annotated[str, Parameter(
@@ -61,7 +77,7 @@ class Options:
 
 
 class _Parameters(dict[str, Any]):
-    """Options and the fields that were set; another numeric field is read from the model when it is asked for."""
+    """Options and the fields that were set; another numeric field is read from the model at its use."""
 
     def __init__(self, read: Callable[[str], Any], values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -83,13 +99,18 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     ----------
     path : str
         The file. Files that it names must be in its folder or below.
-    dt : float, optional
-        Step in s: a multiple of the model's step. Default: the model's.
-    preset : str, optional
+    dt : float | None, optional
+        Step, s: a multiple of the model's step. Default: the model's.
+    preset : str | None, optional
         A keyframe by its name, or by its number.
-    **parameters
-        Fields of `Options`, and numeric fields by KIND/NAME/FIELD (rtmms.mujoco_models.fields). With engine=rtmms
-        those of `rtmms.mujoco_models.own_engine.OwnOptions`.
+    **parameters : Any
+        Fields of `Options`, and numeric fields by KIND/NAME/FIELD (rtmms.mujoco_models.fields). With engine=rtmms those
+        of `rtmms.mujoco_models.own_engine.OwnOptions`.
+
+    Returns
+    -------
+    Plant
+        The plant.
 
     Raises
     ------
@@ -106,16 +127,23 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
 
 @kernel(fused=False)
 def accept_command(command: Array, applied: Array, taken: Array, row: int) -> bool:
-    """Write a command into `applied` and into a row of `taken`; False, with nothing written, if it is not finite.
+    """Write a command into `applied` and into a row of `taken`.
 
     Parameters
     ----------
-    command : ndarray, shape (n_actuators,)
-    applied : ndarray, shape (n_actuators,)
-        MuJoCo's `ctrl`.
-    taken : ndarray, shape (steps, n_actuators)
-        Commands since the state that the plant has saved.
+    command : Array
+        (n_actuators,) command.
+    applied : Array
+        (n_actuators,) MuJoCo's `ctrl`.
+    taken : Array
+        (steps, n_actuators) commands since the state that the plant has saved.
     row : int
+        Row of `taken`.
+
+    Returns
+    -------
+    bool
+        False, with nothing written, for a command that is not finite.
     """
     for k in range(command.shape[0]):
         if not math.isfinite(command[k]):
@@ -127,18 +155,38 @@ def accept_command(command: Array, applied: Array, taken: Array, row: int) -> bo
 
 
 class MujocoPlant:
-    """A model that MuJoCo simulates.
+    """Model that MuJoCo simulates.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    path : str
+        The file, for errors.
+    dt : float | None
+        Step, s; None: the model's.
+    preset : str | None
+        A keyframe by its name, or by its number.
+    parameters : Mapping[str, Any]
+        Fields of `Options`, and numeric fields by KIND/NAME/FIELD.
+    kind : type[Options], default Options
+        Class of the options.
 
     Attributes
     ----------
     model, data : mujoco.MjModel, mujoco.MjData
         MuJoCo's own objects. Change them through `set`, `step` and `restore` alone.
+
+    Raises
+    ------
+    ModelError
+        A parameter is wrong, or the model has nothing to run.
     """
 
     trace_outputs: tuple[str, ...] = ()
     step_time_varies = "contacts and the iterations of MuJoCo's solver"
     _known: Array
-    """The last command whose shape and type were checked: a loop passes the same array in each step."""
+    """Last command whose shape and type were checked: a loop passes the same array in each step."""
     _taken: Array
     """Commands of the steps since the saved state; `_row` of them."""
     _row: int
@@ -180,7 +228,18 @@ class MujocoPlant:
     # --- what a plant has -----------------------------------------------------------------------------------------
 
     def reset(self, seed: int = 0) -> None:
-        """Go back to t = 0: the model's initial state, or the keyframe of the preset."""
+        """Go back to t = 0: the model's initial state, or the keyframe of the preset.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Not used.
+
+        Raises
+        ------
+        ModelError
+            MuJoCo cannot evaluate the initial state.
+        """
         read_seed(self.path, seed)
         mujoco, model, data = self._mujoco, self.model, self.data
         try:
@@ -203,8 +262,8 @@ class MujocoPlant:
 
         Parameters
         ----------
-        command : ndarray, shape (n_actuators,)
-            In the order of `actuators`; MuJoCo clamps it to `ctrlrange`.
+        command : Array
+            (n_actuators,) in the order of `actuators`; MuJoCo clamps it to `ctrlrange`.
 
         Raises
         ------
@@ -243,16 +302,39 @@ class MujocoPlant:
         self._step1(model, data)  # poses, velocities and their sensors at the new state
 
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state; later steps leave these arrays."""
+        """Return the outputs at the present state.
+
+        Returns
+        -------
+        dict[str, Array]
+            By name; later steps do not change them.
+        """
         return self._outputs.read()
 
     def snapshot(self) -> bytes:
-        """Return MuJoCo's whole state (mjSTATE_INTEGRATION) and the readings of the sensors."""
+        """Return MuJoCo's whole state (mjSTATE_INTEGRATION) and the readings of the sensors.
+
+        Returns
+        -------
+        bytes
+            For `restore`.
+        """
         self._save()
         return pack_state(self._key(), self.dt, self._steps, self._state, self._sensors)
 
     def restore(self, blob: bytes) -> None:
-        """Go back to a snapshot of the same model with the same parameters; ModelError if it is another's."""
+        """Go back to a snapshot of the same model with the same parameters.
+
+        Parameters
+        ----------
+        blob : bytes
+            Bytes from `snapshot`.
+
+        Raises
+        ------
+        ModelError
+            The snapshot is of another model or of other parameters.
+        """
         arrays = {"state": self._state, "sensors": self._sensors}
         steps, found = unpack_state(blob, self.path, self._key(), self.dt, arrays)
         self._put(found["state"], found["sensors"])
@@ -276,33 +358,58 @@ class MujocoPlant:
         return self._outputs.scalar_joints
 
     def output_sources(self, names: Sequence[str]) -> list[Source]:
-        """Return where batches of simulations have these outputs."""
+        """Return the places of outputs in batches of simulations.
+
+        Parameters
+        ----------
+        names : Sequence[str]
+            Names of the outputs.
+
+        Returns
+        -------
+        list[Source]
+            One for each name.
+        """
         return [self._outputs.sources[name] for name in names]
 
     def present(self) -> tuple[Array, int]:
-        """Return a copy of the state with the readings of the sensors, and the steps since the reset."""
+        """Return the present state for rollouts.
+
+        Returns
+        -------
+        tuple[Array, int]
+            Copy of the state with the readings of the sensors, and the steps since the reset.
+        """
         self._save()
         return np.concatenate([self._state, self._sensors]), self._steps
 
     def put(self, state: Array, steps: int) -> None:
-        """Go to a state that `present` returned."""
+        """Go to a state from `present`.
+
+        Parameters
+        ----------
+        state : Array
+            State with the readings of the sensors.
+        steps : int
+            Steps since the reset.
+        """
         width = len(self._state)
         self._put(state[:width], state[width:])
         self._steps = steps
 
     def take_up_present(self) -> None:
-        """Compute what follows from the positions and velocities in `data`; readings of forces stay."""
+        """Compute the quantities that follow from the positions and velocities in `data`; readings of forces stay."""
         self._save()
         self._take_up()
 
     def place(self, **given: Any) -> None:
-        """Change the present state by the names of outputs; what is not given stays.
+        """Change the present state by the names of outputs; others stay.
 
         Parameters
         ----------
-        **given
-            position, quaternion, velocity, angular_velocity of the first free body, joint_position, joint_velocity:
-            in the units and frames of these outputs.
+        **given : Any
+            position, quaternion, velocity, angular_velocity of the first free body, joint_position, joint_velocity: in
+            the units and frames of these outputs.
 
         Raises
         ------
@@ -314,19 +421,42 @@ class MujocoPlant:
         place(self, given)
 
     def chart(self) -> MujocoChart:
-        """Return coordinates around the present state (rtmms.analysis.chart.Chart)."""
+        """Return coordinates around the present state (rtmms.analysis.chart.Chart).
+
+        Returns
+        -------
+        MujocoChart
+            The chart.
+        """
         from rtmms.mujoco_models.coordinates import MujocoChart
 
         return MujocoChart(self)
 
     def step_derivatives(self, command: Array) -> Linear | None:
-        """Return A and B of a step by mjd_transitionFD; None with RK4."""
+        """Return A and B of a step by mjd_transitionFD.
+
+        Parameters
+        ----------
+        command : Array
+            (n_actuators,) command of the step.
+
+        Returns
+        -------
+        Linear | None
+            None with RK4.
+        """
         from rtmms.mujoco_models.coordinates import step_derivatives
 
         return step_derivatives(self, command)
 
     def can_roll_out(self) -> bool:
-        """Return whether the installed MuJoCo has `mujoco.batch`."""
+        """Return whether the installed MuJoCo has `mujoco.batch`.
+
+        Returns
+        -------
+        bool
+            True where it has.
+        """
         from rtmms.mujoco_models.batches import batch_class
 
         return batch_class() is not None
@@ -334,7 +464,26 @@ class MujocoPlant:
     def roll_out(
         self, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str], threads: int
     ) -> RolledOut:
-        """Advance many runs by `mujoco.batch` (rtmms.plant.protocol.RollsOut)."""
+        """Advance many runs by `mujoco.batch` (rtmms.plant.protocol.RollsOut).
+
+        Parameters
+        ----------
+        starts : Array
+            (runs, width) states from `present`.
+        commands : Array
+            (runs or 1, steps or 1, n_actuators) commands.
+        steps, every : int
+            Steps of a run, and from sample to sample.
+        names : Sequence[str]
+            Outputs to sample.
+        threads : int
+            Number of threads.
+
+        Returns
+        -------
+        RolledOut
+            Samples, states at the end, and which runs are sound.
+        """
         from rtmms.mujoco_models.batches import batch_class, roll_out
 
         return roll_out(self, batch_class(), starts, commands, steps, every, names, threads)
@@ -356,7 +505,18 @@ class MujocoPlant:
         return (*_LIVE, *field_names(self._mujoco, self.model))
 
     def set(self, **values: Any) -> None:
-        """Change parameters from the next step on; they stay over a reset. All change, or none and ModelError."""
+        """Change parameters from the next step on; they stay over a reset. Either all change or none.
+
+        Parameters
+        ----------
+        **values : Any
+            Values by name.
+
+        Raises
+        ------
+        ModelError
+            A parameter is unknown, fixed, or cannot have this value.
+        """
         if not values:
             raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(_LIVE)}, ...")
         fixed = next((name for name in values if name in self._declared and name not in _LIVE), None)
@@ -368,7 +528,20 @@ class MujocoPlant:
         self._take_up()
 
     def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        """Return the mean speed of the first free body, from its start to its end, m/s."""
+        """Return the mean speed of the first free body, from its start to its end.
+
+        Parameters
+        ----------
+        time : Array
+            (k,) times, s.
+        trace : Mapping[str, Array]
+            Outputs by name, each (k, ...).
+
+        Returns
+        -------
+        dict[str, float | None]
+            m/s, by name; empty without a free body.
+        """
         if "position" not in trace or len(time) < 2:
             return {}
         way = float(np.linalg.norm(trace["position"][-1] - trace["position"][0]))
@@ -380,7 +553,13 @@ class MujocoPlant:
         return drawn_shape(self._mujoco, self.model, self._outputs)
 
     def surroundings(self) -> Surroundings:
-        """Return gravity and the fluid, as they are now."""
+        """Return the present gravity and fluid.
+
+        Returns
+        -------
+        Surroundings
+            Gravity in m/s2, density in kg/m3.
+        """
         x, y, z = (float(one) for one in self.model.opt.gravity)
         density = float(self.model.opt.density)
         return Surroundings((x, y, z), density if density >= LIQUID_DENSITY else 0.0)
@@ -396,7 +575,7 @@ class MujocoPlant:
             )
 
     def _configure(self) -> None:
-        """MuJoCo must not reset an unstable state by itself: the plant reports it."""
+        """Stop MuJoCo from resetting an unstable state by itself: the plant reports it."""
         mujoco, option = self._mujoco, self.model.opt
         option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
         several_stages = option.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
@@ -419,7 +598,7 @@ class MujocoPlant:
             raise ModelError(f"{self.path}: MuJoCo has no memory for it: {one_line(fault)}") from None
 
     def _views(self) -> None:
-        """Views of MuJoCo's arrays, taken once: an attribute of MjData costs a look-up."""
+        """Store views of MuJoCo's arrays, once: an attribute of MjData costs a look-up."""
         data, mujoco = self.data, self._mujoco
         self._ctrl, self._sensors = data.ctrl, data.sensordata
         self._saved_sensors = np.zeros_like(self._sensors)
@@ -470,7 +649,7 @@ class MujocoPlant:
     # --- parameters -----------------------------------------------------------------------------------------------
 
     def _read(self, given: Mapping[str, Any]) -> tuple[Options, list[Change]]:
-        """Options and changes of fields that given values ask for; nothing is changed yet."""
+        """Return options and changes of fields for given values; nothing is changed yet."""
         options, changes = read_parameters(self._mujoco, self.model, self.path, self.keywords, given)
         return options, changes
 
@@ -495,7 +674,7 @@ class MujocoPlant:
                 del self._fields[name]
 
     def _key(self) -> bytes:
-        """Bytes of whatever decides the dynamics: the model, MuJoCo's version, and what was set."""
+        """Return bytes of all that determines the dynamics: the model, MuJoCo's version, and the set values."""
         now = repr((float(self.model.opt.timestep), sorted(self.parameters.items())))
         return hashlib.sha256(self._base_key + now.encode()).digest()
 
@@ -508,7 +687,7 @@ class MujocoPlant:
         self._row = 0
 
     def _take_up(self) -> None:
-        """Compute what follows from `_state` under the present parameters; sensors of forces stay."""
+        """Compute the quantities that follow from `_state` under the present parameters; sensors of forces stay."""
         mujoco, model, data = self._mujoco, self.model, self.data
         mujoco.mj_setState(model, data, self._state, self._signature)
         mujoco.mj_step1(model, data)
@@ -550,7 +729,7 @@ class MujocoPlant:
         self._diverge("MuJoCo", f"warns: {self._warning_text()}")
 
     def _coordinate(self, quantity: str, values: Array) -> str:
-        """Name of the joint whose coordinate is wrong first."""
+        """Return the name of the joint whose coordinate is wrong first."""
         bad = np.flatnonzero(~(np.abs(values) <= MAX_STATE))
         if not len(bad):
             return quantity

@@ -1,4 +1,4 @@
-"""The bodies, joints, actuators, tendons and fluid elements of a compiled MuJoCo model as a mechanism of rtmms.
+"""Bodies, joints, actuators, tendons and fluid elements of a compiled MuJoCo model as a mechanism of rtmms.
 
 `own_engine` uses it. MuJoCo has resolved defaults, meshes and inertias; `unsupported` has refused the rest.
 """
@@ -38,17 +38,21 @@ from rtmms.plant.protocol import Channel
 WORLD = "world"
 """Body that is the base of a tree without a free body."""
 BODY_MARKER = "body_"
-"""Begin of the output with the position of a moving body on a base that does not move."""
+"""Prefix of the output with the position of a moving body on a fixed base."""
 EVERY_DEG = 3.0
-"""Degrees between the points of a polar; closer ones near the edge of a thin ellipsoid."""
+"""Angle between the points of a polar, deg; closer ones near the edge of a thin ellipsoid."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointPlace:
-    """A MuJoCo joint and its coordinates in the mechanism.
+    """MuJoCo joint and its coordinates in the mechanism.
 
-    number   of the joint in the model
-    names    of the coordinates: one of a hinge or slide, three angles (z, y, x) of a ball
+    Attributes
+    ----------
+    number : int
+        Index of the joint in the model.
+    names : tuple[str, ...]
+        Names of the coordinates: one of a hinge or slide, three angles (z, y, x) of a ball.
     """
 
     number: int
@@ -57,12 +61,18 @@ class JointPlace:
 
 @dataclass(frozen=True, eq=False)
 class OwnTree:
-    """A compiled MuJoCo model as parts of a `TreePlant`.
+    """Compiled MuJoCo model as parts of a `TreePlant`.
 
-    mechanism   bodies, joints, elements and markers
-    actuators   of the model, in its order, and limits of joints and tendons without commands
-    joints      of the model that are coordinates of the mechanism, in its order
-    base        number of the free body; 0 where the base is the world
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Bodies, joints, elements and markers.
+    actuators : tuple[Any, ...]
+        Actuators of the model, in its order, and limits of joints and tendons without commands.
+    joints : tuple[JointPlace, ...]
+        Joints of the model that are coordinates of the mechanism, in its order.
+    base : int
+        Index of the free body; 0 where the base is the world.
     """
 
     mechanism: Mechanism
@@ -94,14 +104,19 @@ def read_tree(mujoco: Any, model: Any, name: str, neutral: Array, *, sites: bool
 
     Parameters
     ----------
-    mujoco, model
+    mujoco, model : Any
         The module and the compiled model, after `leave_out` and `refuse_unsupported`.
     name : str
         Name of the mechanism.
-    neutral : ndarray, shape (nu,)
-        Commands at rest.
-    sites : bool
+    neutral : Array
+        (nu,) commands at rest.
+    sites : bool, default True
         Whether named sites are outputs.
+
+    Returns
+    -------
+    OwnTree
+        The parts.
     """
     names, base = _Names(mujoco, model), kept_root(mujoco, model)
     kept = kept_bodies(mujoco, model)
@@ -155,7 +170,7 @@ def _body(mujoco: Any, model: Any, k: int, name: str, drawings: list[Drawing]) -
 
 
 def _joints(mujoco: Any, model: Any, body: int, names: _Names) -> tuple[list[Body], list[Joint], list[JointPlace]]:
-    """Massless links between the joints of a body, the joints from its parent to it, and their coordinates.
+    """Return massless links between the joints of a body, the joints from its parent to it, and their coordinates.
 
     In the model the joints of a body act one after the other, each about its anchor in the body's own frame.
     """
@@ -188,7 +203,7 @@ def _joints(mujoco: Any, model: Any, body: int, names: _Names) -> tuple[list[Bod
 def _axis_joint(
     mujoco: Any, model: Any, k: int, name: str, parent: str, child: str, place: Placement
 ) -> Joint:  # fmt: skip
-    """A hinge or a slide: its coordinate is the model's, which is `qpos0` where the file has the body."""
+    """Return a hinge or a slide: its coordinate is the model's, which is `qpos0` at the body's place in the file."""
     axis, start = np.array(model.jnt_axis[k], dtype=float), float(model.qpos0[int(model.jnt_qposadr[k])])
     dof, slides = int(model.jnt_dofadr[k]), int(model.jnt_type[k]) == int(mujoco.mjtJoint.mjJNT_SLIDE)
     back = Placement(position=-start * axis) if slides else Placement(rotation_about(axis, -start))
@@ -201,7 +216,7 @@ def _axis_joint(
 
 
 def _markers(mujoco: Any, model: Any, names: _Names, kept: list[int], base: int) -> list[Marker]:
-    """Named sites, and the origins of the moving bodies next to a base that does not move."""
+    """Return named sites, and the origins of the moving bodies next to a fixed base."""
     found: dict[str, Marker] = {}
 
     def add(name: str, body: int, point: Any) -> None:
@@ -221,12 +236,23 @@ def _markers(mujoco: Any, model: Any, names: _Names, kept: list[int], base: int)
 
 
 def kept_actuators(mujoco: Any, model: Any) -> list[int]:
-    """Return the numbers of the actuators that the own engine simulates."""
+    """Return the actuators that the own engine simulates.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+
+    Returns
+    -------
+    list[int]
+        Their indices.
+    """
     return [k for k in range(model.nu) if not actuator_fault(mujoco, model, k)[0] and _is_kept(mujoco, model, k)]
 
 
 def _is_kept(mujoco: Any, model: Any, k: int) -> bool:
-    """Whether what actuator k moves is in the tree."""
+    """Return whether the target of actuator k is in the tree."""
     kept, kind, target = (
         set(kept_bodies(mujoco, model)),
         int(model.actuator_trntype[k]),
@@ -287,7 +313,7 @@ def _limits(model: Any, names: _Names, places: list[JointPlace]) -> list[JointLi
 
 
 def _springs(mujoco: Any, model: Any, names: _Names) -> list[Tendon]:
-    """Tendons with stiffness: their own, and that of the position laws at them."""
+    """Return tendons with stiffness: their own, and that of the position laws at them."""
     found = []
     for k in range(model.ntendon):
         if not acts(mujoco, model, k) or tendon_fault(mujoco, model, k):
@@ -313,13 +339,26 @@ def _path(model: Any, names: _Names, tendon: int) -> list[tuple[str, tuple[float
 
 
 def _ellipsoids(model: Any, body: int) -> list[int]:
-    """Geoms of a body on which the fluid acts."""
+    """Return the geoms of a body on which the fluid acts."""
     first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
     return [k for k in range(first, first + count) if count and model.geom_fluid[k, 0] > 0.0]
 
 
 def semi_axes(mujoco: Any, model: Any, k: int) -> Array:
-    """Return the semi-axes (3,) m of the ellipsoid that MuJoCo's fluid sees in geom k."""
+    """Return the semi-axes of the ellipsoid by which MuJoCo's fluid acts on a geom.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    k : int
+        Index of the geom.
+
+    Returns
+    -------
+    Array
+        (3,) m.
+    """
     size, kind, kinds = np.array(model.geom_size[k], dtype=float), int(model.geom_type[k]), mujoco.mjtGeom
     if kind == int(kinds.mjGEOM_SPHERE):
         return np.full(3, size[0])
@@ -331,7 +370,20 @@ def semi_axes(mujoco: Any, model: Any, k: int) -> Array:
 
 
 def geom_volume(mujoco: Any, model: Any, k: int) -> float:
-    """Return the volume of geom k, m3: of its own shape, of a mesh by its triangles."""
+    """Return the volume of a geom: of its own shape, of a mesh by its triangles.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    k : int
+        Index of the geom.
+
+    Returns
+    -------
+    float
+        m3.
+    """
     a, b, c = (float(one) for one in model.geom_size[k])
     kind, kinds = int(model.geom_type[k]), mujoco.mjtGeom
     if kind == int(kinds.mjGEOM_SPHERE):
@@ -350,9 +402,10 @@ def geom_volume(mujoco: Any, model: Any, k: int) -> float:
 
 
 def _immersed(mujoco: Any, model: Any, body: int) -> tuple[Array, float, Array, list[Strip]]:
-    """Added mass (6, 6) about the body's origin, kg of displaced fluid, its first moment, and drag, of the ellipsoids.
+    """Return the effects of the fluid on a body's ellipsoids.
 
-    MuJoCo's virtual masses are those of the ellipsoid in a fluid of density 1.
+    They are added mass (6, 6) about the body's origin, kg of displaced fluid, its first moment, and drag. MuJoCo's
+    virtual masses are those of the ellipsoid in a fluid of density 1.
     """
     added, displaced, moment, strips = np.zeros((6, 6)), 0.0, np.zeros(3), []
     density = float(model.opt.density)
@@ -370,7 +423,7 @@ def _immersed(mujoco: Any, model: Any, body: int) -> tuple[Array, float, Array, 
 
 
 def _strip(axes: Array, coefficients: Array, density: float, place: Placement) -> Strip:
-    """Drag and lift of an ellipsoid by MuJoCo's coefficients, on a strip along its longest axis.
+    """Return drag and lift of an ellipsoid by MuJoCo's coefficients, on a strip along its longest axis.
 
     Force across the strip is MuJoCo's at each angle of attack; the force along the strip and the moment about it are
     MuJoCo's for a motion along and about its axis. Rotation across the strip follows from its length.
@@ -397,10 +450,11 @@ def _strip(axes: Array, coefficients: Array, density: float, place: Placement) -
 
 @lru_cache(maxsize=1000)
 def _polar(span: float, thickness: float, blunt: float, slender: float, lift: float) -> Polar:
-    """Coefficients over the angle of attack of an ellipsoid with semi-axes (span, 1, thickness), thickness <= 1.
+    """Return the coefficients of an ellipsoid with semi-axes (span, 1, thickness), thickness <= 1.
 
-    The force on a unit velocity is -(blunt A + slender (A_max - A)) v + lift A cos(a) (n x v) x v, A the area that the
-    ellipsoid shows to the flow, n its unscaled normal there, a between n and v (MuJoCo, ellipsoid-based fluid model).
+    They are over the angle of attack. The force on a unit velocity is -(blunt A + slender (A_max - A)) v + lift A
+    cos(a) (n x v) x v. A is the area that the ellipsoid shows to the flow, n its unscaled normal there, a the angle
+    between n and v (MuJoCo, ellipsoid-based fluid model).
     """
     near = np.degrees(thickness) * np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0])
     edge = near[near < EVERY_DEG]
@@ -426,7 +480,7 @@ def _polar(span: float, thickness: float, blunt: float, slender: float, lift: fl
 
 
 def _viscous_drag(mujoco: Any, model: Any, body: int, name: str) -> LinearDrag | None:
-    """Stokes's drag of the spheres that MuJoCo puts in place of the ellipsoids; None without viscosity."""
+    """Return Stokes's drag of the spheres that MuJoCo puts in place of the ellipsoids; None without viscosity."""
     viscosity, total = float(model.opt.viscosity), np.zeros((6, 6))
     if viscosity <= 0.0 or int(model.body_weldid[body]) == 0:
         return None
@@ -443,7 +497,24 @@ def _viscous_drag(mujoco: Any, model: Any, body: int, name: str) -> LinearDrag |
 
 
 def read_state(mujoco: Any, model: Any, tree: OwnTree, qpos: Array, qvel: Array) -> State:
-    """Return the state of the mechanism at MuJoCo's coordinates qpos (nq,) and velocities qvel (nv,)."""
+    """Return the state of the mechanism at MuJoCo's coordinates and velocities.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    tree : OwnTree
+        The mechanism.
+    qpos : Array
+        (nq,) positions of MuJoCo.
+    qvel : Array
+        (nv,) velocities of MuJoCo.
+
+    Returns
+    -------
+    State
+        The state.
+    """
     position, orientation, twist = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6)
     if tree.base:
         joint = int(model.body_jntadr[tree.base])
@@ -466,7 +537,7 @@ def read_state(mujoco: Any, model: Any, tree: OwnTree, qpos: Array, qvel: Array)
 
 
 def _ball_angles(quaternion: Array, velocity: Array) -> tuple[list[float], list[float]]:
-    """Angles about z, y', x'' of a ball joint and their rates; velocity (3,) rad/s in the child's frame."""
+    """Return angles about z, y', x'' of a ball joint and their rates; velocity (3,) rad/s in the child's frame."""
     r = quaternion_matrix(quaternion / np.linalg.norm(quaternion))
     yaw, pitch, roll = (
         math.atan2(r[1, 0], r[0, 0]),

@@ -1,7 +1,7 @@
 """Features of a compiled MuJoCo model that rtmms's own engine does not simulate: found, refused by name, or left out.
 
-`own_engine` asks for them before it reads a model. `FEATURES` names each feature; `ignore` of a person lists those
-that are left out.
+`own_engine` uses it before it reads a model. `FEATURES` names each feature; a person's `ignore` lists those that are
+left out.
 """
 
 from __future__ import annotations
@@ -30,19 +30,52 @@ FEATURES: Mapping[str, str] = {
     "tendon": "properties of tendons",
     "fluid": "fluid forces on bodies without geoms of fluidshape=ellipsoid",
 }
-"""What the own engine does not simulate: the name for `ignore`, and what it stands for."""
+"""Features that the own engine does not simulate: the name for `ignore`, and its meaning."""
 
 MAX_EXAMPLES = 3
-"""Objects that a refusal names of each feature."""
+"""Objects of each feature that a refusal names."""
 
 
 def label(mujoco: Any, model: Any, kind: str, number: Any) -> str:
-    """Return the name of an object, or its kind and number: 'joint 3'."""
+    """Return the name of an object, or its kind and number: 'joint 3'.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    kind : str
+        'JOINT', 'BODY', ... of mjtObj.
+    number : Any
+        Index of the object.
+
+    Returns
+    -------
+    str
+        The name.
+    """
     return object_name(mujoco, model, kind, int(number)) or f"{kind.lower()} {number}"
 
 
 def read_ignored(path: str, given: Any) -> tuple[str, ...]:
-    """Return the features of `ignore`, a text with commas or several texts; UnknownNameError for another word."""
+    """Return the features of `ignore`.
+
+    Parameters
+    ----------
+    path : str
+        The file, for errors.
+    given : Any
+        A text with commas or several texts.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names of features.
+
+    Raises
+    ------
+    UnknownNameError
+        A word is no feature.
+    """
     words = given.split(",") if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else [given]
     found = tuple(str(word).strip() for word in words if str(word).strip())
     for word in found:
@@ -52,16 +85,21 @@ def read_ignored(path: str, given: Any) -> tuple[str, ...]:
 
 
 def refuse_unsupported(mujoco: Any, model: Any, path: str, ignored: Iterable[str]) -> None:
-    """Raise ModelError, in one sentence, for each feature of the model that the own engine does not simulate.
+    """Refuse a model with features that the own engine does not simulate.
 
     Parameters
     ----------
-    mujoco, model
+    mujoco, model : Any
         The module and the compiled model, after `leave_out`.
     path : str
         The file, for the error.
-    ignored : iterable of str
+    ignored : Iterable[str]
         Features that a person leaves out.
+
+    Raises
+    ------
+    ModelError
+        There are such features; one sentence names all.
     """
     found = {name: what for name, what in unsupported(mujoco, model).items() if name not in set(ignored)}
     if not found:
@@ -79,7 +117,18 @@ def _examples(what: list[str]) -> str:
 
 
 def unsupported(mujoco: Any, model: Any) -> dict[str, list[str]]:
-    """Return what the own engine does not simulate: examples by the name of the feature, in the order of FEATURES."""
+    """Return the features that the own engine does not simulate.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+
+    Returns
+    -------
+    dict[str, list[str]]
+        Examples by the name of the feature, in the order of FEATURES.
+    """
     found: dict[str, list[str]] = {
         "contact": _contacts(mujoco, model), "equality": _equalities(mujoco, model), "plugin": _plugins(mujoco, model),
         "flex": [label(mujoco, model, "FLEX", k) for k in range(model.nflex)], "tree": _other_trees(mujoco, model),
@@ -99,10 +148,17 @@ def unsupported(mujoco: Any, model: Any) -> dict[str, list[str]]:
 
 
 def leave_out(mujoco: Any, model: Any, ignored: Iterable[str]) -> None:
-    """Remove from a compiled model what its flags disable, and what a person ignores; the model changes.
+    """Remove from a compiled model all features that its flags disable, and those that a person ignores.
 
-    Bodies of other trees, actuators and tendons stay in the model: the reader passes over them by
+    The model changes. Bodies of other trees, actuators and tendons stay in the model: the reader passes over them by
     `kept_root`, `actuator_fault` and `tendon_fault`.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    ignored : Iterable[str]
+        Features that a person leaves out.
     """
     flags, bit, ignored = int(model.opt.disableflags), mujoco.mjtDisableBit, set(ignored)
 
@@ -145,7 +201,7 @@ def leave_out(mujoco: Any, model: Any, ignored: Iterable[str]) -> None:
 
 
 def _present(model: Any, *names: str) -> tuple[str, ...]:
-    """Names that this version of MuJoCo has."""
+    """Return the names that this version of MuJoCo has."""
     return tuple(name for name in names if hasattr(model, name))
 
 
@@ -160,7 +216,18 @@ def _dofs(mujoco: Any, model: Any, joint: int) -> tuple[int, int]:
 
 
 def moving_roots(model: Any) -> list[int]:
-    """Return the moving bodies whose parent does not move, in the order of the file."""
+    """Return the moving bodies whose parent does not move.
+
+    Parameters
+    ----------
+    model : Any
+        The compiled model.
+
+    Returns
+    -------
+    list[int]
+        Their indices, in the order of the file.
+    """
     weld = model.body_weldid
     return [
         body for body in range(1, model.nbody)
@@ -169,18 +236,53 @@ def moving_roots(model: Any) -> list[int]:
 
 
 def is_free(mujoco: Any, model: Any, body: int) -> bool:
-    """Return whether a body has a free joint."""
+    """Return whether a body has a free joint.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    body : int
+        Index of the body.
+
+    Returns
+    -------
+    bool
+        True for a free body.
+    """
     joint = int(model.body_jntadr[body])
     return joint >= 0 and int(model.jnt_type[joint]) == int(mujoco.mjtJoint.mjJNT_FREE)
 
 
 def kept_root(mujoco: Any, model: Any) -> int:
-    """Return the free body that is the tree's base, the first one of several; 0 where no body is free."""
+    """Return the free body that is the tree's base, the first one of several.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+
+    Returns
+    -------
+    int
+        Its index; 0 where no body is free.
+    """
     return next((body for body in moving_roots(model) if is_free(mujoco, model, body)), 0)
 
 
 def kept_bodies(mujoco: Any, model: Any) -> list[int]:
-    """Return the bodies of the tree, parents first: those on the free body, or all without a free body."""
+    """Return the bodies of the tree, parents first: those on the free body, or all without a free body.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+
+    Returns
+    -------
+    list[int]
+        Their indices.
+    """
     root = kept_root(mujoco, model)
     if root == 0:
         return list(range(1, model.nbody))
@@ -199,7 +301,7 @@ def _other_trees(mujoco: Any, model: Any) -> list[str]:
 
 
 def _contacts(mujoco: Any, model: Any) -> list[str]:
-    """Pairs of geoms that MuJoCo would test, by their masks; one for each pair of kinds of geoms."""
+    """Return the pairs of geoms that MuJoCo would test, by their masks; one for each pair of kinds of geoms."""
     if int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_CONTACT):
         return []
     found = [
@@ -234,13 +336,13 @@ def _equalities(mujoco: Any, model: Any) -> list[str]:
 
 
 def _plugins(mujoco: Any, model: Any) -> list[str]:
-    """Plugins of bodies and geoms; those of actuators are named with the actuator."""
+    """Return the plugins of bodies and geoms; those of actuators are named with the actuator."""
     bodies = [f"body '{label(mujoco, model, 'BODY', k)}'" for k in np.flatnonzero(model.body_plugin >= 0)]
     return bodies + [f"geom '{label(mujoco, model, 'GEOM', k)}'" for k in np.flatnonzero(model.geom_plugin >= 0)]
 
 
 def _boxes_in_fluid(mujoco: Any, model: Any) -> list[str]:
-    """Bodies on which MuJoCo's fluid acts by their inertia boxes."""
+    """Return the bodies on which MuJoCo's fluid acts by their inertia boxes."""
     if not (model.opt.density > 0.0 or model.opt.viscosity > 0.0):
         return []
     immersed = {int(model.geom_bodyid[k]) for k in np.flatnonzero(model.geom_fluid[:, 0] > 0.0)}
@@ -297,7 +399,20 @@ def _is_symmetric(limits: Array) -> bool:
 
 
 def actuator_fault(mujoco: Any, model: Any, k: int) -> tuple[str, str]:
-    """Return the feature that keeps actuator k from the own engine, and the reason; ('', '') where it works."""
+    """Return the feature that keeps an actuator from the own engine, and the reason.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    k : int
+        Index of the actuator.
+
+    Returns
+    -------
+    tuple[str, str]
+        ('', '') where it works.
+    """
     gain, bias, dynamics, kind = mujoco.mjtGain, mujoco.mjtBias, mujoco.mjtDyn, mujoco.mjtTrn
     if int(model.actuator_plugin[k]) >= 0:
         return "plugin", "plugin"
@@ -369,12 +484,25 @@ def _joint_fault(mujoco: Any, model: Any, k: int, joint: int) -> str:
 
 
 def _is_affine(model: Any, k: int) -> bool:
-    """Whether the force of actuator k depends on position or velocity."""
+    """Return whether the force of actuator k depends on position or velocity."""
     return int(model.actuator_biastype[k]) != 0 and bool(np.any(model.actuator_biasprm[k, 1:3]))
 
 
 def tendon_fault(mujoco: Any, model: Any, k: int) -> str:
-    """Return why the own engine does not simulate tendon k; '' where it does, or where the tendon has no effect."""
+    """Return why the own engine does not simulate a tendon.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    k : int
+        Index of the tendon.
+
+    Returns
+    -------
+    str
+        '' where it does, or where the tendon has no effect.
+    """
     if not acts(mujoco, model, k):
         return ""
     first = int(model.tendon_adr[k])
@@ -415,7 +543,20 @@ def tendon_fault(mujoco: Any, model: Any, k: int) -> str:
 
 
 def acts(mujoco: Any, model: Any, k: int) -> bool:
-    """Return whether tendon k has any effect on the motion."""
+    """Return whether a tendon has any effect on the motion.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    k : int
+        Index of the tendon.
+
+    Returns
+    -------
+    bool
+        True where it has.
+    """
     driven = [one for one in range(model.nu) if is_at_tendon(mujoco, model, one, k)]
     armature = any(bool(np.any(getattr(model, name)[k])) for name in _present(
         model, "tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly"
@@ -427,13 +568,28 @@ def acts(mujoco: Any, model: Any, k: int) -> bool:
 
 
 def is_at_tendon(mujoco: Any, model: Any, actuator: int, tendon: int) -> bool:
-    """Return whether an actuator pulls a tendon."""
+    """Return whether an actuator pulls a tendon.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    actuator : int
+        Index of the actuator.
+    tendon : int
+        Index of the tendon.
+
+    Returns
+    -------
+    bool
+        True where it does.
+    """
     kind = int(model.actuator_trntype[actuator])
     return kind == int(mujoco.mjtTrn.mjTRN_TENDON) and int(model.actuator_trnid[actuator, 0]) == tendon
 
 
 def _feedback(mujoco: Any, model: Any, k: int) -> tuple[float, float]:
-    """N/m and N s/m of the position and velocity laws at tendon k."""
+    """Return N/m and N s/m of the position and velocity laws at tendon k."""
     stiffness = damping = 0.0
     for one in range(model.nu):
         if is_at_tendon(mujoco, model, one, k) and _is_affine(model, one):
@@ -444,14 +600,39 @@ def _feedback(mujoco: Any, model: Any, k: int) -> tuple[float, float]:
 
 
 def tendon_stiffness(mujoco: Any, model: Any, k: int) -> float:
-    """Return the stiffness of tendon k with the position laws at it, N/m."""
+    """Return the stiffness of a tendon with the position laws at it.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    k : int
+        Index of the tendon.
+
+    Returns
+    -------
+    float
+        N/m.
+    """
     return float(model.tendon_stiffness[k]) + _feedback(mujoco, model, k)[0]
 
 
 def tendon_law(mujoco: Any, model: Any, k: int) -> tuple[float, float, float, bool]:
-    """Return stiffness (N/m), damping (N s/m) and rest length (m) of tendon k, and whether it pushes.
+    """Return stiffness, damping and rest length of a tendon, and whether it pushes.
 
     The sum of its spring and of the position laws at it is one spring.
+
+    Parameters
+    ----------
+    mujoco, model : Any
+        The module and the compiled model.
+    k : int
+        Index of the tendon.
+
+    Returns
+    -------
+    tuple[float, float, float, bool]
+        N/m, N s/m, m, and whether it pushes.
     """
     own, (stiffness, damping) = float(model.tendon_stiffness[k]), _feedback(mujoco, model, k)
     lower, upper = (float(one) for one in model.tendon_lengthspring[k])

@@ -29,7 +29,19 @@ MUJOCO_MESHES = (".stl", ".obj", ".msh")
 
 @dataclass(frozen=True, kw_only=True)
 class UrdfOptions(Options):
-    """Parameters of a URDF file on MuJoCo."""
+    """Parameters of a URDF file on MuJoCo.
+
+    Attributes
+    ----------
+    base : str, default 'auto'
+        Auto: fixed if the root link has no mass.
+    drive : str, default 'torque'
+        Actuator of every joint.
+    servo_n_m : float, default 20.0
+        Stiffness of servos. Unit: N m/rad.
+    servo_n_m_s : float, default 1.0
+        Damping of servos. Unit: N m s/rad.
+    """
 
     # fmt: off
     base: Annotated[str, Parameter("Auto: fixed if the root link has no mass.", choices=("auto", "free", "fixed"))] = (
@@ -48,10 +60,15 @@ def load_urdf(path: str, /, *, dt: float | None = None, **parameters: Any) -> Mu
     ----------
     path : str
         The file. Its meshes are found as on rtmms's own engine, also by package://.
-    dt : float, optional
-        Step in s: a multiple of 2 ms, MuJoCo's default, unless `substeps` is given.
-    **parameters
+    dt : float | None, optional
+        Step, s: a multiple of 2 ms, MuJoCo's default, unless `substeps` is given.
+    **parameters : Any
         Fields of `UrdfOptions`, and numeric fields by KIND/NAME/FIELD (rtmms.mujoco_models.fields).
+
+    Returns
+    -------
+    MujocoPlant
+        The plant.
 
     Raises
     ------
@@ -110,7 +127,7 @@ def _prepare_compiler(root: ElementTree.Element) -> None:
 
 
 def _collect_meshes(root: ElementTree.Element, path: Path) -> dict[str, bytes]:
-    """Return the meshes by names of ours, which replace those in the tree; a visual without its mesh is left out."""
+    """Return the meshes by our names, which replace those in the tree; a visual without its mesh is left out."""
     assets: dict[str, bytes] = {}
     names: dict[str, str] = {}
     for link in root.iter("link"):
@@ -185,7 +202,7 @@ def _add_actuators(
 
 
 def _number(element: ElementTree.Element | None, name: str) -> float | None:
-    """Number of an attribute; MuJoCo reports what is none."""
+    """Return the number of an attribute; MuJoCo reports malformed ones."""
     try:
         return None if element is None or element.get(name) is None else float(str(element.get(name)))
     except ValueError:

@@ -1,2 +1,5 @@
-"""Reproductions of papers: NAME.py has `main`, which an entry point names (group rtmms.papers), and the paper's claims;
-NAME_*.py have our runs and figures. Nothing else imports them."""
+"""Reproductions of papers.
+
+NAME.py has `main`, which an entry point names (group rtmms.papers), and the paper's claims; NAME_*.py have our runs and
+figures. No other package imports them.
+"""

@@ -1,4 +1,4 @@
-"""Boyer and Porez (2015): what the paper states of locomotion, section by section, beside our results."""
+"""Boyer and Porez (2015): the paper's statements about locomotion, section by section, beside our results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,22 @@ MISSING = (
 
 
 def main(out: Path | None = None, as_json: bool = False) -> int:
-    """Run all parts, draw their figures into `out` if given, print the numbers; 1 if what must hold does not."""
+    """Run all parts, draw their figures, and print the numbers.
+
+    The status is 1 if a necessary result does not hold.
+
+    Parameters
+    ----------
+    out : Path | None, optional
+        Folder of figures; None: no figures.
+    as_json : bool, default False
+        Print JSON.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
     rows: list[Row] = []
     figures: list[Path] = []
     for part in (connections, wheels.part, soft):
@@ -38,9 +53,18 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
 
 
 def connections(out: Path | None) -> tuple[list[Row], list[Path]]:
-    """Sections 4 to 6 without wheels: cat, satellite, Purcell's swimmer, three ellipses in a perfect fluid.
+    """Compute sections 4 to 6 without wheels: cat, satellite, Purcell's swimmer, three ellipses in a perfect fluid.
 
-    Rows, and the figures drawn into `out` if given."""
+    Parameters
+    ----------
+    out : Path | None
+        Folder of figures; None: no figures.
+
+    Returns
+    -------
+    tuple[list[Row], list[Path]]
+        Rows of the table, and files of the figures.
+    """
     found = runs.connections()
     best = runs.best_stroke(found["purcell"])
     rows = rows_of(CLAIMS, runs.numbers(found, best))
@@ -48,7 +72,18 @@ def connections(out: Path | None) -> tuple[list[Row], list[Path]]:
 
 
 def soft(out: Path | None) -> tuple[list[Row], list[Path]]:
-    """Section 9, toward soft systems: the dead fish and hovering flight of figure 12, as in boyer2017."""
+    """Compute section 9, toward soft systems: the dead fish and hovering flight of figure 12, as in boyer2017.
+
+    Parameters
+    ----------
+    out : Path | None
+        Folder of figures; None: no figures.
+
+    Returns
+    -------
+    tuple[list[Row], list[Path]]
+        Rows of the table, and files of the figures.
+    """
     rows, drawn = fish.part(out, "boyer2015")
     more, stroke = wings.part(out, "boyer2015")
     missing = Row("figures 10 to 12", math.nan, "pictures", where="9", remarks=(MISSING,), shown="-", unjudged=PICTURE)
@@ -56,7 +91,7 @@ def soft(out: Path | None) -> tuple[list[Row], list[Path]]:
 
 
 def _curvatures(found: dict[str, Connection], best: Best, out: Path) -> list[Path]:
-    """Two figures for each robot: curvature with its gait, and where the gait leads."""
+    """Draw two figures for each robot: curvature with its gait, and the gait's net motion."""
     gaits: dict[str, tuple[str, Gait]] = {
         "cat": ("a cat turns over: one circle of its waist", gait_path("righting", 2, GAITS["cat"])),
         "satellite": ("a satellite: two wheels by 10 rad, and back", gait_path("rectangle", 2, GAITS["satellite"])),

@@ -1,6 +1,6 @@
-"""What Boyer and Porez (2015) state in sections 4 to 6 of motion by connections, and what of ours is held against it.
+"""Claims of Boyer and Porez (2015) in sections 4 to 6 about motion by connections, and our numbers for them.
 
-The paper gives hardly a number: its examples are pictures and words, and what is to be seen is whether the words hold.
+The paper has hardly a number: its examples are pictures and words, and the numbers here test the words.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ WHEELS = (
     Claim("slip", "largest A eta + B rd along both runs", "zero", "m/s", at_most(1e-12), ".0e", where="4 and 6",
           must=True),
 )  # fmt: skip
-"""Of robots on wheels. The paper gives them no numbers: those here were computed twice, from connections and from full
-dynamics with multipliers."""
+"""Claims about robots on wheels. The paper gives them no numbers: those here were computed twice, from connections and
+from full dynamics with multipliers.
+"""
 
 DEGREES = 180.0 / math.pi

@@ -1,4 +1,4 @@
-"""The gaits of the robots that connections move, and the numbers that are read off them."""
+"""Gaits of the robots that connections move, and the numbers for the claims."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ from rtmms.robots import cat, fluid_swimmer, purcell, satellite
 from rtmms.robots.shape_gaits import GAITS
 
 SHAPE = np.array([0.4, 0.7])
-"""rad: around which small loops are laid."""
+"""Shape around which small loops are laid, rad."""
 STEP_S = 1e-3
-"""Of differences in time."""
+"""Step of differences in time, s."""
 SIZES = (0.02, 0.01)
 
 
 def connections() -> dict[str, Connection]:
-    """Of the four robots, by name."""
+    """Return the connections of the four robots.
+
+    Returns
+    -------
+    dict[str, Connection]
+        By name.
+    """
     return {
         "cat": Connection(cat.describe(cat.Cat())), "satellite": Connection(satellite.describe(satellite.Satellite())),
         "purcell": Connection(purcell.describe(purcell.Purcell()), "stokes"),
@@ -40,13 +46,37 @@ def connections() -> dict[str, Connection]:
 
 
 def best_stroke(one: Connection) -> Best:
-    """Of Purcell's swimmer within its joints' limits."""
+    """Return the best stroke of Purcell's swimmer within its joints' limits.
+
+    Parameters
+    ----------
+    one : Connection
+        Its connection.
+
+    Returns
+    -------
+    Best
+        The stroke.
+    """
     limit = purcell.Purcell().limit_rad
     return best_gait(one, "distance", least=[-limit] * 2, greatest=[limit] * 2)
 
 
 def numbers(found: dict[str, Connection], best: Best) -> dict[str, float]:
-    """By the keys of CLAIMS."""
+    """Return the numbers by the keys of CLAIMS.
+
+    Parameters
+    ----------
+    found : dict[str, Connection]
+        Connections by robot.
+    best : Best
+        Best stroke of Purcell's swimmer.
+
+    Returns
+    -------
+    dict[str, float]
+        Numbers by key.
+    """
     out = {**_cat(found["cat"]), **_rules(found), **_swimmers(found), **_strokes(found["purcell"], best), **_times()}
     out["dynamics"] = max(_accelerations(found[name]) for name in ("cat", "satellite", "fluid_swimmer"))
     rectangle = gait_path("rectangle", 2, GAITS["satellite"])
@@ -55,7 +85,7 @@ def numbers(found: dict[str, Connection], best: Best) -> dict[str, float]:
 
 
 def _cat(one: Connection) -> dict[str, float]:
-    """One cycle of its gait, the shape driven by full dynamics beside it."""
+    """Return the numbers of one cycle of the cat's gait, with full dynamics beside it."""
     path = gait_path("righting", 2, GAITS["cat"])
     pose = net_pose(one, path)
     first, last = path.ends
@@ -73,7 +103,7 @@ def _cat(one: Connection) -> dict[str, float]:
 
 
 def _momentum(path: Path, steps: int = 2000) -> float:
-    """N m s, the largest along the gait: a free base whose acceleration the equations of motion give, by RK4."""
+    """Return the largest momentum along the gait, N m s, of a free base with the equations of motion, by RK4."""
     model, h = compile_model(cat.describe(cat.Cat())), path.duration / steps
     one = Connection(model)
 
@@ -99,19 +129,43 @@ def _momentum(path: Path, steps: int = 2000) -> float:
 
 
 def shape_at(path: Path, t: float) -> tuple[Array, Array, Array]:
-    """Shape, rate and acceleration (p,): the last by differences of sixth order."""
+    """Return shape, rate and acceleration at a time; the last by differences of sixth order.
+
+    Parameters
+    ----------
+    path : Path
+        The path.
+    t : float
+        Time, s.
+
+    Returns
+    -------
+    tuple[Array, Array, Array]
+        (p,) each, rad, rad/s, rad/s2.
+    """
     r, rd = path.motion(np.asarray(t + STEP_S * np.arange(-3, 4)))
     return r[3], rd[3], sixth(rd)
 
 
 def sixth(near: Array) -> Array:
-    """The rate at the middle of seven values that are STEP_S apart."""
+    """Return the rate at the middle of seven values that are STEP_S apart.
+
+    Parameters
+    ----------
+    near : Array
+        (7, ...) values.
+
+    Returns
+    -------
+    Array
+        In units/s.
+    """
     out: Array = (45.0 * (near[4] - near[2]) - 9.0 * (near[5] - near[1]) + (near[6] - near[0])) / (60.0 * STEP_S)
     return out
 
 
 def _accelerations(one: Connection) -> float:
-    """eta' of the equations of motion less -A rdd - (dA rd) rd, of the largest, at ten states."""
+    """Return the error of eta' = -A rdd - (dA rd) rd against the equations of motion, of the largest, at ten states."""
     rng, off, size = np.random.default_rng(1), 0.0, 0.0
     for _ in range(10):
         r, rd, rdd = rng.normal(size=(3, 2))
@@ -125,14 +179,14 @@ def _accelerations(one: Connection) -> float:
 
 
 def _free(one: Connection) -> Any:
-    """The same model with its base free: a connection's may be prescribed."""
+    """Return the same model with a free base: a connection's may be prescribed."""
     from dataclasses import replace
 
     return replace(one.model, base_mode=0)
 
 
 def _rules(found: dict[str, Connection]) -> dict[str, float]:
-    """The area rule, paces, ways back, scallops: the worst of all robots."""
+    """Return the errors of area rule, paces, ways back, scallops: the largest of all robots."""
     waves = 0.5 * np.random.default_rng(2).normal(size=(2, 5))
     path = Path.fourier(waves)
     other = path.retimed(lambda t: t + 0.9 * np.sin(t), lambda t: 1.0 + 0.9 * np.cos(t), path.breaks)
@@ -157,7 +211,10 @@ def _apart(a: Array, b: Array) -> float:
 
 
 def _area(one: Connection, a: float, bracketed: bool) -> float:
-    """Net motion of a circle of size a less pi a^2 (-F), of the latter; seen from its middle."""
+    """Return the error of the area rule for a circle of size a, from its middle.
+
+    It is the net motion less pi a^2 (-F), as a share of the latter.
+    """
     out, around = net_pose(one, Path.polygon([SHAPE, SHAPE + np.array([a, 0.0])])), net_pose(one, Path.circle(a, SHAPE))
     net = logarithm(composed(out, composed(around, inverted(out))))
     share = np.zeros(6)
@@ -183,7 +240,7 @@ def _swimmers(found: dict[str, Connection]) -> dict[str, float]:
 
 
 def _energy_rate(one: Connection, path: Path) -> float:
-    """(26): tau . rd less the rate of the energy along a gait, of the largest power."""
+    """Return the error of (26): tau . rd less the rate of the energy along a gait, of the largest power."""
     t = np.linspace(0.1, 6.0, 20)
     model = _free(one)
     worst = largest = 0.0
@@ -198,7 +255,7 @@ def _energy_rate(one: Connection, path: Path) -> float:
 
 
 def _strokes(one: Connection, best: Best) -> dict[str, float]:
-    """Efficiencies in %: 3 L c_t d^2 / cost^2 of a swimmer with L = c_t = 1."""
+    """Return efficiencies in %: 3 L c_t d^2 / cost^2 of a swimmer with L = c_t = 1."""
     known = {name: score(one, gait_path(name, 2, GAITS["purcell"]), "distance", "cost") for name in GAITS["purcell"]}
     return {
         "stroke_efficiency": 300.0 * known["stroke"] ** 2, "centred_efficiency": 300.0 * known["centred"] ** 2,
@@ -207,7 +264,7 @@ def _strokes(one: Connection, best: Best) -> dict[str, float]:
 
 
 def _times() -> dict[str, float]:
-    """us of a connection of 20 links, and the power with which it grows to 160."""
+    """Return the time of a connection of 20 links, us, and the power of its growth to 160."""
     took = {}
     for links in (20, 160):
         one, r = Connection(chain(links), "stokes"), np.linspace(-0.5, 0.5, links - 1)
@@ -223,7 +280,18 @@ def _times() -> dict[str, float]:
 
 
 def chain(links: int) -> Mechanism:
-    """Equal rods of 0.1 m in a creeping fluid, seen from the first."""
+    """Return a mechanism of equal rods of 0.1 m in a creeping fluid, with the first as base.
+
+    Parameters
+    ----------
+    links : int
+        Number of rods.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+    """
     bodies, joints = [Body("rod0", viscous=rod_resistance(0.1, 1.0, 2.0))], []
     for k in range(1, links):
         bodies.append(Body(f"rod{k}", viscous=rod_resistance(0.1, 1.0, 2.0, at(0.05))))

@@ -1,5 +1,8 @@
-"""Sections 4 and 6, robots on wheels: snakeboard and wheeled snake as plants, the unicycle by its connection, and
-the ways of roller racer and trikke from rest."""
+"""Sections 4 and 6, robots on wheels.
+
+Snakeboard and wheeled snake are plants, the unicycle moves by its connection, and roller racer and trikke start from
+rest.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,18 @@ TRAVELS = ("snakeboard", "roller_racer", "trikke")
 
 
 def part(out: Path | None) -> tuple[list[Row], list[Path]]:
-    """Its rows, and its figures, drawn into `out` if given."""
+    """Compute the rows, and draw the figures.
+
+    Parameters
+    ----------
+    out : Path | None
+        Folder of figures; None: no figures.
+
+    Returns
+    -------
+    tuple[list[Row], list[Path]]
+        Rows of the table, and files of the figures.
+    """
     board, follower = _board(), _snake()
     numbers = {
         "board_x": board["x"], "board_turn": board["turn"], "board_speed": board["speed"],
@@ -42,13 +56,13 @@ def part(out: Path | None) -> tuple[list[Row], list[Path]]:
 
 
 def _board() -> dict[str, float]:
-    """A period of `drive`, 1:1, all joints exactly on their sines."""
+    """Return the numbers of a period of `drive`, 1:1, with all joints exactly on their sines."""
     law = Law(np.column_stack([np.zeros(3), np.zeros(3), [0.7, 0.3, -0.3]]))
     return _run(TreePlant(snakeboard.describe(snakeboard.Snakeboard()), 2.0 * math.pi / STEPS, law))
 
 
 def _snake() -> dict[str, float]:
-    """A period of 4 s: the head driven at 0.2 m/s, its first joint a sine, the others follow."""
+    """Return the numbers of a period of 4 s: the head driven at 0.2 m/s, its first joint a sine, the others follow."""
     motion = np.zeros((8, 3))
     motion[0, 2] = 0.6
     speed = JointSpeed("wheel", neutral=4.0)
@@ -74,7 +88,7 @@ def _run(plant: Any) -> dict[str, float]:
 
 
 def _unicycle() -> dict[str, float]:
-    """Forward, turn, back, turn back: its distance from the closed form x = s (1 - cos), y = -s sin."""
+    """Return the distance of forward, turn, back, turn back from the closed form x = s (1 - cos), y = -s sin."""
     p = unicycle.Unicycle()
     ahead, about = FORWARD_M / p.wheel_m, TURN * p.half_track_m / p.wheel_m
     corners = [(0.0, 0.0), (ahead, ahead), (ahead - about, ahead + about), (-about, about), (0.0, 0.0)]

@@ -1,4 +1,4 @@
-"""Boyer et al. (2017): the dead fish and modal wings, what the paper states beside our results."""
+"""Boyer et al. (2017): the dead fish and modal wings, the paper's statements beside our results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,22 @@ from rtmms.report.verdict import PICTURE, Row
 
 
 def main(out: Path | None = None, as_json: bool = False) -> int:
-    """Run both, draw their figures into `out` if given, print the numbers; 1 if what must hold does not."""
+    """Run both parts, draw their figures, and print the numbers.
+
+    The status is 1 if a necessary result does not hold.
+
+    Parameters
+    ----------
+    out : Path | None, optional
+        Folder of figures; None: no figures.
+    as_json : bool, default False
+        Print JSON.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
     rows, drawn = fish.part(out)
     more, stroke = wings.part(out)
     missing = Row(

@@ -1,7 +1,7 @@
-"""What Boyer et al. (2017) state of the dead fish and of modal wings, and what of ours is held against it.
+"""Claims of Boyer et al. (2017) about the dead fish and modal wings, and our numbers for them.
 
-Of the paper the abstract, the notes and the appendices are to be had: equations (40) to (73). The text between, its
-figures, its parameters and its numbers are not.
+Only the abstract, the notes and the appendices of the paper are available: equations (40) to (73). The text between,
+its figures, its parameters and its numbers are not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The dead fish in its street: drift against flexural stiffness, its energy, what it costs; and their figures."""
+"""Dead fish in its vortex street: drift against flexural stiffness, energy, computing time, and figures."""
 
 from __future__ import annotations
 
@@ -19,14 +19,28 @@ from rtmms.report.verdict import Row, rows_of
 from rtmms.robots import fish
 
 STIFFNESS = (2e-4, 3e-4, 5e-4, 7e-4, 1e-3, 1.5e-3, 2e-3, 3e-3, 5e-3, 1e-2)
-"""N m2."""
+"""Flexural stiffnesses of the sweep, N m2."""
 LENGTH_S, SETTLED_S = 10.0, 3.0
 WORKS = ("flow", "wake", "drag", "damping")
 
 
 @dataclass(frozen=True)
 class Run:
-    """time (k,) s; nose (k, 2) m; outputs: over time, by name; wall s; plant: as it is at the end."""
+    """Run of the dead fish.
+
+    Attributes
+    ----------
+    time : Array
+        (k,) times, s.
+    nose : Array
+        (k, 2) positions of the nose, m.
+    series : dict[str, Array]
+        Outputs over time, by name.
+    wall : float
+        Wall time, s.
+    plant : TreePlant
+        The plant at the end.
+    """
 
     time: Array
     nose: Array
@@ -36,21 +50,38 @@ class Run:
 
     @property
     def drift(self) -> float:
-        """m/s along the stream, from SETTLED_S on."""
+        """Speed along the stream, from SETTLED_S on, m/s."""
         x = self.nose[:, 0]
         first = float(np.interp(SETTLED_S, self.time, x))
         return (float(x[-1]) - first) / (float(self.time[-1]) - SETTLED_S)
 
     @property
     def residual(self) -> float:
-        """What energy and works do not account for, of the flow's work."""
+        """Energy that is not accounted for by the works, as a share of the flow's work."""
         last = {name: float(values[-1]) for name, values in self.series.items()}
         works = sum(last[f"{name}_work"] for name in WORKS) + last["work"]
         return abs(last["energy"] - float(self.series["energy"][0]) - works) / abs(last["flow_work"])
 
 
 def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **given: Any) -> Run:
-    """A run of the dead fish."""
+    """Run the dead fish.
+
+    Parameters
+    ----------
+    length : float, default LENGTH_S
+        Simulated time, s.
+    dt : float, default 0.001
+        Step, s.
+    every : int, default 20
+        Steps between samples.
+    **given : Any
+        Parameters of the fish.
+
+    Returns
+    -------
+    Run
+        The run.
+    """
     plant = fish.load(dt, **{"start_depth_m": 0.0, **given})
     steps = round(length / dt)
     names = ("energy", "work", "kinetic_energy", "elastic_energy", "fluid_energy", *(f"{name}_work" for name in WORKS))
@@ -69,12 +100,29 @@ def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **given: An
 
 
 def sweep() -> dict[float, Run]:
-    """A run for each stiffness."""
+    """Run the dead fish with each stiffness.
+
+    Returns
+    -------
+    dict[float, Run]
+        Runs by stiffness, N m2.
+    """
     return {stiffness: run(flexural_stiffness_n_m2=stiffness) for stiffness in STIFFNESS}
 
 
 def numbers(runs: dict[float, Run]) -> dict[str, float]:
-    """By the keys of FISH."""
+    """Return the numbers by the keys of FISH.
+
+    Parameters
+    ----------
+    runs : dict[float, Run]
+        Runs by stiffness.
+
+    Returns
+    -------
+    dict[str, float]
+        Numbers by key.
+    """
     finer = run(2.0, 5e-4, flexural_stiffness_n_m2=2e-3)
     coarse = run(2.0, flexural_stiffness_n_m2=2e-3)
     drifts = np.array([runs[stiffness].drift for stiffness in STIFFNESS])
@@ -91,7 +139,7 @@ def numbers(runs: dict[float, Run]) -> dict[str, float]:
 
 
 def _accelerating() -> float:
-    """m: a bent fish that starts with an accelerating stream, less the stream's way, after 1 s."""
+    """Return the travel of a bent fish in an accelerating stream less the stream's own, after 1 s, m."""
     model = compile_model(replace(fish.describe(fish.Fish(tether="none"))))
     plant = TreePlant(
         model, 1e-3, method="implicit2", nodes={"strip_nodes": 1}, flow=Flow((0.1, 0, 0), acceleration=(0.7, -0.3, 0)),
@@ -106,7 +154,7 @@ def _accelerating() -> float:
 
 
 def _printed(length: float = 10.0, every: int = 10) -> float:
-    """The power p . (G - G^T) V_r of the gradient as printed over that of the flow, both summed along a run."""
+    """Return the power p . (G - G^T) V_r of the gradient as printed over that of the flow, both summed along a run."""
     plant = fish.load(start_depth_m=0.0)
     total, flow = 0.0, 0.0
     from rtmms.base.spatial import adjoint
@@ -137,7 +185,22 @@ def _strips(plant: TreePlant) -> list[Any]:
 
 
 def draw(runs: dict[float, Run], out: Path, paper: str) -> list[Path]:
-    """Station holding against flexural stiffness; ways; energy; the street with the fish in it."""
+    """Draw station holding against flexural stiffness, paths, energy, and the street with the fish in it.
+
+    Parameters
+    ----------
+    runs : dict[float, Run]
+        Runs by stiffness.
+    out : Path
+        Folder of the figures.
+    paper : str
+        Name of the paper, for the files.
+
+    Returns
+    -------
+    list[Path]
+        Files of the figures.
+    """
     return [
         _station(runs, out, paper),
         _ways(runs, out, paper),
@@ -179,7 +242,7 @@ def _energy(one: Run, out: Path, paper: str) -> Path:
 
 
 def _street(one: Run, out: Path, paper: str) -> Path:
-    """Vorticity of the street at the run's end, and the fish's links in it."""
+    """Draw the vorticity of the street at the run's end, and the fish's links in it."""
     from rtmms.dynamics import body_poses
     from rtmms.fluids.ambient import SAMPLE, sample
 
@@ -202,6 +265,19 @@ def _street(one: Run, out: Path, paper: str) -> Path:
 
 
 def part(out: Path | None, paper: str = "boyer2017") -> tuple[list[Row], list[Path]]:
-    """Its rows, and its figures, drawn into `out` if given."""
+    """Compute the rows, and draw the figures.
+
+    Parameters
+    ----------
+    out : Path | None
+        Folder of figures; None: no figures.
+    paper : str, default 'boyer2017'
+        Name of the paper, for the files.
+
+    Returns
+    -------
+    tuple[list[Row], list[Path]]
+        Rows of the table, and files of the figures.
+    """
     runs = sweep()
     return rows_of(FISH, numbers(runs)), draw(runs, out, paper) if out is not None else []

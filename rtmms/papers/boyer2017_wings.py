@@ -28,7 +28,15 @@ LINKS = 400
 
 
 def one_mode_over_links() -> float:
-    """Twist of sin(pi X / 2 l) over that of a chain of links, root turned about the span at a constant acceleration."""
+    """Return the twist of the mode sin(pi X / 2 l) over that of a chain of links.
+
+    The root turns about the span at a constant acceleration.
+
+    Returns
+    -------
+    float
+        The ratio.
+    """
     p = ModalMoth()
     wave = math.pi / (2.0 * p.span_m)
     stiffness = stiffness_of([lambda x: wave * math.cos(wave * x)], lambda x: p.twist_rigidity_n_m2, p.span_m)
@@ -60,7 +68,18 @@ def one_mode_over_links() -> float:
 
 
 def strokes(modes: int = 1) -> tuple[Array, dict[str, Array], TreePlant]:
-    """Time and outputs of the last of some strokes, thorax held."""
+    """Run some strokes with the thorax held.
+
+    Parameters
+    ----------
+    modes : int, default 1
+        Number of modes of a wing.
+
+    Returns
+    -------
+    tuple[Array, dict[str, Array], TreePlant]
+        Time (s) and outputs of the last stroke, and the plant.
+    """
     plant = modal_moth.load(PERIOD_S / STEPS, "fixed", modes=modes)
     for _ in range(STEPS * SETTLE):
         plant.step(plant.neutral)
@@ -74,7 +93,18 @@ def strokes(modes: int = 1) -> tuple[Array, dict[str, Array], TreePlant]:
 
 
 def numbers(found: tuple[Array, dict[str, Array], TreePlant]) -> dict[str, float]:
-    """By the keys of WINGS."""
+    """Return the numbers by the keys of WINGS.
+
+    Parameters
+    ----------
+    found : tuple[Array, dict[str, Array], TreePlant]
+        Result of `strokes`.
+
+    Returns
+    -------
+    dict[str, float]
+        Numbers by key.
+    """
     _, series, plant = found
     weight = plant.model.mass * plant.parameters.gravity_m_s2
     lift = weight - series["base_wrench"][:-1, 2]
@@ -88,13 +118,13 @@ def numbers(found: tuple[Array, dict[str, Array], TreePlant]) -> dict[str, float
 
 
 def _hover() -> float:
-    """Factor on the amplitudes of the stroke that closes, by shooting on the period map."""
+    """Return the factor on the amplitudes of the stroke that closes, by shooting on the period map."""
     plant = modal_moth.load(PERIOD_S / 39)
     return float(trim(plant, plant.trimming["close"], unknown="amplitude").amplitude)
 
 
 def _vacuum() -> float:
-    """Energy less work, of the largest kinetic energy; no air, no weight, no damping."""
+    """Return energy less work, of the largest kinetic energy; no air, no weight, no damping."""
     plant = modal_moth.load(2e-4, air_density_kg_m3=0.0, gravity_m_s2=0.0, damping_ratio=0.0, step_s=1e-4)
     start, most, end = float(plant.observe()["energy"]), 0.0, plant.observe()
     for _ in range(500):
@@ -105,7 +135,7 @@ def _vacuum() -> float:
 
 
 def _rigid() -> float:
-    """Base's acceleration at a moving state with modes held at 0, against sections fixed to the frame."""
+    """Return the error of the base's acceleration at a moving state with modes held at 0, against fixed sections."""
     whole = modal_moth.describe(ModalMoth())
     bodies, joints = [], list(whole.joints)
     for body in whole.bodies:
@@ -126,7 +156,7 @@ def _rigid() -> float:
 
 
 def _time(plant: Any) -> float:
-    """us of an evaluation, from steps: four evaluations each, on the least of some batches."""
+    """Return the time of an evaluation, us, from steps with four evaluations each: the least of some batches."""
     evaluations, best = 4 * plant.substeps, math.inf
     for _ in range(5):
         start = time.perf_counter()
@@ -137,7 +167,22 @@ def _time(plant: Any) -> float:
 
 
 def draw(found: tuple[Array, dict[str, Array], TreePlant], out: Path, paper: str) -> list[Path]:
-    """Angles and lift over a stroke."""
+    """Draw angles and lift over a stroke.
+
+    Parameters
+    ----------
+    found : tuple[Array, dict[str, Array], TreePlant]
+        Result of `strokes`.
+    out : Path
+        Folder of the figures.
+    paper : str
+        Name of the paper, for the files.
+
+    Returns
+    -------
+    list[Path]
+        Files of the figures.
+    """
     clock, series, plant = found
     figure, axes = canvas(2, 1, (7.0, 6.0))
     joints = plant.model.joint_names
@@ -153,6 +198,19 @@ def draw(found: tuple[Array, dict[str, Array], TreePlant], out: Path, paper: str
 
 
 def part(out: Path | None, paper: str = "boyer2017") -> tuple[list[Row], list[Path]]:
-    """Its rows, and its figures, drawn into `out` if given."""
+    """Compute the rows, and draw the figures.
+
+    Parameters
+    ----------
+    out : Path | None
+        Folder of figures; None: no figures.
+    paper : str, default 'boyer2017'
+        Name of the paper, for the files.
+
+    Returns
+    -------
+    tuple[list[Row], list[Path]]
+        Rows of the table, and files of the figures.
+    """
     found = strokes()
     return rows_of(WINGS, numbers(found)), draw(found, out, paper) if out is not None else []

@@ -1,4 +1,4 @@
-"""The tendon-driven fish of the Soft Robotics Lab (arXiv 2602.23283): a fit on two recordings, six predictions.
+"""Tendon-driven fish of the Soft Robotics Lab (arXiv 2602.23283): a fit on two recordings, six predictions.
 
 `rtmms reproduce fishsim` fits `tendon_fish` to the recordings f1_00 and f1_75, which the package contains with their
 licence (papers/fishsim_recordings), and predicts the speed of all eight. It prints the model, the recordings, the
@@ -27,11 +27,11 @@ from rtmms.robots import tendon_fish
 
 FOLDER = Path(__file__).parent / "fishsim_recordings"
 MAX_BYTES = 1 << 20
-"""bytes, largest size of a recording."""
+"""Largest size of a recording, bytes."""
 FRAMES_HZ = 60.0
 """Frames per second of the camera."""
 BASE_M = 0.142
-"""m, distance of the two markers on the head, which gives the scale of the pixels."""
+"""Distance of the two markers on the head, which gives the scale of the pixels, m."""
 MARKERS = ("m0", "m1", "m2", "m4", "m5", "m6", "m7", "m8", "m9")
 """Markers of a recording in the order of its columns, by the names of tendon_fish."""
 FITTED = ("f1_00", "f1_75")
@@ -49,26 +49,31 @@ SPEED_M_S = {
 MUJOCO = {"authors, as printed": 0.019, "authors' MuJoCo model, run again": 0.0218}
 """Mean errors of the speed over all eight recordings, m/s, of the authors' model (docs/tendon_fish.md)."""
 SETTLE_S = 5.0
-"""s, from when on a run is compared."""
+"""Time from which on a run is compared, s."""
 PERIODS = 2
 """Whole periods that are compared."""
 SIGMA_SPEED_M_S = 0.001
-"""m/s, weight of the speed in the fit."""
+"""Weight of the speed in the fit, m/s."""
 SIGMA_TAIL_M = 0.004
-"""m, weight of the amplitudes of the tail's markers."""
+"""Weight of the amplitudes of the tail's markers, m."""
 SIGMA_YAW_DEG = 0.7
-"""deg, weight of the amplitude of the head's yaw."""
+"""Weight of the amplitude of the head's yaw, deg."""
 HEAD_AXES = f"{MARKERS[0]}:{MARKERS[1]}"
 """Axes of the head by its two markers (rtmms.identification.objectives.Objective)."""
 
 
 class Swim(NamedTuple):
-    """Numbers that are compared, of a recording or of a run.
+    """Compared numbers of a recording or of a run.
 
-    speed    m/s along the mean course
-    tail     (7,) m, complex amplitudes of the lateral motion of the last seven markers in the head's frame, at the
-             tail beat; the last one is real
-    yaw      deg, complex amplitude of the head's yaw, of the same phase
+    Attributes
+    ----------
+    speed : float
+        m/s along the mean course.
+    tail : Array
+        (7,) m, complex amplitudes of the lateral motion of the last seven markers in the head's frame, at the tail
+        beat; the last one is real.
+    yaw : complex
+        deg, complex amplitude of the head's yaw, of the same phase.
     """
 
     speed: float
@@ -77,7 +82,18 @@ class Swim(NamedTuple):
 
 
 def read_recording(name: str) -> tuple[Array, Array]:
-    """Return time (n,) s and positions (n, 9, 2) m of the markers of a recording, 'f1_00' or 'f1_75'."""
+    """Read a recording.
+
+    Parameters
+    ----------
+    name : str
+        'f1_00' or 'f1_75'.
+
+    Returns
+    -------
+    tuple[Array, Array]
+        Time (n,) s and positions (n, 9, 2) m of the markers.
+    """
     text = read_input_text(FOLDER / f"markers_{name}.csv", max_bytes=MAX_BYTES, place="recording")
     pixels = np.array([[float(word) for word in line.split(",")] for line in text.split()]).reshape(-1, 9, 2)
     scale = BASE_M / float(np.mean(np.linalg.norm(pixels[:, 1] - pixels[:, 0], axis=1)))
@@ -85,7 +101,22 @@ def read_recording(name: str) -> tuple[Array, Array]:
 
 
 def amplitude(time_s: Array, values: Array, beat_hz: float) -> Any:
-    """Return the complex amplitude of the first harmonic, see `trend_and_amplitude`."""
+    """Return the complex amplitude of the first harmonic, see `trend_and_amplitude`.
+
+    Parameters
+    ----------
+    time_s : Array
+        (n,) times, s.
+    values : Array
+        (n, ...) of any unit.
+    beat_hz : float
+        Frequency of the first harmonic.
+
+    Returns
+    -------
+    Any
+        (...).
+    """
     return trend_and_amplitude(time_s, values, beat_hz)[1]
 
 
@@ -94,18 +125,18 @@ def trend_and_amplitude(time_s: Array, values: Array, beat_hz: float) -> tuple[A
 
     Parameters
     ----------
-    time_s
-        (n,) s.
-    values
+    time_s : Array
+        (n,) times, s.
+    values : Array
         (n, ...) of any unit.
-    beat_hz
-        Hz, of the first harmonic.
+    beat_hz : float
+        Frequency of the first harmonic.
 
     Returns
     -------
-    tuple
-        The trend (...) in units/s, and the complex amplitude (...) of the first harmonic: c of
-        Re(c exp(2 pi i beat_hz time_s)). The trend is that of whole periods: the harmonics do not bias it.
+    tuple[Any, Any]
+        The trend (...) in units/s, and the complex amplitude (...) of the first harmonic: c of Re(c exp(2 pi i beat_hz
+        time_s)). The trend is that of whole periods: the harmonics do not bias it.
     """
     turn = 2.0 * math.pi * beat_hz * time_s
     basis = [np.ones_like(turn), time_s, np.cos(turn), np.sin(turn), np.cos(2.0 * turn), np.sin(2.0 * turn)]
@@ -114,16 +145,21 @@ def trend_and_amplitude(time_s: Array, values: Array, beat_hz: float) -> tuple[A
 
 
 def compare_swim(time_s: Array, markers: Array, beat_hz: float) -> Swim:
-    """Return the numbers of a motion that are compared, over its last whole periods.
+    """Return the compared numbers of a motion, over its last whole periods.
 
     Parameters
     ----------
-    time_s
+    time_s : Array
         (n,) s, of frames that are evenly spaced.
-    markers
+    markers : Array
         (n, 9, 2) m, x and y of MARKERS seen from above.
-    beat_hz
-        Hz, tail beats.
+    beat_hz : float
+        Tail beats.
+
+    Returns
+    -------
+    Swim
+        The numbers.
     """
     periods = math.floor((time_s[-1] - time_s[0]) * beat_hz + 1e-6)
     kept = time_s >= time_s[-1] - periods / beat_hz - 1e-9
@@ -139,13 +175,41 @@ def compare_swim(time_s: Array, markers: Array, beat_hz: float) -> Swim:
 
 
 def recorded_swim(name: str) -> Swim:
-    """Return the numbers of a recording; the speed is that of SPEED_M_S, as of the recordings that are not here."""
+    """Return the numbers of a recording; the speed is that of SPEED_M_S, as for the recordings that are not here.
+
+    Parameters
+    ----------
+    name : str
+        'f1_00' or 'f1_75'.
+
+    Returns
+    -------
+    Swim
+        The numbers.
+    """
     time_s, markers = read_recording(name)
     return compare_swim(time_s, markers, BEATS_HZ[name])._replace(speed=SPEED_M_S[name])
 
 
 def swim(plant: Any, beat_hz: float, settle_s: float = SETTLE_S, periods: int = PERIODS) -> Swim:
-    """Return the numbers of a run of tendon_fish from rest, with the motor at the speed of the tail beats."""
+    """Return the numbers of a run of tendon_fish from rest, with the motor at the speed of the tail beats.
+
+    Parameters
+    ----------
+    plant : Any
+        The fish.
+    beat_hz : float
+        Tail beats.
+    settle_s : float, default 5.0
+        Time from which on the run is compared, s.
+    periods : int, default 2
+        Whole periods that are compared.
+
+    Returns
+    -------
+    Swim
+        The numbers.
+    """
     plant.reset(0)
     command, each = np.array([2.0 * math.pi * beat_hz]), max(1, round(1.0 / FRAMES_HZ / plant.dt))
     frames = math.ceil((settle_s + periods / beat_hz) * FRAMES_HZ) + 1
@@ -161,9 +225,19 @@ def swim(plant: Any, beat_hz: float, settle_s: float = SETTLE_S, periods: int = 
 
 
 def columns(name: str) -> dict[str, Array]:
-    """Return a recording as `rtmms.identify` takes it: time, the motor's speed, and the markers in m.
+    """Return a recording in the form of `rtmms.identify`: time, the motor's speed, and the markers in m.
 
-    The first row is SETTLE_S before the first picture: the motor turned already, and nobody filmed it.
+    The first row is SETTLE_S before the first picture: the motor already turned before the film.
+
+    Parameters
+    ----------
+    name : str
+        'f1_00' or 'f1_75'.
+
+    Returns
+    -------
+    dict[str, Array]
+        Columns by name.
     """
     time_s, markers = read_recording(name)
     time_s = np.concatenate([[-SETTLE_S], time_s])
@@ -175,7 +249,18 @@ def columns(name: str) -> dict[str, Array]:
 
 
 def objectives(recordings: Sequence[str] = FITTED) -> list[Objective]:
-    """Return what the fit compares: the speeds of SPEED_M_S, and harmonics of yaw and tail in the head's axes."""
+    """Return the objectives of the fit: the speeds of SPEED_M_S, and harmonics of yaw and tail in the head's axes.
+
+    Parameters
+    ----------
+    recordings : Sequence[str], default ('f1_00', 'f1_75')
+        Names of recordings.
+
+    Returns
+    -------
+    list[Objective]
+        Objectives.
+    """
     speeds = [
         Objective("mean_speed", "m0", value=SPEED_M_S[name], noise=SIGMA_SPEED_M_S, recording=f"recording {k + 1}")
         for k, name in enumerate(recordings)
@@ -193,24 +278,24 @@ def fit(
 
     Parameters
     ----------
-    start
-        Parameters that are fitted, with the values where the fit begins. All but slack_m stay >= 0.
-    fixed
+    start : Mapping[str, float]
+        Fitted parameters, with the values where the fit begins. All but slack_m stay >= 0.
+    fixed : Mapping[str, Any] | None, optional
         Other parameters of the robot.
-    recordings
+    recordings : Sequence[str], default ('f1_00', 'f1_75')
         Names of recordings that the package contains.
-    log
-        Called with a sentence about each iteration.
-    threads
+    log : Callable[[str], None] | None, optional
+        Receives a sentence about each iteration.
+    threads : int | None, optional
         Default one for each core.
-    dt
-        s, step of the model; default the robot's own.
-    make
-        A function that returns the robot with other parameters; default tendon_fish itself.
+    dt : float | None, optional
+        Step of the model, s; default the robot's own.
+    make : Callable[..., Any] | None, optional
+        Returns the robot with other parameters; default tendon_fish itself.
 
     Returns
     -------
-    dict
+    dict[str, float]
         The fitted values.
     """
 
@@ -227,7 +312,18 @@ def fit(
 
 
 def line(beat_hz: float) -> float:
-    """Return the speed (m/s) on the straight line through the two recordings of the fit."""
+    """Return the speed on the straight line through the two recordings of the fit.
+
+    Parameters
+    ----------
+    beat_hz : float
+        Tail beats.
+
+    Returns
+    -------
+    float
+        m/s.
+    """
     (x, y), (u, v) = ([table[name] for name in FITTED] for table in (BEATS_HZ, SPEED_M_S))
     return u + (v - u) * (beat_hz - x) / (y - x)
 
@@ -240,7 +336,7 @@ START: dict[str, float] = {
     "drag_area_m2": 0.044,
     "fin_added": 0.055,
 }
-"""Where the fit begins, by parameter of tendon_fish: the parameters that are fitted."""
+"""Start values of the fitted parameters of tendon_fish."""
 FIXED: dict[str, Any] = {"wake": 0.0, "linear_drag_n_s_m": 0.0, "skin_area_m2": 0.0, "fin_n_m": 0.0}
 """Parameters of tendon_fish that the fit holds."""
 
@@ -248,7 +344,14 @@ FIXED: dict[str, Any] = {"wake": 0.0, "linear_drag_n_s_m": 0.0, "skin_area_m2": 
 class Outcome(NamedTuple):
     """A fit and its predictions.
 
-    values  fitted parameters;  fit_s  s, time of the fit;  swims  of each recording, from the model
+    Attributes
+    ----------
+    values : dict[str, float]
+        Fitted parameters.
+    fit_s : float
+        Time of the fit, s.
+    swims : dict[str, Swim]
+        Numbers of each recording, from the model.
     """
 
     values: dict[str, float]
@@ -256,11 +359,28 @@ class Outcome(NamedTuple):
     swims: dict[str, Swim]
 
     def errors(self, names: Sequence[str]) -> Array:
-        """Return (k,) m/s: speed of the model less that of the recording."""
+        """Return the speed of the model less that of the recording.
+
+        Parameters
+        ----------
+        names : Sequence[str]
+            Recordings.
+
+        Returns
+        -------
+        Array
+            (k,) m/s.
+        """
         return np.array([self.swims[name].speed - SPEED_M_S[name] for name in names])
 
     def as_data(self) -> dict[str, Any]:
-        """Return what `rtmms reproduce fishsim --json` prints."""
+        """Return the data of `rtmms reproduce fishsim --json`.
+
+        Returns
+        -------
+        dict[str, Any]
+            By name.
+        """
         fit_quality = {}
         for name in FITTED:
             model, measured = self.swims[name], recorded_swim(name)
@@ -287,13 +407,41 @@ class Outcome(NamedTuple):
 def predict(
     values: Mapping[str, Any], dt: float | None = None, make: Callable[..., Any] = tendon_fish.load
 ) -> dict[str, Swim]:
-    """Return the numbers of all eight recordings from the model with these parameters, in steps of dt s."""
+    """Return the numbers of all eight recordings from a model.
+
+    Parameters
+    ----------
+    values : Mapping[str, Any]
+        Parameters of the model.
+    dt : float | None, optional
+        Step, s.
+    make : Callable[..., Any], default tendon_fish.load
+        Returns the robot with parameters.
+
+    Returns
+    -------
+    dict[str, Swim]
+        Numbers by recording.
+    """
     plant = make(dt=dt, **values)
     return {name: swim(plant, beat) for name, beat in BEATS_HZ.items()}
 
 
 def main(out: Path | None = None, as_json: bool = False) -> int:
-    """Fit, predict, print a table, and draw it into `out` if given. Returns 0."""
+    """Fit, predict, print a table, and draw it.
+
+    Parameters
+    ----------
+    out : Path | None, optional
+        Folder of figures; None: no figures.
+    as_json : bool, default False
+        Print JSON.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
     tendon_fish.load(**{**START, **FIXED})  # compiles, so that fit_s is the fit alone
     begun = time.perf_counter()
     values = fit(START, FIXED, log=None if as_json else print_text)

@@ -27,18 +27,30 @@ from rtmms.robots import tendon_fish
 
 GRAVITY_M_S2 = 9.81
 BOX_M = (0.12, 0.08, 0.06)
-"""m, length, beam and draught of the box on the head, taken to pierce the surface."""
+"""Length, beam and draught of the box on the head, which pierces the surface in this model, m."""
 LAW_SPEED_M_S = 0.1
-"""m/s, speed at which a power law has its coefficient."""
+"""Speed at which a power law has its coefficient, m/s."""
 LAW_SPEEDS_M_S = np.geomspace(0.005, 0.5, 16)
-"""(16,) m/s, rows of the tables of drag curves."""
+"""Rows of the tables of drag curves, (16,) m/s."""
 STATIONS = 3
 """Places along the head at which a law of the drag across acts."""
 
 
 @dataclass(frozen=True)
 class FishWithLaws(tendon_fish.TendonFish):
-    """Parameters of tendon_fish, and of laws of the drag of its head."""
+    """Parameters of tendon_fish, and of laws of the drag of its head.
+
+    Attributes
+    ----------
+    wave : float, default 0.0
+        Factor of the wave drag of the box.
+    power_area_m2 : float, default 0.0
+        Drag area along the head at 0.1 m/s, of a power law. Unit: m2.
+    power : float, default 2.0
+        Power of the speed of that drag.
+    separated_drag : float, default 0.0
+        Coefficient of the drag across the head at 0.1 m/s, proportional to the speed to the power 5/3.
+    """
 
     # fmt: off
     wave: Annotated[float, Parameter("Factor of the wave drag of the box.", ge=0)] = 0.0
@@ -51,18 +63,23 @@ class FishWithLaws(tendon_fish.TendonFish):
 
 
 def michell_wave_drag(speed_m_s: float, length: float, beam: float, draught: float) -> float:
-    """Return the wave drag, N, of a thin vertical strut with parabolic waterlines that pierces the water's surface.
+    """Return the wave drag of a thin vertical strut with parabolic waterlines that pierces the water's surface.
 
     Parameters
     ----------
-    speed_m_s
-        m/s, > 0.
-    length, beam, draught
-        m.
+    speed_m_s : float
+        Speed, m/s, > 0.
+    length, beam, draught : float
+        Dimensions of the strut, m.
+
+    Returns
+    -------
+    float
+        N.
 
     Notes
     -----
-    Michell's integral (1898; Tuck 1989, The wave resistance formula of J. H. Michell) with k = g / U^2 and c = cosh u:
+    Michell's integral (1898; Tuck 1989, The wave resistance formula of J. H. Michell) with k = g / U^2 and c = cosh u::
 
         R = 4 rho g^2 / (pi U^2) * integral over u from 0 to infinity of (J Z c)^2
         J = integral over x of f'(x) sin(k c x),  f = beam / 2 (1 - (2 x / length)^2)
@@ -81,22 +98,59 @@ def michell_wave_drag(speed_m_s: float, length: float, beam: float, draught: flo
 
 
 MICHELL_END, MICHELL_NODES = 6.0, 20_001
-"""Of Michell's integral: where it ends, and its nodes."""
+"""End of Michell's integral, and its nodes."""
 
 
 def wave_table(factor: float) -> Array:
-    """Return (16, 2) speed (m/s) and drag area (m2) of a factor of the wave drag of the box, for a DragCurve."""
+    """Return the drag curve of a factor of the wave drag of the box.
+
+    Parameters
+    ----------
+    factor : float
+        Factor on the drag.
+
+    Returns
+    -------
+    Array
+        (16, 2) speed (m/s) and drag area (m2), for a DragCurve.
+    """
     drag = np.array([michell_wave_drag(speed, *BOX_M) for speed in LAW_SPEEDS_M_S])
     return np.stack([LAW_SPEEDS_M_S, factor * 2.0 * drag / (1000.0 * LAW_SPEEDS_M_S**2)], axis=1)
 
 
 def power_table(area_m2: float, power: float) -> Array:
-    """Return (16, 2) speed (m/s) and drag area (m2) of a drag with this area at 0.1 m/s, as a power of the speed."""
+    """Return the drag curve of a drag that is a power of the speed.
+
+    Parameters
+    ----------
+    area_m2 : float
+        Drag area at 0.1 m/s.
+    power : float
+        The power.
+
+    Returns
+    -------
+    Array
+        (16, 2) speed (m/s) and drag area (m2).
+    """
     return np.stack([LAW_SPEEDS_M_S, area_m2 * (LAW_SPEEDS_M_S / LAW_SPEED_M_S) ** (power - 2.0)], axis=1)
 
 
 def load(dt: float | None = None, **given: Any) -> TreePlant:
-    """Return tendon_fish with laws of its head's drag. Parameters: see FishWithLaws."""
+    """Return tendon_fish with laws of its head's drag.
+
+    Parameters
+    ----------
+    dt : float | None, optional
+        Step, s.
+    **given : Any
+        Parameters of FishWithLaws.
+
+    Returns
+    -------
+    TreePlant
+        The plant.
+    """
     p: FishWithLaws = build(FishWithLaws, given, robot="tendon_fish")
     curves = []
     if p.wave:
@@ -115,9 +169,14 @@ def load(dt: float | None = None, **given: Any) -> TreePlant:
 
 
 class Candidate(NamedTuple):
-    """A law that was tried.
+    """Law that was tried.
 
-    start  parameters of the fit with their starting values;  fixed  parameters that are held
+    Attributes
+    ----------
+    start : dict[str, float]
+        Parameters of the fit with their start values.
+    fixed : dict[str, Any]
+        Parameters that are held.
     """
 
     start: dict[str, float]
@@ -146,7 +205,15 @@ CANDIDATES: dict[str, Candidate] = {
 
 
 def print_candidates(names: Sequence[str] = tuple(CANDIDATES), log: Callable[[str], None] | None = None) -> None:
-    """Fit each law of CANDIDATES, and print a row of docs/tendon_fish.md for it."""
+    """Fit each law of CANDIDATES, and print a row of docs/tendon_fish.md for it.
+
+    Parameters
+    ----------
+    names : Sequence[str], default tuple(CANDIDATES)
+        Names of laws.
+    log : Callable[[str], None] | None, optional
+        Receives a sentence about each iteration.
+    """
     for name in names:
         start, fixed = CANDIDATES[name]
         begun = time.perf_counter()
@@ -170,9 +237,21 @@ def print_candidates(names: Sequence[str] = tuple(CANDIDATES), log: Callable[[st
 
 
 def needed_drag_area(name: str, values: Mapping[str, Any]) -> float:
-    """Return the drag area along the head, m2, with which the model has the measured speed of a recording.
+    """Return the drag area along the head with which the model has the measured speed of a recording.
 
-    A diagnosis, not a fit: it uses speeds that the fit does not see.
+    It is a diagnosis, not a fit: it uses speeds that the fit does not.
+
+    Parameters
+    ----------
+    name : str
+        Recording.
+    values : Mapping[str, Any]
+        Parameters of tendon_fish.
+
+    Returns
+    -------
+    float
+        m2.
     """
     from scipy.optimize import brentq
 
@@ -186,7 +265,7 @@ def needed_drag_area(name: str, values: Mapping[str, Any]) -> float:
 
 
 def print_needed_drag() -> None:
-    """Print the drag area that each recording needs, and what the coefficient of the head's drag changes."""
+    """Print the drag area that each recording needs, and the effect of the coefficient of the head's drag."""
     values = parameter_values(tendon_fish.load())
     areas = {name: needed_drag_area(name, values) for name in BEATS_HZ}
     print_text("| recording | speed, m/s | drag area, m2 |\n|---|---|---|")
@@ -202,10 +281,10 @@ def print_needed_drag() -> None:
 
 
 CANDIDATE_STEP_S = 1.0 / 720.0
-"""s, step of the fits of other laws: some of them diverge in steps of 1/360 s."""
+"""Step of the fits of other laws, s: some of them diverge in steps of 1/360 s."""
 MIN_AREA_M2, MAX_AREA_M2 = 0.01, 0.3
-"""m2, between which a drag area is sought."""
+"""Limits of the search for a drag area, m2."""
 AREA_TOLERANCE = 5e-3
-"""Of the logarithm of a drag area."""
+"""Tolerance of the logarithm of a drag area."""
 HEAD_SHARES = (0.85, 1.0, 1.15)
 """Factors of head_drag that are tried."""

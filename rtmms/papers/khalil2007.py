@@ -1,4 +1,4 @@
-"""The eel of Khalil, Gallot and Boyer (2007): figures 5 to 11 again, torques of all joints, the paper's numbers."""
+"""Eel of Khalil, Gallot and Boyer (2007): figures 5 to 11 again, torques of all joints, the paper's numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rtmms.robots import eel
 
 
 YAW, ROLL = 4.0, 0.7
-"""N m, the limits of the actuators, which the gait keeps according to the paper."""
+"""Limits of the actuators, which the gait keeps according to the paper, N m."""
 DRAWN = (1, 25, 34, 2, 26, 35, 3, 27, 36)
 """Joints whose torques figures 8 to 10 show, in the looping."""
 
@@ -68,15 +68,28 @@ CLAIMS = (
 STEP_S, EVERY = 4e-3, 5
 PERIOD_S = 2.0
 STEADY_S, SHOWN_S = 60.0, 60.0
-"""The looping is steady from then on; the paper shows it so long."""
+"""Time from which on the looping is steady, and duration that the paper shows, s."""
 
 
 @dataclass(frozen=True)
 class Swim:
-    """A run: time (k,) s, nose (k, 3) m, quaternion (k, 4), joint (k, 36) rad and torque (k, 36) N m.
+    """Run of the eel.
 
-    apart  (2,) by how much the direct model is off the inverse one along the run, of the largest acceleration: head
-           (all six components), joints
+    Attributes
+    ----------
+    time : Array
+        (k,) times, s.
+    nose : Array
+        (k, 3) positions of the nose, m.
+    quaternion : Array
+        (k, 4) quaternions.
+    joint : Array
+        (k, 36) joint angles, rad.
+    torque : Array
+        (k, 36) joint torques, N m.
+    apart : Array
+        (2,) error of the direct model against the inverse one along the run, of the largest acceleration: head (all six
+        components), joints.
     """
 
     time: Array
@@ -88,7 +101,24 @@ class Swim:
 
 
 def swim(seconds: float, dt: float = STEP_S, every: int = EVERY, **given: object) -> Swim:
-    """A motion-driven run with the paper's fluid, sampled every few steps, and the direct model beside it."""
+    """Run the motion-driven eel with the paper's fluid, and the direct model beside it.
+
+    Parameters
+    ----------
+    seconds : float
+        Simulated time, s.
+    dt : float, default STEP_S
+        Step, s.
+    every : int, default EVERY
+        Steps between samples.
+    **given : object
+        Parameters of the eel.
+
+    Returns
+    -------
+    Swim
+        The run.
+    """
     plant = eel.in_paper_frame(dt=dt, preset="paper", **given)
     direct = eel.in_paper_frame(dt=dt, preset="paper", drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0)
     rows, apart, largest = [], np.zeros(2), np.zeros(2)
@@ -110,20 +140,55 @@ def swim(seconds: float, dt: float = STEP_S, every: int = EVERY, **given: object
 
 
 def final_speed() -> float:
-    """m/s, of the periodic swim, whichever way it goes."""
+    """Return the speed of the periodic swim, in any direction.
+
+    Returns
+    -------
+    float
+        m/s.
+    """
     found = trim(eel.in_paper_frame(preset="paper", dt=STEP_S), ["vx", "vy", "wz"], settle=3)
     return float(np.linalg.norm(found.travel)) / PERIOD_S
 
 
 def circle(x: Array, z: Array) -> tuple[float, float, float]:
-    """Diameter and centre of the circle nearest to points."""
+    """Fit a circle to points.
+
+    Parameters
+    ----------
+    x, z : Array
+        (k,) coordinates.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Diameter and centre.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rtmms.papers.khalil2007 import circle
+    >>> round(circle(np.array([1.0, 0.0, -1.0, 0.0]), np.array([0.0, 1.0, 0.0, -1.0]))[0], 6)
+    2.0
+    """
     fit = np.linalg.lstsq(np.column_stack([x, z, np.ones_like(x)]), x**2 + z**2, rcond=None)[0]
     cx, cz = fit[0] / 2.0, fit[1] / 2.0
     return float(2.0 * np.sqrt(fit[2] + cx**2 + cz**2)), float(cx), float(cz)
 
 
 def along(run: Swim) -> tuple[float, float]:
-    """(m/s, m) mean speed over the last period and half the sway across its way, whichever way that goes."""
+    """Return the mean speed over the last period, and half the sway across its direction.
+
+    Parameters
+    ----------
+    run : Swim
+        The run.
+
+    Returns
+    -------
+    tuple[float, float]
+        m/s and m.
+    """
     last = run.time >= run.time[-1] - PERIOD_S - 1e-9
     way = run.nose[last][-1] - run.nose[last][0]
     across = np.array([-way[1], way[0]]) / np.hypot(way[0], way[1])
@@ -131,7 +196,18 @@ def along(run: Swim) -> tuple[float, float]:
 
 
 def heading(run: Swim) -> Array:
-    """(k,) deg by which the path has turned in the vertical plane since the first period; the way is over a period."""
+    """Return the turn of the path in the vertical plane since the first period; directions are over a period.
+
+    Parameters
+    ----------
+    run : Swim
+        The run.
+
+    Returns
+    -------
+    Array
+        (k,) deg.
+    """
     count = round(PERIOD_S / (run.time[1] - run.time[0]))
     way = run.nose[count:] - run.nose[:-count]
     angle = np.degrees(np.unwrap(np.arctan2(way[:, 2], way[:, 0])))
@@ -140,7 +216,20 @@ def heading(run: Swim) -> Array:
 
 
 def numbers(planar: Swim, loop: Swim, final: float) -> dict[str, float]:
-    """By the keys of CLAIMS."""
+    """Return the numbers by the keys of CLAIMS.
+
+    Parameters
+    ----------
+    planar, loop : Swim
+        Runs of both examples.
+    final : float
+        Speed of the periodic swim, m/s.
+
+    Returns
+    -------
+    dict[str, float]
+        Numbers by key.
+    """
     speed, sway = along(planar)
     flat, looped = np.abs(planar.torque).max(axis=0), np.abs(loop.torque).max(axis=0)
     shown, late = loop.time <= SHOWN_S, loop.time > STEADY_S
@@ -166,7 +255,18 @@ def numbers(planar: Swim, loop: Swim, final: float) -> dict[str, float]:
 
 
 def remarks(planar: Swim, loop: Swim) -> dict[str, str]:
-    """Which joint needs the largest torque, when, and what is left of it later; by the keys of CLAIMS."""
+    """Return which joint needs the largest torque, at which time, and the largest later one.
+
+    Parameters
+    ----------
+    planar, loop : Swim
+        Runs of both examples.
+
+    Returns
+    -------
+    dict[str, str]
+        Texts by the keys of CLAIMS.
+    """
     out = {}
     for key, run, first, later in (("yaw", planar, 0, planar.time[-1] - PERIOD_S), ("roll", loop, 2, 30.0)):
         size = np.abs(run.torque[:, first::3])
@@ -179,7 +279,7 @@ def remarks(planar: Swim, loop: Swim) -> dict[str, str]:
 
 
 def _smooth(run: Swim) -> Array:
-    """(k,) m, y of the nose, mean over a period: its sway is no way out of the plane."""
+    """Return y of the nose (k,) m, its mean over a period, as its sway is no motion out of the plane."""
     count = round(PERIOD_S / (run.time[1] - run.time[0]))
     total = np.concatenate([[0.0], np.cumsum(run.nose[:, 1])])
     mean = (total[count:] - total[:-count]) / count
@@ -187,7 +287,22 @@ def _smooth(run: Swim) -> Array:
 
 
 def main(out: Path | None = None, as_json: bool = False) -> int:
-    """Run both examples, draw their figures into `out` if given, print the numbers; 1 if what must hold does not."""
+    """Run both examples, draw their figures, and print the numbers.
+
+    The status is 1 if a necessary result does not hold.
+
+    Parameters
+    ----------
+    out : Path | None, optional
+        Folder of figures; None: no figures.
+    as_json : bool, default False
+        Print JSON.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
     planar, loop = swim(30.0), swim(120.0, gait="loop")
     found, more = numbers(planar, loop, final_speed()), remarks(planar, loop)
     rows = [claim.row(found[claim.key], remark=more.get(claim.key, "")) for claim in CLAIMS]
@@ -195,12 +310,25 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
 
 
 def draw(planar: Swim, loop: Swim, out: Path) -> list[Path]:
-    """All figures."""
+    """Draw all figures.
+
+    Parameters
+    ----------
+    planar, loop : Swim
+        Runs of both examples.
+    out : Path
+        Folder of the figures.
+
+    Returns
+    -------
+    list[Path]
+        Files of the figures.
+    """
     return [_path(planar, out), _speed(planar, out), *_joints(loop, out), _looping(loop, out), _all(planar, loop, out)]
 
 
 def _path(planar: Swim, out: Path) -> Path:
-    """The way is a hundred times as long as the sway is wide: each axis has its own scale."""
+    """Draw the path, a hundred times as long as the sway is wide: each axis has its own scale."""
     figure, axes = canvas()
     axes.plot(planar.nose[:, 0], 1e3 * planar.nose[:, 1])
     axes.set(xlabel="x (m)", ylabel="y (mm)", title="Fig. 5: nose in the horizontal plane, 30 s (y stretched)")
@@ -249,7 +377,7 @@ def _looping(loop: Swim, out: Path) -> Path:
 
 
 def _all(planar: Swim, loop: Swim, out: Path) -> Path:
-    """The largest torque of each of the 36 joints beside the actuators' limits."""
+    """Draw the largest torque of each of the 36 joints beside the actuators' limits."""
     figure, axes = canvas(3, 1, (7.0, 7.0))
     number = np.arange(1, planar.torque.shape[1] // 3 + 1)
     for k, (panel, kind, limit) in enumerate(zip(axes, ("yaw", "pitch", "roll"), (YAW, YAW, ROLL), strict=True)):

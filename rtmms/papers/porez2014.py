@@ -1,4 +1,4 @@
-"""The moth of Porez, Boyer and Belkhiri (2014): figures 5 to 8 again, and its numbers beside every reading's."""
+"""Moth of Porez, Boyer and Belkhiri (2014): figures 5 to 8 again, and its numbers beside every reading's."""
 
 from __future__ import annotations
 
@@ -101,10 +101,37 @@ VIEWS = (("sagittal: n and a", 1, 2), ("coronal: s and a", 0, 2))
 
 @dataclass(frozen=True)
 class Stroke:
-    """One period on the periodic orbit, 400 samples: stroke, tip bending with stroke, tip twist (rad), torque (N m),
-    power (W) of the right wing; moved (400, 3): the thorax along n and a (m, less the period's travel) and its pitch
-    (rad); velocity (400, 3) and angular velocity of the thorax; force of the air (400, 3) N, world; the state vector at
-    the period's start; model and states."""
+    """One period on the periodic orbit, 400 samples.
+
+    Attributes
+    ----------
+    time : Array
+        (400,) times, s.
+    stroke : Array
+        Stroke of the right wing, rad.
+    bend : Array
+        Tip bending with stroke of the right wing, rad.
+    twist : Array
+        Tip twist of the right wing, rad.
+    torque : Array
+        Torque of the right wing, N m.
+    power : Array
+        Power of the right wing, W.
+    moved : Array
+        (400, 3) the thorax along n and a (m, less the period's travel) and its pitch (rad).
+    velocity : Array
+        (400, 3) of the thorax, m/s.
+    spin : Array
+        (400, 3) angular velocity of the thorax, rad/s.
+    air : Array
+        (400, 3) force of the air, N, world.
+    vector : Array
+        State at the period's start.
+    model : Model
+        The mechanism.
+    states : list[State]
+        Its states.
+    """
 
     time: Array
     stroke: Array
@@ -122,7 +149,20 @@ class Stroke:
 
 
 def draw(strokes: dict[str, Stroke], out: Path) -> list[Path]:
-    """Figures 6 to 8, every reading in the same axes, and figure 5 of the reading that is the default."""
+    """Draw figures 6 to 8, every reading in the same axes, and figure 5 of the default reading.
+
+    Parameters
+    ----------
+    strokes : dict[str, Stroke]
+        Strokes by reading.
+    out : Path
+        Folder of the figures.
+
+    Returns
+    -------
+    list[Path]
+        Files of the figures.
+    """
     figure, axes = canvas(2, 1, (7.0, 6.0))
     figure7, axes7 = canvas(3, 1, (7.0, 8.0))
     figure8, axes8 = canvas(2, 1, (7.0, 6.0))
@@ -157,7 +197,7 @@ def draw(strokes: dict[str, Stroke], out: Path) -> list[Path]:
 
 
 def _snapshots(s: Stroke) -> Any:
-    """Figure 5: blades and thorax at ten instants, in two views."""
+    """Draw figure 5: blades and thorax at ten instants, in two views."""
     figure, axes = canvas(2, SNAPSHOTS, (15.0, 4.0))
     blades = {s.model.body_names[k]: k for k in range(len(s.model.body_names)) if "blade" in s.model.body_names[k]}
     chords = [element for _, element in s.model.elements if isinstance(element, Blade)]
@@ -192,13 +232,24 @@ READINGS: dict[str, dict[str, Any]] = {
 }
 SAMPLES, STEP_S = 400, 1e-4
 STROKES = 10
-"""By the paper's integrator."""
+"""Strokes of the run by the paper's integrator."""
 LOST_RAD = 1e-2
-"""Joints further than this from RK4's: the run has left the orbit, and its power has no meaning."""
+"""Distance of joints from RK4's, rad, beyond which the run has left the orbit, and its power has no meaning."""
 
 
 def stroke(**given: Any) -> Stroke:
-    """The periodic orbit at the paper's amplitude, free thorax, found by shooting."""
+    """Return the periodic orbit at the paper's amplitude, free thorax, found by shooting.
+
+    Parameters
+    ----------
+    **given : Any
+        Parameters of the moth.
+
+    Returns
+    -------
+    Stroke
+        The orbit.
+    """
     found = trim(moth.in_paper_frame(dt=1e-3, **given))
     plant = moth.in_paper_frame(dt=STEP_S, **given)
     n, rows, states = plant.model.n, [], []
@@ -226,7 +277,18 @@ def stroke(**given: Any) -> Stroke:
 
 
 def numbers(s: Stroke) -> dict[str, float]:
-    """By the keys of NUMBERS and WORDS, and the weight carried."""
+    """Return the numbers by the keys of NUMBERS and WORDS, and the carried weight.
+
+    Parameters
+    ----------
+    s : Stroke
+        The orbit.
+
+    Returns
+    -------
+    dict[str, float]
+        Numbers by key.
+    """
     half, power = np.ptp(s.moved, axis=0) / 2.0, float(np.mean(s.power))
     twist, bend, torque = peak(np.abs(s.twist)), peak(s.bend), peak(np.abs(s.torque))
     least = _phase(peak(-s.air[:, 2]))
@@ -243,20 +305,43 @@ def numbers(s: Stroke) -> dict[str, float]:
 
 
 def _phase(found: tuple[float, float]) -> float:
-    """deg in [0, 180) from the last reversal."""
+    """Return the phase in deg, [0, 180), from the last reversal."""
     return 360.0 * found[0] % 180.0
 
 
 def lag_deg(signal: Array) -> float:
-    """deg in [0, 180) by which the fundamental of one period trails cos, the stroke's own; of either sign."""
+    """Return the lag of the fundamental of one period behind cos, the stroke's own; of either sign.
+
+    Parameters
+    ----------
+    signal : Array
+        (k,) over one period.
+
+    Returns
+    -------
+    float
+        deg in [0, 180).
+    """
     return math.degrees(-float(np.angle(np.fft.rfft(signal)[1]))) % 180.0
 
 
 def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float, float, float]:
-    """The paper's predictor-corrector from a state on the orbit, beside RK4 at 0.1 ms.
+    """Run the paper's predictor-corrector from a state on the orbit, beside RK4 at 0.1 ms.
 
-    Returns (rad, the joints' largest distance within STROKES strokes; W a wing over the last of them, nan where the
-    orbit is lost; a step's error as the monitor of runs has it, of what changes within the step).
+    Parameters
+    ----------
+    vector : Array
+        State on the orbit.
+    step_s : float
+        Step of the predictor-corrector, s.
+    **given : Any
+        Parameters of the moth.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Largest distance of the joints within STROKES strokes, rad; power of a wing over the last of them, W, nan where
+        the orbit is lost; a step's error by the monitor of runs, of the change within the step.
     """
     own = moth.in_paper_frame(dt=STEP_S, step_s=step_s, **{**given, "integrator": "abam"})
     exact = moth.in_paper_frame(dt=STEP_S, **given)
@@ -280,7 +365,13 @@ def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float
 
 
 def period_seconds() -> float:
-    """Wall time of one period of 400 RK4 steps, the least of a few."""
+    """Return the wall time of one period of 400 RK4 steps, the least of a few.
+
+    Returns
+    -------
+    float
+        s.
+    """
     plant, least = moth.load(), math.inf
     for _ in range(5):
         start = time.perf_counter()
@@ -291,11 +382,28 @@ def period_seconds() -> float:
 
 
 BEYOND = {"abam": LOST_RAD, "abam_error": UNSTABLE}
-"""Where the orbit is lost the motion is chaos: how far it went is a number of that machine's roundings alone."""
+"""Bounds beyond which the orbit is lost and the motion is chaos: the distance is then a number of that machine's
+roundings alone.
+"""
 
 
 def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
-    """Return all statements of the paper beside one reading."""
+    """Return all statements of the paper beside one reading.
+
+    Parameters
+    ----------
+    name : str
+        Name of the reading.
+    s : Stroke
+        Its orbit.
+    given : dict[str, Any]
+        Its parameters.
+
+    Returns
+    -------
+    list[Row]
+        Rows of the table.
+    """
     found = numbers(s)
     found["abam"], found["abam_power"], found["abam_error"] = by_own_integrator(s.vector, STEP_S, **given)
     found["abam_half"] = by_own_integrator(s.vector, STEP_S / 2.0, **given)[0]
@@ -312,7 +420,22 @@ def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
 
 
 def main(out: Path | None = None, as_json: bool = False) -> int:
-    """Find the orbit of every reading, draw, print the numbers; 1 if what must hold does not."""
+    """Find the orbit of every reading, draw, and print the numbers.
+
+    The status is 1 if a necessary result does not hold.
+
+    Parameters
+    ----------
+    out : Path | None, optional
+        Folder of figures; None: no figures.
+    as_json : bool, default False
+        Print JSON.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
     strokes = {name: stroke(**given) for name, given in READINGS.items()}
     rows = [row for name, s in strokes.items() for row in rows_of_reading(name, s, READINGS[name])]
     rows.append(CLOCK.row(1e3 * period_seconds()))

@@ -26,7 +26,7 @@ from rtmms.report.verdict import OTHER_MACHINE, OURS, Claim, Row, about, above, 
 
 Found = Mapping[str, Any]
 Measured = Iterator[tuple[str, float, str]]
-"""Key of the claim, the number that is judged, and how it is printed ('' for the claim's own form)."""
+"""Key of the claim, the judged number, and its text ('' for the claim's own form)."""
 
 NOTICEABLE_DEG = 5.0
 STIFF = (
@@ -77,7 +77,18 @@ BY_KEY = {claim.key: claim for claim in CLAIMS}
 
 
 def rows(found: Found) -> list[Row]:
-    """All rows; `found` as `reproduce.compute` returns it."""
+    """Return all rows of the table.
+
+    Parameters
+    ----------
+    found : Found
+        Result of `compute`.
+
+    Returns
+    -------
+    list[Row]
+        Rows.
+    """
     judged = {
         key: (value, shown) for part in (_waves, _thrust, _speed, _turns, _methods) for key, value, shown in part(found)
     }
@@ -141,7 +152,7 @@ def _methods(found: Found) -> Measured:
 
 
 def _settled(found: Found) -> Iterator[Row]:
-    """What figure 9 shows, a curve an amplitude."""
+    """Return the rows of figure 9, a curve an amplitude."""
     for row in found["fig9"]["settled"]:
         name = f"settled speed, amplitude {row['amplitude_deg']:g} deg"
         text = f"{row['speed_m_s']:.3f}, 95 % after {row['reaches_95_percent_s']:.1f} s"
@@ -149,7 +160,7 @@ def _settled(found: Found) -> Iterator[Row]:
 
 
 def _windows(found: Found) -> Iterator[Row]:
-    """What figure 10 shows, three parts of each turn."""
+    """Return the rows of figure 10, three parts of each turn."""
     for name, key in (("phase 40 and 0 deg", "phase"), ("amplitude 40 and 20 deg", "amplitude")):
         one = found["fig10_11"][key]
         for window, words in (("5_to_10", "periods 5 to 10"), ("10_to_20", "periods 10 to 20"), ("settled", "settled")):
@@ -162,8 +173,22 @@ COST_STEPS = 4000
 
 
 def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> int:
-    """Compute, print the tables (or one JSON object), and write figures, tables and data into `out` if it is given; 1
-    if what must hold does not."""
+    """Compute, print the tables (or one JSON object), and write figures, tables and data.
+
+    Parameters
+    ----------
+    out : Path | None
+        Folder of the files; None: no files.
+    as_json : bool
+        Print JSON.
+    settings : Settings | None, optional
+        Amount of computation.
+
+    Returns
+    -------
+    int
+        Exit status: 1 if a necessary result does not hold.
+    """
     began = time.monotonic()
     found = compute(settings or Settings())
     listed = rows(found)
@@ -189,7 +214,18 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
 
 
 def compute(settings: Settings) -> dict[str, Any]:
-    """Everything the figures and tables are made of."""
+    """Compute all data of the figures and tables.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+
+    Returns
+    -------
+    dict[str, Any]
+        Data by part.
+    """
     found: dict[str, Any] = {}
     _print_line("figure 7: waves")
     found["fig7"] = runs.waves(settings)
@@ -210,7 +246,7 @@ def compute(settings: Settings) -> dict[str, Any]:
 
 
 def _cost() -> float:
-    """ms of this machine for 10 ms of the manta's, from Python, without observing."""
+    """Return the time of this machine for 10 ms of the manta's, from Python, without observing, ms."""
     free, command = runs.plant(), np.zeros(4)
     began = time.perf_counter()
     for _ in range(COST_STEPS):
@@ -223,7 +259,7 @@ def _print_line(words: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Lists and floats of 6 digits for JSON; what is not finite is null."""
+    """Convert to lists and floats of 6 digits for JSON; infinite values and nan become null."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -239,7 +275,20 @@ def _plain(value: Any) -> Any:
 
 
 def tables(found: dict[str, Any], table: Sequence[Row]) -> dict[str, Table]:
-    """All tables by name; docs/manta.md has them between marks of these names."""
+    """Return all tables; docs/manta.md has them between marks of these names.
+
+    Parameters
+    ----------
+    found : dict[str, Any]
+        Result of `compute`.
+    table : Sequence[Row]
+        Result of `rows`.
+
+    Returns
+    -------
+    dict[str, Table]
+        Tables by name.
+    """
     made = {
         "claims": of_rows("Qu 2024 and this model", table),
         "readings": _readings(found),
@@ -259,7 +308,7 @@ PICTURE_ONLY = "Picture only: the paper shows a curve and gives no number, so th
 
 
 def _readings(found: dict[str, Any]) -> Table:
-    """Every other reading and the paper preset, beside the default."""
+    """Return the table of every other reading and the paper preset, beside the default."""
     heads = ("reading", "thrust at 10", "at 30", "at 40 deg, N", "speed, m/s", "power, W", "turn, deg/s", "radius, m")
     lines = []
     default = found["readings"][0]
@@ -307,7 +356,7 @@ def _coupling(found: dict[str, Any]) -> Table:
 
 
 def _small(error: float) -> str:
-    """Below that, digits are those of rounding and of the tolerance."""
+    """Return a bound as text for errors of rounding and of the tolerance."""
     return "below 1e-09" if error < 1e-9 else f"{error:.2e}"
 
 

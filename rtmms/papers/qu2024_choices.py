@@ -1,4 +1,4 @@
-"""What each choice is worth: other readings of Qu 2024, the coupling's error, the method's, and the paper preset."""
+"""Effects of the choices: other readings of Qu 2024, the coupling's error, the method's, and the paper preset."""
 
 from __future__ import annotations
 
@@ -43,11 +43,26 @@ READINGS: dict[str, dict[str, Any]] = {
     "6 links a chain, c_j of each joint": {"links": 6, "damping_per": "joint"},
     "servo in place of ideal motors": {"actuation": "servo"},
 }
-"""Each beside the default; docs/manta.md explains them."""
+"""Other readings, each beside the default; docs/manta.md explains them."""
 
 
 def readings(settings: Settings, report: Report) -> list[dict[str, Any]]:
-    """One row a reading: thrust held at 0.51 Hz, phase 30 deg; swimming at 0.6 Hz, 40 and 40 deg; turning by phase."""
+    """Return one row for each reading.
+
+    Thrust is held at 0.51 Hz, phase 30 deg; swimming at 0.6 Hz, 40 and 40 deg; turning by phase.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+    report : Report
+        Receives a line about the progress.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        Rows.
+    """
     rows = []
     for name, parameters in READINGS.items():
         if settings.readings is not None and name not in settings.readings:
@@ -64,7 +79,20 @@ def _change(value: float | None, default: float | None) -> float | None:
 
 
 def measure(settings: Settings, **parameters: Any) -> dict[str, Any]:
-    """The numbers of one set of parameters; None where the run diverged, with the reason in 'failed'."""
+    """Return the numbers of one set of parameters.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+    **parameters : Any
+        Parameters of the manta.
+
+    Returns
+    -------
+    dict[str, Any]
+        Numbers by name; None where the run diverged, with the reason in 'failed'.
+    """
     row: dict[str, Any] = dict.fromkeys(NAMES)
     row["failed"] = ""
     try:
@@ -87,17 +115,29 @@ def measure(settings: Settings, **parameters: Any) -> dict[str, Any]:
 
 
 def _states(dt: float, coupling: str, seconds: float) -> tuple[Array, Array]:
-    """(k, 3) m, position and (k, 6) m/s, rad/s, twist, at the same instants whatever dt."""
+    """Return position (k, 3) m and twist (k, 6) m/s, rad/s, at the same instants for any dt."""
     names = ("position", "velocity", "angular_velocity")
     out = fly(plant(dt=dt, coupling=coupling), SWIM, seconds, every_s=0.05, names=names).outputs
     return out["position"], np.concatenate([out["velocity"], out["angular_velocity"]], axis=1)
 
 
 def coupling_error(settings: Settings, report: Report) -> dict[str, Any]:
-    """Greatest difference of position (m) and velocity (m/s) over a run from `monolithic` at the same step.
+    """Return the largest difference of position (m) and velocity (m/s) over a run from `monolithic` at the same step.
 
-    The method's own error, beside it: monolithic against itself at `reference_step_s`. `order` is the slope of log
+    The method's own error is beside it: monolithic against itself at `reference_step_s`. `order` is the slope of log
     error over log dt.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+    report : Report
+        Receives a line about the progress.
+
+    Returns
+    -------
+    dict[str, Any]
+        Errors by coupling.
     """
     steps, seconds = settings.coupling_steps_s, settings.coupling_s
     report("coupling: the reference")
@@ -123,14 +163,46 @@ def coupling_error(settings: Settings, report: Report) -> dict[str, Any]:
 
 
 def order(steps: Any, errors: Any) -> float | None:
-    """Slope of log error over log step; None where the error is that of rounding and of the tolerance."""
+    """Return the slope of log error over log step.
+
+    Parameters
+    ----------
+    steps : Any
+        Steps, s.
+    errors : Any
+        Error of each step.
+
+    Returns
+    -------
+    float | None
+        None where the error is that of rounding and of the tolerance.
+
+    Examples
+    --------
+    >>> from rtmms.papers.qu2024_choices import order
+    >>> round(order([0.1, 0.01], [1e-2, 1e-4]), 6)
+    2.0
+    """
     if len(steps) < 2 or min(errors) < 1e-9:
         return None
     return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
 
 
 def thrust_error(settings: Settings, report: Report) -> dict[str, Any] | None:
-    """Mean thrust of the second period, body held, against explicit RK4 at a step it can hold; % at each dt."""
+    """Return the error of the mean thrust of the second period, body held, against explicit RK4 at a stable step.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+    report : Report
+        Receives a line about the progress.
+
+    Returns
+    -------
+    dict[str, Any] | None
+        In % at each dt; None without a step for RK4.
+    """
     if settings.rk4_step_s is None:
         return None
     gait = Flapping(40.0, 30.0, 0.51, ramp_s=0.5)
@@ -152,7 +224,20 @@ def thrust_error(settings: Settings, report: Report) -> dict[str, Any] | None:
 
 
 def power_balance(settings: Settings, report: Report) -> dict[str, Any]:
-    """|energy gained - work in + losses| over the work put in, along a monolithic run, at each dt."""
+    """Return |energy gained - work in + losses| over the work put in, along a monolithic run, at each dt.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+    report : Report
+        Receives a line about the progress.
+
+    Returns
+    -------
+    dict[str, Any]
+        Steps, errors and order.
+    """
     names = ("rod_power", "drag_power", "damping_power", "kinetic_energy", "elastic_energy", "buoyancy_energy")
     steps, errors = settings.balance_steps_s, []
     for dt in steps:
@@ -166,7 +251,7 @@ def power_balance(settings: Settings, report: Report) -> dict[str, Any]:
 
 
 def _simpson(values: Array, dt: float) -> float:
-    """Integral of an odd number of evenly spaced values."""
+    """Return the integral of an odd number of evenly spaced values."""
     return float(dt / 3.0 * (values[0] + values[-1] + 4.0 * values[1:-1:2].sum() + 2.0 * values[2:-1:2].sum()))
 
 
@@ -174,7 +259,20 @@ def _simpson(values: Array, dt: float) -> float:
 
 
 def paper_preset(settings: Settings, report: Report) -> dict[str, Any]:
-    """What `--preset paper` gives."""
+    """Return the numbers of `--preset paper`.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+    report : Report
+        Receives a line about the progress.
+
+    Returns
+    -------
+    dict[str, Any]
+        Numbers by name.
+    """
     report("preset paper")
     return measure(settings, preset="paper")
 
@@ -185,11 +283,17 @@ REFUSED: dict[str, dict[str, Any]] = {
     "added mass, sequential, body of 2 kg": {"added_mass": True, "body_mass_kg": 2.0},
     "sequential, body of 1 kg": {"body_mass_kg": 1.0},
 }
-"""What would blow up."""
+"""Parameters that would diverge."""
 
 
 def refusals() -> dict[str, str]:
-    """Return the plant's refusal of each, '' where it would run."""
+    """Return the plant's refusal of each.
+
+    Returns
+    -------
+    dict[str, str]
+        By name, '' where it would run.
+    """
     refusals = {}
     for name, parameters in REFUSED.items():
         try:
@@ -201,5 +305,16 @@ def refusals() -> dict[str, str]:
 
 
 def longest_rk4_step(**parameters: Any) -> float:
-    """s, of explicit RK4 with these parameters."""
+    """Return the longest stable step of explicit RK4.
+
+    Parameters
+    ----------
+    **parameters : Any
+        Parameters of the manta.
+
+    Returns
+    -------
+    float
+        s.
+    """
     return largest_step(plant(**parameters).model.links, float(STABILITY["rk4"] or np.inf))

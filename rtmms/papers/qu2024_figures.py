@@ -31,7 +31,20 @@ WRENCH = ("Fx, N", "Fy, N", "Fz, N", "Mx, N m", "My, N m", "Mz, N m")
 
 
 def draw_all(found: Found, folder: Path) -> Iterator[Path]:
-    """Write one file each into the folder; yields the paths. `found` as `reproduce.compute` returns it."""
+    """Write one file for each figure into a folder.
+
+    Parameters
+    ----------
+    found : Found
+        Result of rtmms.papers.qu2024.compute.
+    folder : Path
+        The folder.
+
+    Yields
+    ------
+    Path
+        Files.
+    """
     pages: dict[str, tuple[Callable[[Any], Any], Any]] = {
         "fig07_waves": (waves, found["fig7"]),
         "fig08_thrust": (thrust, found["fig8"]),
@@ -53,7 +66,18 @@ def _titled(page: Any, text: str) -> None:
 
 
 def waves(found: Found) -> Any:
-    """Figure 7."""
+    """Draw figure 7: waves in the fin.
+
+    Parameters
+    ----------
+    found : Found
+        Data of the figure.
+
+    Returns
+    -------
+    : Figure
+        The page.
+    """
     page = figure(12.0, 4.4)
     left, right = page.subplots(1, 2, gridspec_kw={
         "left": 0.06, "right": 0.985, "top": 0.84, "bottom": 0.12, "wspace": 0.16,
@@ -79,7 +103,18 @@ def waves(found: Found) -> Any:
 
 
 def thrust(found: Found) -> Any:
-    """Figure 8."""
+    """Draw figure 8: mean thrust.
+
+    Parameters
+    ----------
+    found : Found
+        Data of the figure.
+
+    Returns
+    -------
+    : Figure
+        The page.
+    """
     page = figure(12.0, 4.4)
     left, right = page.subplots(1, 2, gridspec_kw={
         "left": 0.06, "right": 0.985, "top": 0.84, "bottom": 0.12, "wspace": 0.16,
@@ -100,7 +135,18 @@ def thrust(found: Found) -> Any:
 
 
 def speed(found: Found) -> Any:
-    """Figure 9."""
+    """Draw figure 9: speed from rest.
+
+    Parameters
+    ----------
+    found : Found
+        Data of the figure.
+
+    Returns
+    -------
+    : Figure
+        The page.
+    """
     page = figure(12.0, 4.8)
     panel = page.subplots(gridspec_kw={"left": 0.06, "right": 0.985, "top": 0.89, "bottom": 0.12})
     _titled(page, "Fig. 9: speed from rest at 0.6 Hz, phase 40 deg")
@@ -128,7 +174,18 @@ _GAITS = {"phase": ("phase 40 and 0 deg", BLUE, "-"), "amplitude": ("amplitude 4
 
 
 def paths(found: Found) -> Any:
-    """Figure 10."""
+    """Draw figure 10: paths of the turns.
+
+    Parameters
+    ----------
+    found : Found
+        Data of the figure.
+
+    Returns
+    -------
+    : Figure
+        The page.
+    """
     page = figure(8.4, 7.0)
     panel = page.subplots(gridspec_kw={"left": 0.09, "right": 0.975, "top": 0.925, "bottom": 0.08})
     _titled(page, "Fig. 10: turning at 0.8 Hz, 20 periods from rest, seen from above")
@@ -154,7 +211,18 @@ def paths(found: Found) -> Any:
 
 
 def wrench(found: Found) -> Any:
-    """Figure 11."""
+    """Draw figure 11: resultant wrench on the body.
+
+    Parameters
+    ----------
+    found : Found
+        Data of the figure.
+
+    Returns
+    -------
+    : Figure
+        The page.
+    """
     page = figure(14.0, 7.0)
     panels = page.subplots(2, 3, sharex=True, gridspec_kw={
         "left": 0.055, "right": 0.985, "top": 0.86, "bottom": 0.08, "wspace": 0.2, "hspace": 0.2,
@@ -177,7 +245,18 @@ def wrench(found: Found) -> Any:
 
 
 def coupling(found: Found) -> Any:
-    """What is lost by not solving fins and body together, over the step; beside it the method's own error."""
+    """Draw the error of not solving fins and body together, over the step, beside the method's own error.
+
+    Parameters
+    ----------
+    found : Found
+        Data of the figure.
+
+    Returns
+    -------
+    : Figure
+        The page.
+    """
     page = figure(8.4, 5.6)
     panel = page.subplots(gridspec_kw={"left": 0.1, "right": 0.975, "top": 0.91, "bottom": 0.11})
     _titled(page, f"Error over the step, {found['simulated_s']:g} s of swimming")
@@ -201,7 +280,18 @@ def coupling(found: Found) -> Any:
 
 
 def readings(found: Any) -> Any:
-    """What each other reading changes, in percent of the default."""
+    """Draw the effect of each other reading, in percent of the default.
+
+    Parameters
+    ----------
+    found : Any
+        Data of the figure.
+
+    Returns
+    -------
+    : Figure
+        The page.
+    """
     rows = found[1:][::-1]
     page = figure(12.0, 1.6 + 0.34 * max(1, len(rows)))
     panels = page.subplots(1, 3, sharey=True, gridspec_kw={

@@ -1,4 +1,4 @@
-"""The experiments of Qu 2024, section 5, run again: curves for figures 7 to 11 and the numbers read off them."""
+"""Experiments of Qu 2024, section 5, again: curves for figures 7 to 11 and their numbers."""
 
 from __future__ import annotations
 
@@ -29,44 +29,96 @@ OUTPUTS = ("position", "quaternion", "velocity", "angular_velocity", "thrust", "
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Samples of a run: time (k,) s, outputs {name: (k, ...)}, and the gait that made it."""
+    """Samples of a run.
+
+    Attributes
+    ----------
+    gait : Flapping
+        Gait of the run.
+    time : Array
+        (k,) times, s.
+    outputs : dict[str, Array]
+        {name: (k, ...)}.
+    """
 
     gait: Flapping
     time: Array
     outputs: dict[str, Array] = field(repr=False)
 
     def periods(self, first: float, last: float) -> tuple[float, float]:
-        """Instants (s) at which the gait's periods `first` and `last` begin; negative ones count from the end."""
+        """Return the instants at which two periods of the gait begin.
+
+        Parameters
+        ----------
+        first, last : float
+            Numbers of the periods; negative ones count from the end.
+
+        Returns
+        -------
+        tuple[float, float]
+            s.
+        """
         whole = float(np.floor(self.time[-1] * self.gait.frequency_hz + 1e-9))
         start, end = (whole + number if number < 0 else number for number in (first, last))
         return start * self.gait.period_s, end * self.gait.period_s
 
     def mean(self, values: Array, start: float, end: float) -> float:
-        """Time mean of values (k,) from start to end, s."""
+        """Return the time mean of values.
+
+        Parameters
+        ----------
+        values : Array
+            (k,) values.
+        start, end : float
+            Instants, s.
+
+        Returns
+        -------
+        float
+            In the values' unit.
+        """
         return mean(self.time, values, start, end)
 
     @property
     def speed(self) -> Array:
-        """(k,) m/s along body x."""
+        """Speed along body x, (k,) m/s."""
         return self.outputs["velocity"][:, 0]
 
     @property
     def thrust(self) -> Array:
-        """(k,) N, force of both fins on the body along body x."""
+        """Force of both fins on the body along body x, (k,) N."""
         both: Array = self.outputs["thrust"][:, :, 0].sum(axis=1)
         return both
 
     @property
     def power(self) -> Array:
-        """(k,) W into the rods."""
+        """Power into the rods, (k,) W."""
         return self.outputs["rod_power"]
 
 
 def fly(plant: Manta, gait: Flapping, seconds: float, *, every_s: float = 0.01, names: Sequence[str] = OUTPUTS) -> Run:
-    """Run the gait from rest for so many simulated seconds, with a sample every `every_s`.
+    """Run the gait from rest.
 
-    With ideal actuation the command is sent two steps ahead, which is what the motors are late (manta/rods.py),
-    so that the rods are where (37) has them at every step size.
+    With ideal actuation the command is sent two steps ahead, as the motors lag by that (manta/rods.py), so that the
+    rods are at the angles of (37) at every step size.
+
+    Parameters
+    ----------
+    plant : Manta
+        The manta.
+    gait : Flapping
+        The gait.
+    seconds : float
+        Simulated time, s.
+    every_s : float, default 0.01
+        Time between samples, s.
+    names : Sequence[str], optional
+        Sampled outputs.
+
+    Returns
+    -------
+    Run
+        The run.
     """
     p, dt = plant.parameters, plant.dt
     steps, every = round(seconds / dt), max(1, round(every_s / dt))
@@ -93,20 +145,44 @@ def _sample(plant: Manta, kept: dict[str, list[Array]]) -> None:
 
 
 WAVE = Flapping(40.0, 30.0, 0.51)
-"""Body held. The paper does not state which gait figure 7 shows; this is the one of its largest thrust in figure 8."""
+"""Gait of figure 7, body held. The paper does not state it; this is the one of its largest thrust in figure 8."""
 PEAK = Flapping(50.0, 40.0, 0.6)
 TURNS = {
     "phase": Flapping(40.0, 40.0, 0.8, right_phase_deg=0.0),
     "amplitude": Flapping(40.0, 40.0, 0.8, right_amplitude_deg=20.0),
 }
 SHOWN_EVERY = 4
-"""Of the samples of long runs, which are kept for figures and data."""
+"""Samples of long runs from one stored sample to the next, for figures and data."""
 WINDOWS = {"5_to_10": (5, 10), "10_to_20": (10, 20), "settled": (-6, -1)}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is computed; the defaults are what `rtmms reproduce qu2024` prints."""
+    """Amount of computation; the defaults are those of `rtmms reproduce qu2024`.
+
+    Attributes
+    ----------
+    frequencies_hz, amplitudes_deg, phases_deg : tuple[float, ...]
+        Gaits of figure 8.
+    swim_amplitudes_deg : tuple[float, ...], default (20.0, 30.0, 40.0, 50.0)
+        Amplitudes of figure 9.
+    held_periods : int, default 5
+        Periods with the body held.
+    settle_s : float, default 60.0
+        Duration of a swim, s.
+    turn_periods, settled_turn_periods : int
+        Shown and simulated periods of a turn.
+    coupling_steps_s, coupling_s : tuple[float, ...], float
+        Steps and duration of the coupling's error, s.
+    balance_steps_s : tuple[float, ...], optional
+        Steps of the power balance, s.
+    reference_step_s : float, default 0.00025
+        Step of the reference of the coupling's error, s.
+    rk4_step_s : float | None, default 9e-06
+        Step of explicit RK4, s; None: without it.
+    readings : tuple[str, ...] | None, optional
+        Readings to compute; None: all.
+    """
 
     frequencies_hz: tuple[float, ...] = (0.3, 0.4, 0.51, 0.6)
     amplitudes_deg: tuple[float, ...] = (10.0, 20.0, 30.0, 40.0, 50.0)
@@ -125,7 +201,18 @@ class Settings:
 
 
 def plant(**parameters: Any) -> Any:
-    """A manta with the paper's ideal motors, at z = 0."""
+    """Return a manta with the paper's ideal motors, at z = 0.
+
+    Parameters
+    ----------
+    **parameters : Any
+        Parameters of the manta.
+
+    Returns
+    -------
+    : Manta
+        The plant.
+    """
     return rtmms.plant.protocol.load("manta", **{"actuation": "ideal", "start_depth_m": 0.0, **parameters})
 
 
@@ -133,7 +220,22 @@ def plant(**parameters: Any) -> Any:
 
 
 def held_thrust(held: Any, gait: Flapping, periods: int) -> float:
-    """N, mean thrust of both fins over the last whole period."""
+    """Return the mean thrust of both fins over the last whole period, body held.
+
+    Parameters
+    ----------
+    held : Any
+        The manta, with its body held.
+    gait : Flapping
+        The gait.
+    periods : int
+        Periods after the soft start.
+
+    Returns
+    -------
+    float
+        N.
+    """
     run = fly(held, gait, gait.ramp_s + periods * gait.period_s, names=("thrust",))
     return run.mean(run.thrust, *_last(run))
 
@@ -144,7 +246,20 @@ def _last(run: Run) -> tuple[float, float]:
 
 
 def waves(settings: Settings) -> dict[str, Any]:
-    """Figure 7: joint angles (k, 3) deg of the front and the rear chain over two periods, amplitudes and lags."""
+    """Compute figure 7.
+
+    It has joint angles (k, 3) deg of the front and the rear chain over two periods, amplitudes and lags.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+
+    Returns
+    -------
+    dict[str, Any]
+        Data of the figure.
+    """
     run = fly(plant(body="fixed"), WAVE, WAVE.ramp_s + (settings.held_periods + 2) * WAVE.period_s,
               names=("joint_position", "rod_angle", "thrust"))  # fmt: skip
     start = float(run.time[-1]) - 2.0 * WAVE.period_s
@@ -165,7 +280,18 @@ def waves(settings: Settings) -> dict[str, Any]:
 
 
 def thrust_sweeps(settings: Settings) -> dict[str, Any]:
-    """Figure 8: mean thrust (frequencies, amplitudes) at 30 deg of phase and (frequencies, phases) at 30 deg."""
+    """Compute figure 8: mean thrust (frequencies, amplitudes) at 30 deg of phase and (frequencies, phases) at 30 deg.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+
+    Returns
+    -------
+    dict[str, Any]
+        Data of the figure.
+    """
     held, periods = plant(body="fixed"), settings.held_periods
     amplitude = [
         [held_thrust(held, Flapping(a, 30.0, f), periods) for a in settings.amplitudes_deg]
@@ -190,7 +316,18 @@ def thrust_sweeps(settings: Settings) -> dict[str, Any]:
 
 
 def speeds(settings: Settings) -> dict[str, Any]:
-    """Figure 9: speed over time at each amplitude, and where it settles."""
+    """Compute figure 9: speed over time at each amplitude, and the settled speed.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+
+    Returns
+    -------
+    dict[str, Any]
+        Data of the figure.
+    """
     free, curves, rows = plant(), [], []
     for amplitude in settings.swim_amplitudes_deg:
         gait = Flapping(amplitude, 40.0, 0.6)
@@ -202,7 +339,20 @@ def speeds(settings: Settings) -> dict[str, Any]:
 
 
 def settled(run: Run, weight: float) -> dict[str, float]:
-    """Speed, its swing, power and cost over the last four whole periods; the time to 95 % of that speed."""
+    """Return speed, its swing, power and cost over the last four whole periods, and the time to 95 % of that speed.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    weight : float
+        Weight of the manta, N.
+
+    Returns
+    -------
+    dict[str, float]
+        Numbers by name.
+    """
     period = run.gait.period_s
     end = float(run.time[-1])
     start = end - 4.0 * period
@@ -226,13 +376,39 @@ def settled(run: Run, weight: float) -> dict[str, float]:
 
 
 def turns(settings: Settings) -> dict[str, Any]:
-    """Figures 10 and 11: path, resultant wrench and numbers of both turning gaits."""
+    """Compute figures 10 and 11: path, resultant wrench and numbers of both turning gaits.
+
+    Parameters
+    ----------
+    settings : Settings
+        Amount of computation.
+
+    Returns
+    -------
+    dict[str, Any]
+        Data of the figure.
+    """
     free = plant()
     return {name: turn(free, gait, settings) for name, gait in TURNS.items()}
 
 
 def turn(free: Any, gait: Flapping, settings: Settings) -> dict[str, Any]:
-    """One turning gait from rest."""
+    """Compute one turning gait from rest.
+
+    Parameters
+    ----------
+    free : Any
+        The manta.
+    gait : Flapping
+        The gait.
+    settings : Settings
+        Amount of computation.
+
+    Returns
+    -------
+    dict[str, Any]
+        Data by name.
+    """
     run = fly(free, gait, settings.settled_turn_periods * gait.period_s,
               names=(*OUTPUTS, "acceleration", "angular_acceleration"))  # fmt: skip
     shown = run.time <= settings.turn_periods * gait.period_s + 1e-9
@@ -253,7 +429,20 @@ def turn(free: Any, gait: Flapping, settings: Settings) -> dict[str, Any]:
 
 
 def turning(run: Run, start: float, end: float) -> tuple[float, float]:
-    """(deg/s, to the left positive; m) turn rate and radius between two instants: ground speed over turn rate."""
+    """Return turn rate and radius between two instants, as ground speed over turn rate.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    start, end : float
+        Instants, s.
+
+    Returns
+    -------
+    tuple[float, float]
+        deg/s, positive to the left, and m.
+    """
     yaw = heading(run.outputs["quaternion"])
     rate = (np.interp(end, run.time, yaw) - np.interp(start, run.time, yaw)) / (end - start)
     step = np.diff(run.outputs["position"][:, :2], axis=0)
@@ -263,7 +452,7 @@ def turning(run: Run, start: float, end: float) -> tuple[float, float]:
 
 
 def _resultant(free: Any, run: Run) -> Array:
-    """(k, 6) N, N m: (35), what accelerates the body; body frame, about its mass centre."""
+    """Return (k, 6) N, N m: (35), the wrench that accelerates the body; body frame, about its mass centre."""
     p = free.parameters
     v, w = run.outputs["velocity"], run.outputs["angular_velocity"]
     inertia = np.array(p.body_inertia_kg_m2)

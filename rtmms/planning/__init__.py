@@ -1,14 +1,13 @@
-"""Plans by a plant's own model, many times a second: by rollouts under candidate plans, weighed by a cost, or by the
-derivatives of both.
+"""Plans by a plant's own model, many times a second: by rollouts of candidate plans, or by derivatives.
 
-cost.py     what a plan costs: a function of a state, a command and the time, compiled
-words.py    what a plan is made of: gait words of two fins (strokes.py), or knots of the commands (knots.py)
-methods     cross_entropy.py, mppi.py, predictive_sampling.py: from the costs of candidates to the next mean
-planner.py  one plan: candidates, rollouts, costs, within a time
-ilqr.py     one plan by derivatives, within limits: those of the model (rtmms.analysis.stages), those of the cost
-            (cost_slopes.py), and a quadratic programme in a box (box_qp.py)
-linear.py   one plan by a linear model of half strokes about a hovering orbit (stroke_map.py)
-shown.py    a few candidates, for viewers
-model_error.py   how far the coarse model that plans are made with is off
-tasks.py    given costs
+- cost.py: the cost of a plan, a compiled function of a state, a command and the time; its derivatives
+- planner.py: one plan from candidates, rollouts, costs, within a time; the methods (cross-entropy, MPPI, predictive
+  sampling) that lead from the costs to the next mean; plans as knots of the commands
+- strokes.py, waves.py: plans as gait words of two fins, of a chain of joints
+- ilqr.py: one plan by derivatives of the model (rtmms.analysis.stages) and of the cost, within limits; box_qp.py has
+  its quadratic programme in a box
+- linear.py: one plan by a linear model of half strokes about a hovering orbit
+- shadow.py: the whole state of a robot from its pose and twist, a few candidates for viewers, and the error of the
+  coarse model that plans use
+- tasks.py, swaying.py: available costs
 """

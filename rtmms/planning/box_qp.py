@@ -1,4 +1,6 @@
-"""A quadratic programme within a box, of a few unknowns, by a projected Newton method.
+"""Quadratic programme within a box, of a few unknowns, by a projected Newton method.
+
+::
 
     min 1/2 x' H x + g' x,   lower <= x <= upper
 
@@ -16,13 +18,31 @@ import numpy as np
 from rtmms.base.jit import kernel
 
 MOST, ENOUGH, SHARE, ROUNDING = 100, 1e-12, 0.1, 1e-15
-"""Iterations; the free gradient's size, of the first one's, at which it ends; Armijo's share of the decrease, and what
-of a value rounding may hide."""
+"""Largest number of iterations; size of the free gradient, of the first one's, at which the search ends; Armijo's share
+of the decrease; share of a value that rounding may hide.
+"""
 
 
 @kernel
 def factorise(h: Any, which: Any, count: int, out: Any) -> bool:
-    """Cholesky's L (count, count) of the rows and columns `which` of h; False where that is not positive definite."""
+    """Compute Cholesky's L of some rows and columns of a matrix.
+
+    Parameters
+    ----------
+    h : Any
+        (n, n) symmetric matrix.
+    which : Any
+        Indices of the rows and columns.
+    count : int
+        How many of them.
+    out : Any
+        (count, count) result.
+
+    Returns
+    -------
+    bool
+        False where the part is not positive definite.
+    """
     for i in range(count):
         for j in range(i + 1):
             found = h[which[i], which[j]]
@@ -39,7 +59,17 @@ def factorise(h: Any, which: Any, count: int, out: Any) -> bool:
 
 @kernel
 def substitute(factor: Any, count: int, x: Any) -> None:
-    """x <- (L L')^-1 x, of its first `count`."""
+    """Compute x <- (L L')^-1 x, of its first `count` numbers.
+
+    Parameters
+    ----------
+    factor : Any
+        L from `factorise`.
+    count : int
+        Rows of L.
+    x : Any
+        Changed in place.
+    """
     for i in range(count):
         for k in range(i):
             x[i] -= factor[i, k] * x[k]
@@ -63,12 +93,23 @@ def _value(h: Any, g: Any, x: Any) -> float:
 
 @kernel
 def box_step(h: Any, g: Any, cross: Any, lower: Any, upper: Any, x: Any, gain: Any) -> int:
-    """The minimum, and how it follows what shifts the gradient.
+    """Compute the minimum, and its derivative by shifts of the gradient.
 
-    h (n, n), g (n,), lower, upper (n,)   of the programme;  cross (n, k)  the gradient is g + cross z
-    x     (n,) a first guess; the minimum, written
-    gain  (n, k) dx / dz, written: zero in the rows of those at a bound that pushes them back
-    Returns the iterations; -1 where H is not positive definite in the free unknowns.
+    Parameters
+    ----------
+    h, g, lower, upper : Any
+        (n, n) and (n,), of the programme.
+    cross : Any
+        (n, k): the gradient is g + cross z.
+    x : Any
+        (n,) a first guess; the minimum, written.
+    gain : Any
+        (n, k) dx / dz, written: zero in the rows of unknowns that the gradient pushes against a bound.
+
+    Returns
+    -------
+    int
+        Iterations; -1 where H is not positive definite in the free unknowns.
     """
     n = len(g)
     factor, gradient, step, tried = np.zeros((n, n)), np.empty(n), np.empty(n), np.empty(n)

@@ -32,11 +32,18 @@ MOST_MEMORY = 1024
 
 
 class Cost:
-    """A running cost, and a terminal one where it has been given (see `cost`).
+    """Running cost, and a terminal one if it has been set (see `cost`).
 
-    outputs  names of the plant's outputs that `state` has, a dot in a name written as _
-    memory   numbers of a run's own, 0 at its start
-    data     what the functions get as their last argument, if they take it: any tuple that numba knows
+    Parameters
+    ----------
+    running : Callable[..., float]
+        Function of (state, command, time[, memory[, data]]).
+    outputs : Sequence[str]
+        Names of the plant's outputs that `state` has, a dot in a name written as _.
+    memory : int
+        Count of numbers of a run's own, 0 at its start.
+    data : Any, default ()
+        Last argument of the functions, if they have one: any tuple that numba accepts.
     """
 
     def __init__(self, running: Callable[..., float], outputs: Sequence[str], memory: int, data: Any = ()) -> None:
@@ -48,21 +55,51 @@ class Cost:
         _takes(running, 3, "running cost", "(state, command, time[, memory[, data]])")
 
     def terminal(self, function: Callable[..., float]) -> Cost:
-        """Decorator of terminal(state[, memory[, data]])."""
+        """Set the terminal cost; use it as a decorator.
+
+        Parameters
+        ----------
+        function : Callable[..., float]
+            terminal(state[, memory[, data]]).
+
+        Returns
+        -------
+        Cost
+            The cost itself.
+        """
         _takes(function, 1, "terminal cost", "(state[, memory[, data]])")
         self.terminal_cost = function
         return self
 
     def __call__(self, *given: Any) -> float:
+        """Return the running cost of one sample."""
         return self.running(*given)
 
     def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, taken: Any) -> Array:
-        """(runs,) J of each run; infinite where it ended early or a cost is no number.
+        """Return J of each run; infinite where it ended early or a cost is no number.
 
-        outputs   {name: (runs, samples, *shape)} after each `every` steps of dt
-        commands  (runs or 1, steps or 1, actuators)
-        taken     (runs,) steps that each took
-        ModelError where the functions do not compile.
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            {name: (runs, samples, *shape)} after each `every` steps of dt.
+        commands : Array
+            (runs or 1, steps or 1, actuators) commands.
+        dt : float
+            Step, s.
+        every : int
+            Steps from sample to sample.
+        taken : Any
+            (runs,) steps that each run took.
+
+        Returns
+        -------
+        Array
+            (runs,).
+
+        Raises
+        ------
+        ModelError
+            The functions do not compile.
         """
         runs, samples = next(iter(outputs.values())).shape[:2]
         costs = np.full(runs, math.inf)
@@ -74,18 +111,36 @@ class Cost:
         self, outputs: Mapping[str, Array], commands: Array, times: Array, memories: Array, weight: float,
         lasts: npt.NDArray[np.bool_],
     ) -> Array:  # fmt: skip
-        """(count,) of samples one by one: the running cost, and where one is a run's last `weight` times the terminal
-        one.
+        """Return the costs of single samples.
 
-        outputs   {name: (count, *shape)};  commands (count, actuators);  times (count,) s
-        memories  (count, max(1, memory)) what a run's memory is before the sample; afterwards it is what is there then
+        Each is the running cost; for a run's last sample, `weight` times the terminal cost is added.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            {name: (count, *shape)}.
+        commands : Array
+            (count, actuators) commands.
+        times : Array
+            (count,) times, s.
+        memories : Array
+            (count, max(1, memory)) memory of a run before the sample; the memory after it, written.
+        weight : float
+            Factor on the terminal cost.
+        lasts : npt.NDArray[np.bool_]
+            (count,) whether a sample is the last of its run.
+
+        Returns
+        -------
+        Array
+            (count,).
         """
         costs = np.empty(len(commands))
         self._call("each", outputs, commands, times, memories, weight, lasts, self.data, costs)
         return costs
 
     def _call(self, name: str, outputs: Mapping[str, Array], *given: Any) -> None:
-        """One of the compiled loops; ModelError where the functions do not compile."""
+        """Call one of the compiled loops, or raise ModelError where the functions do not compile."""
         from numba.core.errors import NumbaError
 
         if self._total is None:
@@ -99,12 +154,38 @@ class Cost:
 
 
 def cost(function: Any = None, *, outputs: Sequence[str] = POSE, memory: int = 0) -> Any:
-    """Decorator of a running cost `f(state, command, time)` for the controller `predictive`; numba compiles it.
+    """Decorate a running cost `f(state, command, time)` for the controller `predictive`; numba compiles it.
 
-    state    has the outputs that are named, at one sample: state.position (3,) and so on, in their units and frames
-    command  (actuators,) in the plant's order;  time  s since the plan begins
-    memory   with memory=k the function takes (state, command, time, memory): k numbers of the run's own, 0 at first
-    `@NAME.terminal` decorates the cost of a run's last state. ModelError for another signature.
+    `@NAME.terminal` decorates the cost of a run's last state.
+
+    Parameters
+    ----------
+    function : Any, optional
+        f(state, command, time). `state` has the named outputs at one sample: state.position (3,) and so on, in their
+        units and frames. `command` is (actuators,) in the plant's order, `time` the seconds since the plan's start.
+    outputs : Sequence[str], optional
+        Names of the outputs.
+    memory : int, default 0
+        With memory=k the function is f(state, command, time, memory), with k numbers of the run's own, 0 at first.
+
+    Returns
+    -------
+    Any
+        The cost, or a decorator where no function is given.
+
+    Raises
+    ------
+    ModelError
+        The function has another signature, or an argument is wrong.
+
+    Examples
+    --------
+    >>> import rtmms
+    >>> @rtmms.cost(outputs=("position",))
+    ... def height(state, command, time):
+    ...     return (state.position[2] + 2.0) ** 2
+    >>> height.outputs
+    ('position',)
     """
     if isinstance(memory, bool) or not isinstance(memory, int) or not 0 <= memory <= MOST_MEMORY:
         raise ModelError(f"cost: memory: expected a whole number from 0 to {MOST_MEMORY}, got {memory!r}")
@@ -133,7 +214,7 @@ _FIELD = re.compile(r"Unknown attribute '(\w+)' of type State")
 
 
 def _reason(text: str) -> str:
-    """Of numba's account of what it cannot compile: the cause, and its place in the person's own file."""
+    """Return the cause from numba's account of a failed compilation, and its place in the person's own file."""
     lines = [line.strip() for line in _COLOUR.sub("", text).splitlines()]
     cause = next((line for line in lines if line and not line.startswith("Failed in")), "no reason is given")
     field, place = _FIELD.search(cause), _PLACE.search("\n".join(lines))
@@ -145,7 +226,7 @@ def _reason(text: str) -> str:
 
 
 def _compiled(function: Any) -> Any:
-    """With a look at each index: what a person writes may be wrong."""
+    """Compile a person's function with checks of each index."""
     from numba import njit
     from numba.core.dispatcher import Dispatcher
 
@@ -153,14 +234,13 @@ def _compiled(function: Any) -> Any:
 
 
 def _record(fields: Sequence[str]) -> Any:
-    """A type with these fields; numba knows the plain namedtuple."""
+    """Return a type with these fields; numba accepts the plain namedtuple."""
     make: Any = namedtuple
     return make("State", fields)
 
 
 class _evaluator:
-    """Of one cost: `total` writes the costs of all runs, `each` those of samples; `State` is what they take the outputs
-    in."""
+    """Compiled loops of one cost: `total` for all runs, `each` for samples; `State` is the type of the outputs."""
 
     def __init__(self, of: Cost) -> None:
         from numba import njit
@@ -216,11 +296,19 @@ def each(outputs, commands, times, memories, weight, lasts, data, costs):
 
 
 STEP = 1e-3
-"""Of a coordinate's size: for second differences, whose rounding is 1e-16 / STEP^2."""
+"""Step of second differences, of a coordinate's size; their rounding is 1e-16 / STEP^2."""
 
 
 class CostSlopes:
-    """Of one cost of a plant's stages; the cost's outputs are among theirs."""
+    """Derivatives of one cost of a plant's stages; the stages have the cost's outputs.
+
+    Parameters
+    ----------
+    cost : Cost
+        The cost.
+    stages : Stages
+        The stages.
+    """
 
     def __init__(self, cost: Cost, stages: Stages) -> None:
         self.cost, self._stages = cost, stages
@@ -253,7 +341,7 @@ class CostSlopes:
         self._directions()
 
     def _directions(self) -> None:
-        """Rows of displacements: none, each to both sides, each pair to both sides."""
+        """Fill the rows of displacements: none, each to both sides, each pair to both sides."""
         m = len(self._steps)
         own = np.diag(self._steps)
         self._pairs = list(itertools.combinations(range(m), 2))
@@ -266,7 +354,22 @@ class CostSlopes:
             self._turns = np.concatenate([np.cos(0.5 * angle)[:, None], share[:, None] * turned], axis=1)
 
     def remembered(self, outputs: Mapping[str, Array], commands: Array, times: Array) -> Array:
-        """(s, memory) before each sample."""
+        """Return the memory before each sample.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            {name: (s, *shape)}.
+        commands : Array
+            (s, actuators) commands.
+        times : Array
+            (s,) times, s.
+
+        Returns
+        -------
+        Array
+            (s, memory).
+        """
         cost = self.cost
         kept, now = np.zeros((len(commands), max(1, cost.memory))), np.zeros((1, max(1, cost.memory)))
         if cost.memory:
@@ -278,10 +381,26 @@ class CostSlopes:
         return kept
 
     def __call__(self, motion: Motion, dt: float, set_points: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Gradient (s, k + n) and Hessian (s, k + n, k + n) of each sample's share of J.
+        """Return gradient (s, k + n) and Hessian (s, k + n, k + n) of each sample's share of J.
 
-        motion  the samples are the ends of its stages;  dt  s of a stage
-        set_points    {name: (s, numbers, k)} slopes of outputs that do not stand in the state
+        Parameters
+        ----------
+        motion : Motion
+            Its samples are the ends of its stages.
+        dt : float
+            s of a stage.
+        set_points : Mapping[str, Array]
+            {name: (s, numbers, k)} slopes of outputs that are not part of the state.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            Gradient and Hessian.
+
+        Raises
+        ------
+        ModelError
+            A cost is not finite.
         """
         outputs, commands = motion.outputs, motion.knots[1:]
         count, p, m = len(commands), len(self._moves), len(self._steps)
@@ -304,7 +423,10 @@ class CostSlopes:
         return self._spread(*self._differences(costs / count), set_points)
 
     def _displace(self, given: dict[str, Array], attitude: Array) -> None:
-        """p = p_ref + R_ref e, q = q_ref (cos, sin axis) of half the angle; attitude (s, 4) q_ref."""
+        """Displace poses: p = p_ref + R_ref e, q = q_ref (cos, sin axis) of half the angle.
+
+        Attitude (s, 4) is q_ref.
+        """
         for name, begin in self._posed:
             if begin == 0:
                 given[name] += (self._moves[:, :3] @ rotations(attitude).transpose(0, 2, 1)).reshape(-1, 3)
@@ -312,7 +434,7 @@ class CostSlopes:
                 given[name] = (self._turns @ _before(attitude).transpose(0, 2, 1)).reshape(-1, 4)
 
     def _differences(self, costs: Array) -> tuple[Array, Array]:
-        """Gradient (s, m) and Hessian (s, m, m) in what is displaced, from the costs (s, moves)."""
+        """Return gradient (s, m) and Hessian (s, m, m) by the displaced numbers, from the costs (s, moves)."""
         m, h = len(self._steps), self._steps
         none, up, down = costs[:, :1], costs[:, 1 : 1 + m], costs[:, 1 + m : 1 + 2 * m]
         gradient = (up - down) / (2.0 * h)
@@ -333,7 +455,7 @@ class CostSlopes:
         return gradient, hessian
 
     def _spread(self, gradient: Array, hessian: Array, set_points: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Into the coordinates of the state and the commands."""
+        """Distribute gradient and Hessian to the coordinates of the state and the commands."""
         count, m, k, n = len(gradient), len(self._steps), self._k, self._n
         rows = np.array([*range(self._six), *self._rows], dtype=np.int64)
         if not self._varied:
@@ -352,6 +474,6 @@ class CostSlopes:
 
 
 def _before(q: Array) -> Array:
-    """(s, 4, 4) that take a quaternion r to q r."""
+    """Return the matrices (s, 4, 4) that map a quaternion r to q r."""
     w, x, y, z = q.T
     return np.stack([w, -x, -y, -z, x, w, -z, y, y, z, w, -x, z, -y, x, w], axis=1).reshape(-1, 4, 4)

@@ -1,14 +1,14 @@
-"""Iterative LQR within the limits of the actuators: one plan, made better by the derivatives of the model.
+"""Iterative LQR within the limits of the actuators: one plan, improved by the derivatives of the model.
 
-About the last plan's motion the model is linear and the cost quadratic; the best correction of such a problem is a
-correction of each knot and a feedback on the way the motion goes then. Each step of the recursion is a quadratic
-programme within the box of the limits; knots that stand at one get no feedback.
+About the last plan's motion the model is linear and the cost quadratic. The best correction of such a problem is a
+correction of each knot and a feedback on the deviation of the motion. Each step of the recursion is a quadratic
+programme within the box of the limits; knots at a limit have no feedback::
 
-    Q_uu du = -Q_u,  lower <= u + du <= upper,   K = -Q_uu^-1 Q_uz of what is free
+    Q_uu du = -Q_u,  lower <= u + du <= upper,   K = -Q_uu^-1 Q_uz of the free knots
 
 Tassa, Mansard and Todorov, Control-limited differential dynamic programming, ICRA 2014, without the second derivatives
 of the model (Li and Todorov 2004). The state of the recursion is z = (x, u_before): commands go in straight lines from
-knot to knot, and a change of them may cost something.
+knot to knot, and a change of them may have a cost.
 """
 
 from __future__ import annotations
@@ -34,24 +34,37 @@ from rtmms.plant.protocol import HasCoordinates
 Array = npt.NDArray[np.float64]
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.04, 0.01)
-"""Of a correction, that are tried."""
+"""Shares of a correction that the line search tries."""
 ENOUGH = 1e-4
-"""Of the decrease that the quadratic problem promises, that must come of it."""
+"""Least decrease of the cost, as a share of the decrease of the quadratic problem."""
 LEAST, MOST, FIRST, UP, DOWN, TRIES = 1e-9, 1e6, 1e-6, 30.0, 0.2, 3
-"""Of the regularisation, in the largest diagonal element of Q_uu: bounds, where it begins, how it changes, and how
-often in an iteration. The next iteration, or plan, goes on from there."""
+"""Regularisation, in the largest diagonal element of Q_uu: bounds, start, factors of change, and tries in an iteration.
+The next iteration, or plan, begins with the last value.
+"""
 SETTLED = 1e-6
-"""Of the cost: a decrease by less ends a plan."""
+"""Relative decrease of the cost below which a plan ends."""
 
 
 @dataclass
 class Problem:
-    """Quadratic about a motion; inputs in units of `reach`.
+    """Quadratic problem about a motion, with inputs in units of `reach`.
 
-    a (s, k, k), before, own (s, k, n)    see rtmms.analysis.stages.Slopes
-    gradient, hessian   (s, k + n), (s, k + n, k + n)  of the cost at a stage's end, by its state and its knot
-    change   what (u - u_before)^2 costs, of each stage;  moved (s, n) u - u_before
-    lower, upper   (s, n) bounds of a correction
+    Attributes
+    ----------
+    a : Array
+        (s, k, k), see rtmms.analysis.stages.Slopes.
+    before, own : Array
+        (s, k, n), see there.
+    gradient : Array
+        (s, k + n) of the cost at a stage's end, by its state and its knot.
+    hessian : Array
+        (s, k + n, k + n), the same.
+    change : float
+        Cost of (u - u_before)^2, of each stage.
+    moved : Array
+        (s, n) u - u_before.
+    lower, upper : Array
+        (s, n) bounds of a correction.
     """
 
     a: Array
@@ -67,7 +80,17 @@ class Problem:
 
 @dataclass
 class Policy:
-    """correction (s, n), gain (s, n, k + n), and what the cost is to fall by: share * linear + share^2 * square."""
+    """Result of the recursion.
+
+    Attributes
+    ----------
+    correction : Array
+        (s, n) corrections of the commands.
+    gain : Array
+        (s, n, k + n) feedback.
+    linear, square : float
+        The expected decrease of the cost is share * linear + share^2 * square.
+    """
 
     correction: Array
     gain: Array
@@ -75,6 +98,18 @@ class Policy:
     square: float
 
     def promised(self, share: float) -> float:
+        """Return the expected decrease of the cost.
+
+        Parameters
+        ----------
+        share : float
+            Share of the correction.
+
+        Returns
+        -------
+        float
+            In the cost's unit.
+        """
         return share * self.linear + share * share * self.square
 
 
@@ -83,7 +118,26 @@ def recursion(
     a: Any, before: Any, own: Any, gradient: Any, hessian: Any, change: float, moved: Any, lower: Any, upper: Any,
     regularisation: float, correction: Any, gain: Any, promised: Any,
 ) -> bool:  # fmt: skip
-    """See `backward`; promised (2,) written: the linear and the square part of what the cost is to fall by."""
+    """Solve the problem from the last stage to the first.
+
+    Parameters
+    ----------
+    a, before, own, gradient, hessian, change, moved, lower, upper : Any, float
+        Fields of Problem.
+    regularisation : float
+        Added to the diagonal of Q_uu.
+    correction : Any
+        (s, n), written.
+    gain : Any
+        (s, n, k + n), written.
+    promised : Any
+        (2,), written: linear and square of Policy.
+
+    Returns
+    -------
+    bool
+        False where Q_uu is not positive definite.
+    """
     count, k, n = own.shape
     z, wide = k + n, k + 2 * n
     slope, bend = np.zeros(z), np.zeros((z, z))
@@ -168,9 +222,19 @@ def recursion(
 
 
 def backward(of: Problem, regularisation: float) -> Policy | None:
-    """The recursion from the last stage to the first; None where Q_uu is not positive definite.
+    """Solve a problem.
 
-    regularisation   of the largest diagonal element of Q_uu so far, added to its diagonal
+    Parameters
+    ----------
+    of : Problem
+        The problem.
+    regularisation : float
+        Added to the diagonal of Q_uu.
+
+    Returns
+    -------
+    Policy | None
+        None where Q_uu is not positive definite.
     """
     count, k, n = of.own.shape
     correction, gain, promised = np.zeros((count, n)), np.zeros((count, n, k + n)), np.zeros(2)
@@ -182,13 +246,29 @@ def backward(of: Problem, regularisation: float) -> Policy | None:
 
 
 class IterativeLqr:
-    """A planner as rtmms.planning.planner.Planner.
+    """Planner by iterative LQR, with the interface of rtmms.planning.planner.Planner.
 
-    model      of the robot (rtmms.plant.protocol.HasCoordinates); its dt is the plan's grid
-    words      the knots of a plan: a stage from each to the next, whole steps of the model
-    samples    iterations at most;  threads   that linearise and roll out
-    change     what it costs a mean over the horizon of ((u - u_before) / reach)^2, reach half of an actuator's range
-    regularisation   where it begins
+    Parameters
+    ----------
+    model : Any
+        Model of the robot (rtmms.plant.protocol.HasCoordinates); its dt is the plan's grid.
+    words : Knots
+        Knots of a plan: a stage from each to the next, whole steps of the model.
+    cost : Cost
+        The cost.
+    samples : int, default 8
+        Largest number of iterations.
+    threads : int, default 1
+        Threads that linearise and roll out.
+    change : float, default 0.0
+        Cost of a mean over the horizon of ((u - u_before) / reach)^2, reach half of an actuator's range.
+    regularisation : float, default FIRST
+        Its start.
+
+    Raises
+    ------
+    ModelError
+        Knots are no whole steps apart, the model has no compiled derivatives, or lacks an output of the cost.
     """
 
     def __init__(
@@ -215,7 +295,7 @@ class IterativeLqr:
         self.clear()
 
     def clear(self) -> None:
-        """As new."""
+        """Reset the planner to its initial state."""
         self.stages.close()
         self.mean = self.words.home.copy()
         self._regularisation = self._first
@@ -223,11 +303,22 @@ class IterativeLqr:
         self.motion: Motion | None = None
 
     def close(self) -> None:
-        """End its threads."""
+        """End the threads."""
         self.stages.close()
 
     def total(self, motion: Motion) -> float:
-        """J of a motion; infinite where it ended early or costs no number."""
+        """Return J of a motion; infinite where it ended early or its cost is no number.
+
+        Parameters
+        ----------
+        motion : Motion
+            The motion.
+
+        Returns
+        -------
+        float
+            J.
+        """
         if not motion.whole:
             return math.inf
         outputs = {name: motion.outputs[name][None] for name in self.cost.outputs}
@@ -237,7 +328,22 @@ class IterativeLqr:
         return float(found + self.change * np.mean(np.sum(moved * moved, axis=1)))
 
     def problem(self, motion: Motion, slopes: Slopes, lower: Array, upper: Array) -> Problem:
-        """About a motion, with the limits lower, upper (n,) of the knots."""
+        """Return the quadratic problem about a motion.
+
+        Parameters
+        ----------
+        motion : Motion
+            The motion.
+        slopes : Slopes
+            Its derivatives.
+        lower, upper : Array
+            (n,) limits of the knots.
+
+        Returns
+        -------
+        Problem
+            The problem.
+        """
         reach, n = self.stages.reach, motion.knots.shape[1]
         gradient, hessian = self.slopes(motion, self.span, slopes.outputs)
         gradient[:, -n:] *= reach
@@ -252,8 +358,26 @@ class IterativeLqr:
     def plan(
         self, state: Array, since: float, until: float = math.inf, fixed: Callable[[Array], Array] | None = None
     ) -> Plan:
-        """See Planner.plan; one iteration is always done. The first knot, where the plan begins, stays. What something
-        holds is asked for what it was asked for before."""
+        """Make a plan from the model's present state; it does at least one iteration.
+
+        The first knot, at the plan's start, stays. Actuators that something holds keep their last commands.
+
+        Parameters
+        ----------
+        state : Array
+            State of the words; not used.
+        since : float
+            Time that the present mean has been in use, s.
+        until : float, default math.inf
+            time.monotonic() at which no further iteration begins.
+        fixed : Callable[[Array], Array] | None, optional
+            Function from (p, steps, n) commands to the ones that the robot obeys, where something holds it.
+
+        Returns
+        -------
+        Plan
+            The plan.
+        """
         begin = time.monotonic()
         before = self.words.shifted(self.mean, since) if since > 0.0 else self.mean.copy()
         knots, lower, upper = np.clip(before, self.words.lower, self.words.upper), self.words.lower, self.words.upper
@@ -295,7 +419,7 @@ class IterativeLqr:
         )  # fmt: skip
 
     def _others(self, best: Motion, least: float) -> Array:
-        """(k, points, 3) m: of the motions that the line searches tried, and the one that they began from."""
+        """Return (k, points, 3) m: positions of the motions that the line searches tried, and of the initial one."""
         tried, self._tried = [(cost, one) for cost, one in self._tried if one is not best and one.whole], []
         kept = chosen([least, *(cost for cost, _ in tried)], 1.0)
         ways = [tried[k - 1][1].outputs.get("position", np.full((1, 3), np.nan)) for k in kept]
@@ -304,7 +428,7 @@ class IterativeLqr:
     def _iterate(
         self, motion: Motion, least: float, lower: Array, upper: Array, until: float
     ) -> tuple[Motion, float] | None:
-        """A motion that costs less, and what; None where none is found, or time is up."""
+        """Return a motion with a lower cost, and the cost; None where none is found, or time is up."""
 
         def going() -> bool:
             return time.monotonic() < until

@@ -1,4 +1,4 @@
-"""A plan on the linear model of half strokes of a flapping robot."""
+"""Plan on the linear model of half strokes of a flapping robot."""
 
 from __future__ import annotations
 
@@ -32,15 +32,25 @@ Array = npt.NDArray[np.float64]
 
 
 WIND_M_S = 0.02
-"""Of the wind's differences."""
+"""Wind of the differences, m/s."""
 CLOSED = 1e-6
-"""Of a coordinate's size: as far as the orbit may be from itself after a stroke."""
+"""Largest closing error of the orbit after a stroke, of a coordinate's size."""
 WINDS = ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s")
 
 
 @dataclass(frozen=True)
 class HalfStroke:
-    """a (k, k), before, between, after (k, n), wind (k, 3)."""
+    """Linear model of half a stroke.
+
+    Attributes
+    ----------
+    a : Array
+        (k, k) by the state.
+    before, between, after : Array
+        (k, n) by the knots before, in the middle of, and after the half stroke.
+    wind : Array
+        (k, 3) by the wind.
+    """
 
     a: Array
     before: Array
@@ -51,8 +61,19 @@ class HalfStroke:
 
 @dataclass(frozen=True)
 class StrokeMap:
-    """halves  both half strokes, the one from the reset's phase first;  steps  of the model, of each
-    orbit   a state of the hovering orbit at the beginning of each, as a Fork has it;  coordinates  of it"""
+    """Linear models of a stroke about a hovering orbit.
+
+    Attributes
+    ----------
+    halves : tuple[HalfStroke, HalfStroke]
+        Both half strokes, the one from the reset's phase first.
+    orbit : tuple[Array, Array]
+        State of the orbit at the beginning of each, as a Fork has it.
+    coordinates : Coordinates
+        Coordinates of a state.
+    steps : int
+        Steps of the model, of each half stroke.
+    """
 
     halves: tuple[HalfStroke, HalfStroke]
     orbit: tuple[Array, Array]
@@ -60,7 +81,24 @@ class StrokeMap:
     steps: int
 
     def off(self, phase: int, state: Array, yaw: float, place: Array) -> Array:
-        """(k,) x of a state, seen along a heading and from a place (3,) m, world."""
+        """Return the coordinates x of a state, relative to a heading and a place.
+
+        Parameters
+        ----------
+        phase : int
+            Half stroke, 0 or 1.
+        state : Array
+            (w,) as a Fork has it.
+        yaw : float
+            Heading, rad.
+        place : Array
+            (3,) place, m, world.
+
+        Returns
+        -------
+        Array
+            (k,).
+        """
         coordinates, origin, seen = self.coordinates, self.orbit[phase], state.copy()
         p = coordinates.pose
         c, s = math.cos(yaw), math.sin(yaw)
@@ -71,22 +109,66 @@ class StrokeMap:
         return between(coordinates, origin, seen)
 
     def after(self, phase: int, x: Array, knots: Array) -> Array:
-        """(k,) x after a half stroke, in still air, with knots (3, n): before, between, after."""
+        """Return x after a half stroke, in still air.
+
+        Parameters
+        ----------
+        phase : int
+            Half stroke, 0 or 1.
+        x : Array
+            (k,) before it.
+        knots : Array
+            (3, n): before, between, after.
+
+        Returns
+        -------
+        Array
+            (k,).
+        """
         half = self.halves[phase]
         found: Array = half.a @ x + half.before @ knots[0] + half.between @ knots[1] + half.after @ knots[2]
         return found
 
     def yaw(self, phase: int, state: Array) -> float:
-        """rad, that a state is turned to the left from the orbit."""
+        """Return the heading of a state against the orbit, positive to the left.
+
+        Parameters
+        ----------
+        phase : int
+            Half stroke, 0 or 1.
+        state : Array
+            (w,) as a Fork has it.
+
+        Returns
+        -------
+        float
+            rad.
+        """
         q = slice(self.coordinates.pose + 3, self.coordinates.pose + 7)
         return math.remainder(float(np.subtract(*heading(np.array([state[q], self.orbit[phase][q]])))), math.tau)
 
 
 def stroke_map(model: Any, steps: int) -> StrokeMap:
-    """About the state of the model at a reset, which must lie on a periodic orbit.
+    """Compute the linear models about the state of the model at a reset, which must be on a periodic orbit.
 
-    model  a plant of a mechanism with a wind among its parameters;  steps  of half a stroke, an even number
-    ModelError where it is elsewhere after a stroke. The model is at its reset after.
+    The model is at its reset afterwards.
+
+    Parameters
+    ----------
+    model : Any
+        Plant of a mechanism with a wind among its parameters.
+    steps : int
+        Steps of half a stroke, an even number.
+
+    Returns
+    -------
+    StrokeMap
+        The models.
+
+    Raises
+    ------
+    ModelError
+        The state after a stroke differs, or a step fails.
     """
     model.reset()
     coordinates: Coordinates = model.coordinates()
@@ -123,7 +205,7 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
 
 
 def _blown(model: Any, quarters: Stages, calm: Motion, name: str) -> list[Array]:
-    """(k,) of each half stroke: how x at its end changes with that wind."""
+    """Return the change (k,) of x at the end of each half stroke by that wind."""
     coordinates: Coordinates = model.coordinates()
     ends: list[list[Array]] = []
     for w in (WIND_M_S, -WIND_M_S):
@@ -140,8 +222,20 @@ def _blown(model: Any, quarters: Stages, calm: Motion, name: str) -> list[Array]
 
 
 def lines(knots: Array, steps: int) -> Array:
-    """(steps, n) commands of half a stroke, each at the end of its step, from three knots (3, n): that in the middle of
-    the half stroke before, of this one, and of the next."""
+    """Return the commands of half a stroke, each at the end of its step, from three knots.
+
+    Parameters
+    ----------
+    knots : Array
+        (3, n): in the middle of the half stroke before, of this one, and of the next.
+    steps : int
+        Steps of half a stroke.
+
+    Returns
+    -------
+    Array
+        (steps, n).
+    """
     part = np.arange(1, steps + 1) / steps
     at = (part + 0.5)[:, None]
     rising = knots[0] + (knots[1] - knots[0]) * at
@@ -151,7 +245,20 @@ def lines(knots: Array, steps: int) -> Array:
 
 
 def turned(q: Array, angle: float) -> Array:
-    """A quaternion turned about the vertical, rad."""
+    """Turn a quaternion about the vertical.
+
+    Parameters
+    ----------
+    q : Array
+        (4,) quaternion.
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    Array
+        (4,).
+    """
     return quaternion_product(np.array([math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle)]), q)
 
 
@@ -168,21 +275,37 @@ def turned(q: Array, angle: float) -> Array:
 
 
 SWEEPS, SETTLED = 4000, 1e-9
-"""Half strokes of the Riccati recursion, at most; the change of V over a stroke, of its largest, at which it ends."""
+"""Largest number of half strokes of the Riccati recursion; relative change of V over a stroke at which it ends."""
 FAR_M, TURN_RAD = 0.15, 0.4
-"""A place that is farther, or a heading, counts as so far: beyond it the linear model does not hold."""
+"""Limits of the distance (m) and of the heading error (rad) in the linear model, which does not hold beyond them."""
 TWIST = slice(6, 12)
 BELIEVED, SLOW = 0.7, 0.1
-"""Share of a half stroke's evidence that is believed at once: of the wind, and of what is left besides it."""
+"""Share of a half stroke's evidence that the observer adopts at once: of the wind, and of the remaining error."""
 _RATE = 0.02
-"""s: what an angular velocity counts beside a velocity of 1 m/s, for the wind."""
+"""Weight of an angular velocity against a velocity in the wind's estimate, s."""
 _KEPT = 1e-2
-"""Of the least solution for staying: how much a knot counts beside a coordinate."""
+"""Weight of a knot against a coordinate, in the least solution for staying."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What counts as one of each in the cost: m, rad, rad, m/s, rad/s; of a knot, and of its change."""
+    """Size that counts as one in the cost.
+
+    Attributes
+    ----------
+    position : float, default 0.05
+        Position, m.
+    tilt, yaw : float
+        Angles, rad.
+    velocity : float, default 0.5
+        Velocity, m/s.
+    rate : float, default 20.0
+        Angular velocity, rad/s.
+    knot : float, default 0.2
+        Knot, in the actuators' units.
+    change : float, default 0.2
+        Change of a knot, in the actuators' units.
+    """
 
     position: float = 0.05
     tilt: float = 1.0
@@ -194,7 +317,20 @@ class Weights:
 
 
 class WindObserver:
-    """What the motion of a half stroke is besides the model of still air: a wind, and slowly whatever else there is."""
+    """Observer of the motion's deviation from the model of still air: a wind, and slowly all other errors.
+
+    Parameters
+    ----------
+    model : StrokeMap
+        The linear models.
+
+    Attributes
+    ----------
+    wind : (3,) array
+        Wind, m/s, in the axes of the orbit.
+    rest : tuple of (k,) arrays
+        Remaining error of each half stroke.
+    """
 
     def __init__(self, model: StrokeMap) -> None:
         self._model = model
@@ -203,29 +339,65 @@ class WindObserver:
         self.clear()
 
     def clear(self) -> None:
-        """Still air."""
+        """Assume still air."""
         self.wind = np.zeros(3)
         k = len(self._model.halves[0].a)
         self.rest = (np.zeros(k), np.zeros(k))
 
     def learn(self, phase: int, seen: Array, flown: Array, linear: Array) -> None:
-        """x (k,) at the end of the half stroke `phase`: as it is, as the robot's full model in still air has it, and as
-        the linear one has it without any disturbance."""
+        """Update the estimate from x at the end of a half stroke.
+
+        Parameters
+        ----------
+        phase : int
+            Half stroke, 0 or 1.
+        seen : Array
+            (k,) x as measured.
+        flown : Array
+            (k,) x by the robot's full model in still air.
+        linear : Array
+            (k,) x by the linear model without any disturbance.
+        """
         half = self._model.halves[phase]
         correction = self._by_twist[phase] @ (seen - flown)[TWIST]
         self.wind += BELIEVED * (correction - self.wind)
         self.rest[phase][:] += SLOW * (seen - linear - half.wind @ self.wind - self.rest[phase])
 
     def disturbance(self, phase: int) -> Array:
-        """(k,) added to x in that half stroke."""
+        """Return the addition to x in a half stroke.
+
+        Parameters
+        ----------
+        phase : int
+            Half stroke, 0 or 1.
+
+        Returns
+        -------
+        Array
+            (k,).
+        """
         found: Array = self._model.halves[phase].wind @ self.wind + self.rest[phase]
         return found
 
 
 class LinearPlanner:
-    """Plans of `count` half strokes.  lower, upper (n,) of the knots
+    """Planner of half strokes.
 
-    ModelError where the robot cannot be held.
+    Parameters
+    ----------
+    model : StrokeMap
+        The linear models.
+    count : int
+        Half strokes of a plan.
+    lower, upper : Array
+        (n,) limits of the knots.
+    weights : Weights | None, optional
+        Sizes in the cost.
+
+    Raises
+    ------
+    ModelError
+        The robot cannot be held.
     """
 
     def __init__(
@@ -251,19 +423,34 @@ class LinearPlanner:
         self.clear()
 
     def clear(self) -> None:
-        """As new: still air, knots of the orbit."""
+        """Reset to still air and the orbit's knots."""
         self.observer.clear()
         self.knots = np.zeros((self.count, self._n))
         self.home = np.zeros((self.count, self._n))
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: there are no threads."""
 
     def plan(self, phase: int, state: Array, before: Array, between: Array, place: Array, yaw: float) -> Plan:
-        """From a state (as a Fork has it) at the beginning of a half stroke.
+        """Make a plan from a state at the beginning of a half stroke.
 
-        before, between   (n,) knots that stand already: the last one, and that in the middle of this half stroke
-        place (3,) m, world, and yaw (rad)   where to stay. The plan's words are the knots after these.
+        Parameters
+        ----------
+        phase : int
+            Half stroke, 0 or 1.
+        state : Array
+            (w,) as a Fork has it.
+        before, between : Array
+            (n,) knots that are fixed already: the last one, and the one in the middle of this half stroke.
+        place : Array
+            (3,) m, world: position to hold.
+        yaw : float
+            Heading to hold, rad.
+
+        Returns
+        -------
+        Plan
+            Its words are the knots after the fixed ones.
         """
         begin = time.monotonic()
         model, n = self.model, self._n
@@ -294,7 +481,13 @@ class LinearPlanner:
         return Plan(self.knots.copy(), good, 1, 0 if good else 1, least, math.nan, path, seconds, max(iterations, 0))
 
     def staying(self) -> tuple[Array, Array]:
-        """z (k + 2 n,) of both phases that stays where it is in the wind that is believed."""
+        """Return the state z of both phases that is constant in the estimated wind.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (k + 2 n,) of each phase.
+        """
         k, n, halves = self._k, self._n, self.model.halves
         d = [self.observer.disturbance(phase) for phase in range(2)]
         found = self._stay @ (halves[1].a @ d[0] + d[1])
@@ -307,10 +500,10 @@ class LinearPlanner:
         return first, second
 
     def _staying(self) -> Array:
-        """(., k) of the disturbance over a stroke: coordinates but for place and heading, the knot, and a turn.
+        """Return (., k) of the disturbance over a stroke: coordinates but for place and heading, the knot, and a turn.
 
-        (I - A) x - B u + e s = d:  in a wind the robot turns by s a stroke, about the vertical e, unless knots of both
-        half strokes differ. That takes more than the limits leave, so that the heading is left to the feedback.
+        (I - A) x - B u + e s = d: in a wind the robot turns by s a stroke, about the vertical e, unless knots of both
+        half strokes differ. That exceeds the limits, so that the heading is left to the feedback.
         """
         (first, second), k = self.model.halves, self._k
         knot = second.a @ (first.before + first.between + first.after) + second.before + second.between + second.after
@@ -323,7 +516,7 @@ class LinearPlanner:
         return found
 
     def _riccati(self) -> tuple[list[Array], list[Array]]:
-        """Feedback (n, k + 2 n) and V (k + 2 n, k + 2 n) of both phases, by recursion from the end."""
+        """Return feedback (n, k + 2 n) and V (k + 2 n, k + 2 n) of both phases, by recursion from the end."""
         last = slice(self._k + self._n, None)
         v: list[Array] = [np.diag(self._q), np.diag(self._q)]
         gain: list[Array] = [np.zeros((self._n, len(self._q)))] * 2
@@ -350,7 +543,7 @@ class LinearPlanner:
         return gain, v
 
     def _condensed(self, phase: int) -> tuple[Array, Array, Array, tuple[Array, Array]]:
-        """The cost 1/2 v'H v + v'G z + 1/2 z'S z: H (N n, N n), G, S; the position of each z_j by z and by v."""
+        """Return the cost 1/2 v'H v + v'G z + 1/2 z'S z: H (N n, N n), G, S; the position of each z_j by z and by v."""
         z, n, count = len(self._q), self._n, self.count
         by_z, by_v = np.eye(z), np.zeros((z, count * n))
         h, cross, square = np.zeros((count * n, count * n)), np.zeros((count * n, z)), np.diag(self._q)
@@ -374,7 +567,7 @@ class LinearPlanner:
         return h + h.T, 2.0 * cross, 2.0 * square, (np.array(ways_z), np.array(ways_v))
 
     def _path(self, phase: int, z: Array, v: Array, stays: tuple[Array, Array], psi: float, place: Array) -> Array:
-        """(N + 1, 3) m, world."""
+        """Return the positions (N + 1, 3) m, world."""
         ways_z, ways_v = self._ways[phase]
         away = ways_z @ z + ways_v @ v
         c, s = math.cos(psi), math.sin(psi)
@@ -390,7 +583,7 @@ class LinearPlanner:
 
 
 def _augmented(a: Array, before: Array, between: Array, after: Array) -> tuple[Array, Array]:
-    """z+ = F z + G u of z = (x, u_before, u_between), u the knot after."""
+    """Return F and G of z+ = F z + G u, of z = (x, u_before, u_between), u the knot after."""
     k, n = before.shape
     f, g = np.zeros((k + 2 * n, k + 2 * n)), np.zeros((k + 2 * n, n))
     f[:k] = np.hstack([a, before, between])

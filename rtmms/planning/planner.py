@@ -29,12 +29,16 @@ Array = npt.NDArray[np.float64]
 
 
 class Words(Protocol):
-    """Numbers (rows, k) that make the commands of a horizon.
+    """Numbers (rows, k) that define the commands of a horizon.
 
-    home    (rows, k) where a plan begins;  scale (k,) by how much candidates differ, 0 for what is fixed
-    lower, upper  (k,)
-    library plans that are always among the candidates
-    names   of the k numbers
+    Attributes
+    ----------
+    home : Array
+        (rows, k) start of the first plan.
+    scale : Array
+        (k,) spread of the candidates, 0 for fixed numbers.
+    lower, upper : Array
+        (k,) limits.
     """
 
     home: Array
@@ -43,30 +47,99 @@ class Words(Protocol):
     upper: Array
 
     @property
-    def library(self) -> tuple[Array, ...]: ...
+    def library(self) -> tuple[Array, ...]:
+        """Plans that are always among the candidates."""
+        ...
 
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """Names of the k numbers."""
+        ...
 
     def start(self) -> Array:
-        """What the commands of a plan go on from, at rest."""
+        """Return the state from which the commands of a plan continue, at rest.
+
+        Returns
+        -------
+        Array
+            Knots of the words' own length.
+        """
 
     def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
-        """(plans, steps, actuators), each at the end of its step, and the state at the end of the first plan's.
+        """Return the commands of plans, and the state at the end of the first plan's.
 
-        plans  (p, rows, k);  state  as of `start`; stays;  since  s, how long the plans have been in use"""
+        Parameters
+        ----------
+        plans : Array
+            (p, rows, k) plans.
+        state : Array
+            As of `start`; it is not changed.
+        since : float
+            Time that the plans have been in use, s.
+        steps : int
+            Number of steps.
+        dt : float
+            Step, s.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (plans, steps, actuators), each at the end of its step, and the state.
+        """
 
     def shifted(self, plan: Array, by: float) -> Array:
-        """The same plan, as one that begins `by` s later."""
+        """Return the same plan, as one that begins later.
+
+        Parameters
+        ----------
+        plan : Array
+            (rows, k) plan.
+        by : float
+            Time by which it begins later, s.
+
+        Returns
+        -------
+        Array
+            (rows, k).
+        """
 
 
 def within(words: Words, plans: Array) -> Array:
+    """Clip plans to the limits.
+
+    Parameters
+    ----------
+    words : Words
+        Limits.
+    plans : Array
+        (..., k) plans.
+
+    Returns
+    -------
+    Array
+        A copy.
+    """
     found: Any = np.clip(plans, words.lower, words.upper)
     return found  # type: ignore[no-any-return]
 
 
 def shifted_rows(plan: Array, span: float, by: float) -> Array:
-    """Targets `span` s apart as they are `by` s later; the last one stays."""
+    """Return targets at equal intervals as they are some time later; the last one stays.
+
+    Parameters
+    ----------
+    plan : Array
+        (rows, k) plan.
+    span : float
+        Interval, s.
+    by : float
+        Time by which it begins later, s.
+
+    Returns
+    -------
+    Array
+        (rows, k).
+    """
     if len(plan) == 1:
         return plan.copy()
     at = np.arange(len(plan)) * span
@@ -77,12 +150,21 @@ def shifted_rows(plan: Array, span: float, by: float) -> Array:
 
 
 ELITE, FLOOR, SMOOTH, GROWS = 0.25, 0.3, 0.5, 1.15
-"""Share of the candidates that count; least spread, in the words' scales; of the spread, how much stays; how it grows
-again from plan to plan."""
+"""Share of the candidates that count; least spread, in the words' scales; share of the spread that stays; its growth
+from plan to plan.
+"""
 
 
 class CrossEntropy:
-    """A method: candidates about a mean, a new mean from their costs (Rubinstein 1999)."""
+    """Method of candidates about a mean, with a new mean from the best ones (Rubinstein 1999).
+
+    Parameters
+    ----------
+    words : Words
+        Words of the plans.
+    seed : int
+        Seed of the random candidates.
+    """
 
     name = "cem"
 
@@ -91,13 +173,27 @@ class CrossEntropy:
         self.clear()
 
     def clear(self) -> None:
-        """As new: the same candidates come again."""
+        """Reset to the initial state: the same candidates come again."""
         self._rng = np.random.default_rng(self._seed)
         self._spread = np.ones(self.words.home.shape)
 
     def candidates(self, mean: Array, count: int) -> Array:
-        """(count, rows, k): the mean itself, then the library's, then random ones. Half of the variance is common to
-        all rows."""
+        """Return candidates: the mean itself, then the library's, then random ones.
+
+        Half of the variance is common to all rows.
+
+        Parameters
+        ----------
+        mean : Array
+            (rows, k) mean plan.
+        count : int
+            Number of candidates.
+
+        Returns
+        -------
+        Array
+            (count, rows, k).
+        """
         words, rng = self.words, self._rng
         rows, k = mean.shape
         noise = rng.normal(size=(count, rows, k))
@@ -110,7 +206,22 @@ class CrossEntropy:
         return found
 
     def mean(self, candidates: Array, costs: Array, before: Array) -> Array:
-        """The plan that follows from the costs; those that failed are infinite."""
+        """Return the plan that follows from the costs.
+
+        Parameters
+        ----------
+        candidates : Array
+            (count, rows, k) candidates.
+        costs : Array
+            (count,), infinite for failed candidates.
+        before : Array
+            (rows, k) the last mean.
+
+        Returns
+        -------
+        Array
+            (rows, k).
+        """
         order = np.argsort(costs, kind="stable")
         sound = int(np.isfinite(costs).sum())
         if not sound:
@@ -131,16 +242,31 @@ class CrossEntropy:
 
 
 TEMPERATURE = 0.3
-"""Of the distance from the best cost to the median."""
+"""Temperature, as a share of the distance from the best cost to the median."""
 
 
 class Mppi(CrossEntropy):
-    """A method as CrossEntropy, with another mean and a spread that stays (Williams, Aldrich and Theodorou 2017)."""
+    """Method as CrossEntropy, with a weighted mean and a constant spread (Williams, Aldrich and Theodorou 2017)."""
 
     name = "mppi"
 
     def mean(self, candidates: Array, costs: Array, before: Array) -> Array:
-        """The plan that follows from the costs."""
+        """Return the weighted mean of the candidates.
+
+        Parameters
+        ----------
+        candidates : Array
+            (count, rows, k) candidates.
+        costs : Array
+            (count,), infinite for failed candidates.
+        before : Array
+            (rows, k) the last mean.
+
+        Returns
+        -------
+        Array
+            (rows, k).
+        """
         sound = np.isfinite(costs)
         if not sound.any():
             return before
@@ -155,12 +281,27 @@ class Mppi(CrossEntropy):
 
 
 class PredictiveSampling(CrossEntropy):
-    """A method as CrossEntropy, without any mean."""
+    """Method as CrossEntropy, which keeps the best candidate instead of a mean."""
 
     name = "ps"
 
     def mean(self, candidates: Array, costs: Array, before: Array) -> Array:
-        """The plan that follows from the costs."""
+        """Return the best candidate.
+
+        Parameters
+        ----------
+        candidates : Array
+            (count, rows, k) candidates.
+        costs : Array
+            (count,), infinite for failed candidates.
+        before : Array
+            (rows, k) the last mean.
+
+        Returns
+        -------
+        Array
+            (rows, k).
+        """
         best = int(np.argmin(costs))
         return candidates[best].copy() if np.isfinite(costs[best]) else before
 
@@ -170,20 +311,35 @@ class PredictiveSampling(CrossEntropy):
 
 METHODS: dict[str, type[CrossEntropy]] = {one.name: one for one in (CrossEntropy, Mppi, PredictiveSampling)}
 CHUNK = 16
-"""Candidates between two looks at the clock."""
+"""Candidates between two checks of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What came of it.
+    """A plan, and the statistics of its computation.
 
-    words     (rows, k);  good  False where no candidate ended well: the words are then those from before
-    finished  candidates whose runs were taken;  failed  of these, runs that ended early or cost no number
-    least, spread   of the costs: the least, and the median less the least
-    path      (samples, 3) m, of the best candidate
-    seconds   it took
-    iterations   of a method that goes from one plan to a better one
-    shown     (k, points, 3) m, of a few other candidates (rtmms.planning.shadow)
+    Attributes
+    ----------
+    words : Array
+        (rows, k) words of the plan.
+    good : bool
+        False where no candidate ended well: the words are then the former ones.
+    finished : int
+        Candidates whose runs were taken.
+    failed : int
+        Runs among these that ended early or whose cost is no number.
+    least : float
+        Least cost.
+    spread : float
+        Median less the least cost.
+    path : Array
+        (samples, 3) m, of the best candidate.
+    seconds : float
+        Duration of the computation.
+    iterations : int, default 1
+        Iterations of a method that improves a plan step by step.
+    shown : Array
+        (k, points, 3) m, of a few other candidates (rtmms.planning.shadow).
     """
 
     words: Array
@@ -199,11 +355,33 @@ class Plan:
 
 
 class Planner:
-    """Plans for a model of the robot.
+    """Planner by rollouts of a model of the robot.
 
-    model      a plant of which many runs may go on (rtmms.plant.protocol.HasFork); its dt is the plan's grid
-    samples    candidates of a plan;  threads  they run on;  seed  of what is random in them
-    UnknownNameError for a method or an output of the cost that there is none of.
+    Parameters
+    ----------
+    model : Any
+        Plant with forks for many runs (rtmms.plant.protocol.HasFork); its dt is the plan's grid.
+    words : Words
+        Words of the plans.
+    cost : Cost
+        The cost.
+    method : str, default 'cem'
+        'cem', 'mppi' or 'ps'.
+    horizon_s : float, default 2.5
+        Horizon, s.
+    samples : int, default 32
+        Candidates of a plan.
+    threads : int, default 1
+        Threads of the rollouts.
+    seed : int, default 0
+        Seed of the random candidates.
+
+    Raises
+    ------
+    UnknownNameError
+        The method or an output of the cost is unknown.
+    ModelError
+        The robot has no compiled steps, or no output 'position'.
     """
 
     def __init__(
@@ -231,24 +409,36 @@ class Planner:
         self.pool = Rollout(model, threads)
 
     def clear(self) -> None:
-        """As new. The threads, too: they run where the thread runs that plans next."""
+        """Reset to the initial state; the threads, too, so that they run on the cores of the next caller."""
         self.pool.close()
         self.pool = Rollout(self.model, self._threads)
         self.method.clear()
         self.mean = self.words.home.copy()
 
     def close(self) -> None:
-        """End its threads."""
+        """End the threads."""
         self.pool.close()
 
     def plan(
         self, state: Array, since: float, until: float = math.inf, fixed: Callable[[Array], Array] | None = None
     ) -> Plan:
-        """From the model's present state.
+        """Make a plan from the model's present state.
 
-        state  of the words, where the plan begins;  since  s, that the present mean has been in use then
-        until  time.monotonic() from which on no further candidates are begun
-        fixed  (p, steps, n) commands -> those that the robot obeys, where something holds it
+        Parameters
+        ----------
+        state : Array
+            State of the words at the plan's start.
+        since : float
+            Time that the present mean has been in use at that time, s.
+        until : float, default math.inf
+            time.monotonic() from which on no further candidates begin.
+        fixed : Callable[[Array], Array] | None, optional
+            Function from (p, steps, n) commands to the ones that the robot obeys, where something holds it.
+
+        Returns
+        -------
+        Plan
+            The plan.
         """
         begin = time.monotonic()
         if since > 0.0:
@@ -285,15 +475,31 @@ class Planner:
 
 
 USUAL = 0.1
-"""Of an actuator's range: by how much candidates differ."""
+"""Spread of the candidates, of an actuator's range."""
 
 
 class Knots:
     """Words (rtmms.planning.planner): the values of all actuators at `rows` times, evenly spaced over the horizon.
 
-    actuators  with limits to both sides, else ModelError;  home (n,) or (rows, n) their values at first
-    period_s   of a gait: beyond its end a plan goes on as it was a period before; 0: it stays
-    mixing     (n, n) words that are not the commands themselves: commands = mixing words, within their limits
+    Parameters
+    ----------
+    actuators : tuple[Channel, ...]
+        Actuators with both limits.
+    rows : int
+        Number of knots.
+    horizon_s : float
+        Horizon, s.
+    home : Array
+        (n,) or (rows, n) initial values.
+    period_s : float, default 0.0
+        Period of a gait: beyond its end a plan repeats its last period; 0: it stays.
+    mixing : Array | None, optional
+        (n, n) for words that are not the commands themselves: commands = mixing words, within their limits.
+
+    Raises
+    ------
+    ModelError
+        An actuator lacks a limit.
     """
 
     def __init__(
@@ -321,11 +527,36 @@ class Knots:
         self.at, self._period = np.linspace(0.0, horizon_s, rows), min(period_s, horizon_s)
 
     def start(self) -> Array:
-        """See Words."""
+        """Return an empty state, as knots have none.
+
+        Returns
+        -------
+        Array
+            (0,).
+        """
         return np.zeros(0)
 
     def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
-        """See Words."""
+        """Return the commands of plans: straight lines between knots.
+
+        Parameters
+        ----------
+        plans : Array
+            (p, rows, n) plans.
+        state : Array
+            Not used.
+        since : float
+            Time that the plans have been in use, s.
+        steps : int
+            Number of steps.
+        dt : float
+            Step, s.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (p, steps, n), each at the end of its step, and the state.
+        """
         times = since + dt * np.arange(1, steps + 1)
         if len(self.at) == 1:
             return self._mixed(np.repeat(plans, steps, axis=1)), state.copy()
@@ -335,13 +566,26 @@ class Knots:
         return self._mixed(np.ascontiguousarray(found)), state.copy()
 
     def _mixed(self, words: Array) -> Array:
-        """Commands (p, steps, n) of words."""
+        """Return the commands (p, steps, n) of words."""
         if self._mixing is None:
             return words
         return np.ascontiguousarray(np.clip(words @ self._mixing.T, *self._most))
 
     def shifted(self, plan: Array, by: float) -> Array:
-        """See Words."""
+        """Return the same plan, as one that begins later.
+
+        Parameters
+        ----------
+        plan : Array
+            (rows, n) plan.
+        by : float
+            Time by which it begins later, s.
+
+        Returns
+        -------
+        Array
+            (rows, n).
+        """
         later = self.at + by
         if self._period > 0.0:
             beyond = np.maximum(later - self.at[-1], 0.0)
@@ -354,16 +598,23 @@ class Knots:
 
 
 BEHIND = 5
-"""Nice values by which it gives way to the thread that answers."""
+"""Nice values by which the thread's priority is below that of the answering thread."""
 SWITCH_S = 0.2e-3
-"""After which Python hands over to a thread that waits, in place of 5 ms: so long may a plan hold up an answer."""
+"""Time after which Python switches to a waiting thread, in place of 5 ms, s: the longest delay of an answer by a plan.
+"""
 
 
 class Background:
-    """One thread; `submit` as that of an executor of the standard library.
+    """One thread, with `submit` as an executor of the standard library.
 
-    It runs on the cores that the process had when this was made, and behind what answers: a real-time loop takes light
-    controllers onto its own core (docs/realtime.md), where a long computation would starve both.
+    It runs on the cores that the process had when this was made, with a lower priority than the answering thread. A
+    real-time loop moves light controllers onto its own core (docs/realtime.md), where a long computation would starve
+    both.
+
+    Parameters
+    ----------
+    name : str
+        Prefix of the thread's name.
     """
 
     def __init__(self, name: str) -> None:
@@ -374,13 +625,26 @@ class Background:
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Begin when what was submitted before is done."""
+        """Run a function after those submitted before.
+
+        Parameters
+        ----------
+        function : Callable[..., Any]
+            Function to run.
+        *arguments : Any
+            Its arguments.
+
+        Returns
+        -------
+        Future[Any]
+            Future of its result.
+        """
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix=self._name)
         return self._pool.submit(self._run, function, arguments)
 
     def close(self) -> None:
-        """Wait for the end of what was submitted. The next `submit` begins anew."""
+        """Wait for the end of all submitted functions; the next `submit` starts a new thread."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

@@ -1,4 +1,4 @@
-"""The whole state of a robot from its pose and twist, and a few candidates of a plan for viewers."""
+"""Whole state of a robot from its pose and twist, and a few candidates of a plan for viewers."""
 
 from __future__ import annotations
 
@@ -23,30 +23,52 @@ Array = npt.NDArray[np.float64]
 
 
 REPLAYED_S, EACH_S, GAIN = 1.6, 0.4, 0.25
-"""What is replayed, how often, and the share of a Newton step that is taken."""
+"""Replayed time, s; interval of the replays, s; share of a Newton step."""
 _TRIED, _DAMPED, _FASTEST = 0.05, 0.05, 0.3
-"""m/s by which the current is varied; what damps the step; the fastest that is believed."""
+"""Variation of the current, m/s; damping of the step; largest accepted current."""
 
 
 class Shadow:
-    """A model that goes where the robot goes.  model  a plant with place, present and put
-    (rtmms.plant.protocol.HasFork)"""
+    """Model that follows the robot's motion.
+
+    Parameters
+    ----------
+    model : Any
+        Plant with place, present and put (rtmms.plant.protocol.HasFork).
+    """
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
     @property
     def state(self) -> Array:
-        """As the model's forks have it."""
+        """Present state, as the model's forks have it."""
         found: Array = self.model.present()[0]
         return found
 
     def put(self, state: Array) -> None:
-        """Stand there."""
+        """Put the model into a state.
+
+        Parameters
+        ----------
+        state : Array
+            (w,) as a Fork has it.
+        """
         self.model.put(state, 0)
 
     def go(self, commands: Array) -> bool:
-        """Steps of the model; False where it fails: it is at rest then, at its last reported pose."""
+        """Step the model.
+
+        Parameters
+        ----------
+        commands : Array
+            (steps, n) commands.
+
+        Returns
+        -------
+        bool
+            False where a step fails: the model is then at its reset.
+        """
         try:
             for command in commands:
                 self.model.step(command)
@@ -56,7 +78,13 @@ class Shadow:
         return True
 
     def place(self, **values: Any) -> None:
-        """Pose and twist from the outputs, by their names."""
+        """Place the model at pose and twist.
+
+        Parameters
+        ----------
+        **values : Any
+            Outputs by name.
+        """
         try:
             self.model.place(**values)
         except RtmmsError:
@@ -65,10 +93,22 @@ class Shadow:
 
 
 class CurrentObserver:
-    """The uniform current, from how far the robot is from where replays of the last seconds end: a damped Newton step
-    now and then on displacement and velocity. It takes up what else the model leaves out as well.
+    """Observer of a uniform current, from the robot's distance to the ends of replays of the last seconds.
 
-    model   a plant of its own with a parameter current_m_s;  tick_s  s, from one `follow` to the next
+    Each `EACH_S` it takes a damped Newton step on displacement and velocity. The estimate also absorbs other errors of
+    the model.
+
+    Parameters
+    ----------
+    model : Any
+        A plant of its own with a parameter current_m_s.
+    tick_s : float
+        Time from one `follow` to the next, s.
+
+    Attributes
+    ----------
+    current : (3,) array
+        Velocity of the current, m/s, world.
     """
 
     def __init__(self, model: Any, tick_s: float) -> None:
@@ -78,13 +118,30 @@ class CurrentObserver:
         self.clear()
 
     def clear(self) -> None:
-        """The robot is elsewhere: what went before does not count."""
+        """Delete the history, as the robot is at another place."""
         self._count = 0
         self._states: deque[Array] = deque(maxlen=self._ticks + 1)
         self._sent: deque[Array] = deque(maxlen=self._ticks)
 
     def follow(self, state: Array, sent: Array | None, position: Array, world_velocity: Array) -> bool:
-        """The state now, the commands (steps, n) since the last one; True where the current is another now."""
+        """Read the present state, and update the current if a replay is due.
+
+        Parameters
+        ----------
+        state : Array
+            (w,) state now, as a Fork has it.
+        sent : Array | None
+            (steps, n) commands since the last call.
+        position : Array
+            (3,) position, m, world, measured.
+        world_velocity : Array
+            (3,) velocity, m/s, world, measured.
+
+        Returns
+        -------
+        bool
+            True where the current has changed.
+        """
         self._states.append(state)
         if sent is not None:
             self._sent.append(sent)
@@ -115,10 +172,22 @@ class CurrentObserver:
 
 
 def distance_apart(coarse: Any, fine: Any, words: Any, horizon_s: float) -> float:
-    """m, between the positions of both at the end of one horizon under the home words, each from rest in its own steps
-    (to the nearest whole one of `fine`); nan where one of them fails.
+    """Return the distance of a coarse and a fine model after one horizon under the home words, each from rest.
 
-    coarse, fine   plants with compiled steps, both reset;  words  see rtmms.planning.planner.Words"""
+    Parameters
+    ----------
+    coarse, fine : Any
+        Plants with compiled steps, both reset. Each uses its own steps, with the end at the nearest whole one.
+    words : Any
+        See rtmms.planning.planner.Words.
+    horizon_s : float
+        Horizon, s.
+
+    Returns
+    -------
+    float
+        m; nan where one of them fails.
+    """
     ends = []
     for model in (coarse, fine):
         model.reset()
@@ -142,30 +211,66 @@ def _world(q: Array, v: Array) -> Array:
 
 
 PATHS, POINTS = 4, 3
-"""Candidates that are shown beside the plan, and points of each after its beginning."""
+"""Candidates that are shown beside the plan, and points of each after its start."""
 MAX_TEXT = 128
 """Characters of a figure's text (docs/protocol.md)."""
 _FARTHEST = 1e4
-"""m, of what is reported."""
+"""Largest reported coordinate, m."""
 
 
 def places(samples: int) -> Any:
-    """Which samples of a path are shown, evenly from after its beginning to its end."""
+    """Return the indices of the samples of a path that are shown, evenly from after its start to its end.
+
+    Parameters
+    ----------
+    samples : int
+        Samples of the path.
+
+    Returns
+    -------
+    Any
+        (POINTS,) indices.
+    """
     return np.round(np.linspace(0.0, samples - 1.0, POINTS + 1))[1:].astype(int)
 
 
 def chosen(costs: Sequence[float] | Array, share: float = 0.5) -> list[int]:
-    """Candidates beside the best, evenly by their rank from it to the one that `share` of them are better than; none
-    that cost no number."""
+    """Return the candidates that are shown beside the best, evenly by their rank.
+
+    Parameters
+    ----------
+    costs : Sequence[float] | Array
+        Costs of the candidates; those that are no number are left out.
+    share : float, default 0.5
+        Share of the candidates up to which ranks count.
+
+    Returns
+    -------
+    list[int]
+        Indices.
+    """
     order = [int(k) for k in np.argsort(costs, kind="stable") if np.isfinite(costs[k])]
     ranks = np.round(np.linspace(0.0, share * max(0, len(order) - 1), PATHS + 1))[1:]
     return [order[k] for k in dict.fromkeys(ranks.astype(int).tolist()) if k]
 
 
 def as_text(begin: Array, paths: Array) -> str:
-    """'x,y,z x,y,z x,y,z;...': steps from point to point in whole cm, world, the first from `begin`, m.
+    """Return paths as text: 'x,y,z x,y,z x,y,z;...', steps from point to point in whole cm, world.
 
-    paths   (k, points, 3) m. The ends alone, then fewer paths, where these are too many characters."""
+    Where the text is too long it has the ends alone, then fewer paths.
+
+    Parameters
+    ----------
+    begin : Array
+        (3,) start of the first step, m.
+    paths : Array
+        (k, points, 3) paths, m.
+
+    Returns
+    -------
+    str
+        Text of at most MAX_TEXT characters.
+    """
     paths = paths[np.isfinite(paths).all(axis=(1, 2)) & (np.abs(paths).max(axis=(1, 2), initial=0.0) < _FARTHEST)]
     for some in (paths, *(paths[:k, -1:] for k in range(len(paths), 0, -1))):
         words = ";".join(_steps(np.vstack([begin, path])) for path in some)
@@ -180,7 +285,20 @@ def _steps(path: Array) -> str:
 
 
 def of_text(words: str, begin: Array) -> list[Array]:
-    """The paths of such a text, (n, 3) m, each from `begin` on; none where it is no such text."""
+    """Read the paths of a text by `as_text`.
+
+    Parameters
+    ----------
+    words : str
+        The text.
+    begin : Array
+        (3,) start of each path, m.
+
+    Returns
+    -------
+    list[Array]
+        (n, 3) m each; none where the text is malformed.
+    """
     try:
         steps = [np.array([[float(x) for x in word.split(",")] for word in path.split()]) for path in words.split(";")]
     except ValueError:

@@ -1,9 +1,11 @@
 """Gait words of two fins with two rods each: targets of frequency, amplitudes, leads, incidences and biases.
 
-x' = (u - x) / tau           each word follows its target
-theta' = 2 pi f
-front = b + i + A1 sin(theta + lead),   sin A1 = r sin A
-back  = b - i + A sin theta
+::
+
+    x' = (u - x) / tau           each word follows its target
+    theta' = 2 pi f
+    front = b + i + A1 sin(theta + lead),   sin A1 = r sin A
+    back  = b - i + A sin theta
 """
 
 from __future__ import annotations
@@ -36,9 +38,30 @@ def stroke_commands(
     plans: Any, start: Any, since: float, span: float, steps: int, dt: float, ratio: float, limit: float, out: Any,
     end: Any,
 ) -> None:  # fmt: skip
-    """out (p, steps, 4); end (10,) the words and the phase at the end of the first plan's.
+    """Compute the commands of plans.
 
-    plans (p, rows, 9), rows `span` s apart;  start (10,) phase, then the words
+    Parameters
+    ----------
+    plans : Any
+        (p, rows, 9) plans.
+    start : Any
+        (10,) phase, then the words.
+    since : float
+        Time that the plans have been in use, s.
+    span : float
+        Time between rows, s.
+    steps : int
+        Number of steps.
+    dt : float
+        Step, s.
+    ratio : float
+        Length of the back rod over that of the front rod.
+    limit : float
+        Limit, rad, of each rod.
+    out : Any
+        (p, steps, 4) result, rad.
+    end : Any
+        (10,) result: phase and words at the end of the first plan's.
     """
     rows = plans.shape[1]
     share = 1.0 - math.exp(-FOLLOWS_1_S * dt)
@@ -72,8 +95,22 @@ def stroke_commands(
 class Strokes:
     """Words (rtmms.planning.planner) of the rods left.front, left.back, right.front, right.back.
 
-    ratio    length of the back rod over that of the front rod;  limit  rad, of each rod
-    rows     targets in a horizon of horizon_s, evenly spaced
+    Parameters
+    ----------
+    ratio : float
+        Length of the back rod over that of the front rod.
+    limit : float
+        Limit, rad, of each rod.
+    frequency_hz : float
+        Frequency of the beat, fixed.
+    rows : int
+        Targets in a horizon, evenly spaced.
+    horizon_s : float
+        Horizon, s.
+    amplitude : float, default radians(30.0)
+        Amplitude, rad, at home.
+    lead : float, default radians(50.0)
+        Lead of the front rods, rad, at home.
     """
 
     names = NAMES
@@ -92,13 +129,38 @@ class Strokes:
         self.library = (self.home, left, right)
 
     def start(self) -> Array:
-        """See Words."""
+        """Return the state at rest: the phase, then the words.
+
+        Returns
+        -------
+        Array
+            (10,).
+        """
         found = np.zeros(10)
         found[1], found[4:6] = self.home[0, 0], self.home[0, 3:5]
         return found
 
     def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
-        """See Words."""
+        """Return the commands of plans, rad.
+
+        Parameters
+        ----------
+        plans : Array
+            (p, rows, k) plans.
+        state : Array
+            Phase, then the words.
+        since : float
+            Time that the plans have been in use, s.
+        steps : int
+            Number of steps.
+        dt : float
+            Step, s.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (p, steps, n), each at the end of its step, and the state at the end of the first plan's.
+        """
         out, end = np.empty((len(plans), steps, 4)), np.empty(10)
         stroke_commands(
             np.ascontiguousarray(plans), state, since, self.span, steps, dt, self.ratio, self.limit, out, end
@@ -106,5 +168,18 @@ class Strokes:
         return out, end
 
     def shifted(self, plan: Array, by: float) -> Array:
-        """See Words."""
+        """Return the same plan, as one that begins later.
+
+        Parameters
+        ----------
+        plan : Array
+            (rows, k) plan.
+        by : float
+            Time by which it begins later, s.
+
+        Returns
+        -------
+        Array
+            (rows, k).
+        """
         return shifted_rows(plan, self.span, by)

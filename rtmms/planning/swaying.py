@@ -1,7 +1,7 @@
-"""Costs of a swimmer whose head swings with its beat, as the eel's. World frame, z up; SI.
+"""Costs of a swimmer whose head swings with its beat, such as the eel. World frame, z up; SI.
 
-What counts at the end of a horizon of whole beats are means over its halves, for a momentary heading or velocity shows
-where in the beat the head is. With 1 and 2 the means of the first and the second half, along a course:
+A momentary heading or velocity depends on the head's phase in the beat. So the cost at the end of a horizon of whole
+beats uses means over its halves. With 1 and 2 the means of the first and the second half, along a course::
 
     running    e^2 + h^2
     terminal   w ((2 e2 - e1)^2 + (2 h2 - h1)^2) + ((s - s0) / T - U)^2
@@ -25,7 +25,7 @@ from rtmms.planning.tasks import Given, Pose, angles, course_data, project, wrap
 Array = npt.NDArray[np.float64]
 
 AHEAD = 2.0
-"""w: what is off at the end, and where it is going."""
+"""Weight w of the error at the end and its trend."""
 FIRST, SECOND, S, BEGUN, COUNTS = 0, 3, 6, 7, 8
 """Places in the memory of a run: sums of three quantities over either half, the course's, samples of either half."""
 MEMORY = 10
@@ -42,14 +42,14 @@ def _summed(first: float, second: float, third: float, time: float, horizon: flo
 
 @kernel
 def _going(which: int, memory: Any) -> float:
-    """2 e2 - e1 of one quantity."""
+    """Return 2 e2 - e1 of one quantity."""
     first, second = max(memory[COUNTS], 1.0), max(memory[COUNTS + 1], 1.0)
     return 2.0 * memory[SECOND + which] / second - memory[FIRST + which] / first  # type: ignore[no-any-return]
 
 
 @kernel
 def _along(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of a course; data as rtmms.planning.tasks.course_data."""
+    """Return the running cost of a course; data as rtmms.planning.tasks.course_data."""
     points, direction, length, given = data
     if memory[BEGUN] == 0.0:
         memory[BEGUN], memory[S] = 1.0, given[2]
@@ -89,7 +89,7 @@ def _along_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, c
 
 @kernel
 def _holding(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of depth and heading; data as of rtmms.planning.tasks.hold."""
+    """Return the running cost of depth and heading; data as of rtmms.planning.tasks.hold."""
     _, _, yaw = angles(state.quaternion)
     off, high = wrapped(yaw - data[1]), state.position[2] - data[0]
     _summed(off, high, 0.0, time, data[3], memory)
@@ -125,11 +125,47 @@ def _holding_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any,
 
 
 def sway_along(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
-    """To follow a course at a speed over the ground; rtmms.planning.tasks.begin_at before each plan."""
+    """Return the cost to follow a course at a speed over the ground.
+
+    Call rtmms.planning.tasks.begin_at before each plan.
+
+    Parameters
+    ----------
+    way : Course
+        The course.
+    speed_m_s : float
+        Speed, m/s.
+    horizon_s : float
+        Horizon of a plan, s.
+
+    Returns
+    -------
+    Cost
+        The cost.
+    """
     return Given(_along, _end_along, _along_totals, MEMORY, course_data(way, speed_m_s, horizon_s))
 
 
 def sway_holding(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Cost:
-    """To hold depth (positive down), heading and speed; rtmms.planning.tasks.hold_from before each plan."""
+    """Return the cost to hold depth, heading and speed.
+
+    Call rtmms.planning.tasks.hold_from before each plan.
+
+    Parameters
+    ----------
+    depth_m : float
+        Depth, m, positive down.
+    heading_rad : float
+        Heading, rad.
+    speed_m_s : float
+        Speed, m/s.
+    horizon_s : float
+        Horizon of a plan, s.
+
+    Returns
+    -------
+    Cost
+        The cost.
+    """
     data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
     return Given(_holding, _end_holding, _holding_totals, MEMORY, data)

@@ -1,13 +1,13 @@
-"""Costs that are given: to follow a course, to hold depth, heading and speed. World frame, z up; SI.
+"""Available costs: to follow a course, to hold depth, heading and speed. World frame, z up; SI.
 
-Weights are those of experiments on the manta; of a course (e across, h in height, roll and pitch):
+Weights are those of experiments on the manta; of a course (e across, h in height, roll and pitch)::
 
     running    e^2 + h^2 + 0.3 l^2 + 0.1 roll^2 + 0.02 pitch^2 + max(0, 0.87 - x . d)^2
     terminal   0.5 ((e + tau e')^2 + 0.3 (h + tau h')^2) + 0.5 (l / T)^2
 
 e and h are to the nearest point, at a corner to the corner. A reference point r(t) moves along the course at the speed
 U; l^2 = |p - r|^2 - e^2 - h^2, d is the direction at r, x the body's forward axis. Beyond its ends a course continues
-straight on.
+in a straight line.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from rtmms.planning.cost import POSE, Cost
 Array = npt.NDArray[np.float64]
 
 Pose = namedtuple("Pose", ("position", "quaternion", "velocity", "angular_velocity"))
-"""The state that these costs see."""
+"""State of these costs."""
 TAU_S = 1.0
 LAG_M, FADES_S = 1.0, 5.0
-"""m, by which the reference of a plan may be ahead of the robot; s, within which its lead fades."""
+"""Largest lead of a plan's reference over the robot, m; time constant of its decay, s."""
 STRAIGHT = 0.94
 """Cosine of the angle between two segments, 20 deg, up to which a course has no corner there."""
 FACING = 0.87
 """Cosine of the angle between the robot and the course, 30 deg, up to which its heading costs nothing: in a current
-from the side it has to point away from the course."""
+from the side it has to point away from the course.
+"""
 S, OFF_X, OFF_Y, HIGH, SPEED_X, SPEED_Y, CLIMB_OFF, LATE, BEGUN = range(9)
 """Places in the memory of a run."""
 
@@ -49,8 +50,26 @@ def project(
 ) -> tuple[int, float, float, float, float, bool]:  # fmt: skip
     """Find the point of a course that is nearest to `at`, close to the arc length `near`.
 
-    Returns segment, arc length, the way from that point to `at` (x, y, z), and whether the point is a corner that
-    remains the nearest one while `at` moves a little. Beyond its ends the course continues straight on.
+    Beyond its ends the course continues in a straight line.
+
+    Parameters
+    ----------
+    points : Any
+        (n, 3) points, m.
+    direction : Any
+        (n, 3) directions of the segments.
+    length : Any
+        (n,) arc lengths of the points, m.
+    near : float
+        Arc length around which the search goes, m.
+    at : Any
+        (3,) place, m, world.
+
+    Returns
+    -------
+    tuple[int, float, float, float, float, bool]
+        Segment, arc length, the vector from that point to `at` (x, y, z), and whether the point is a corner that stays
+        the nearest one while `at` moves a little.
     """
     k, s, _ = nearest(points, length, at, near, REACH_M)
     along = 0.0
@@ -77,7 +96,26 @@ def project(
 
 @kernel
 def late_by(points: Any, direction: Any, length: Any, s: float, at: Any) -> tuple[int, float]:
-    """Segment of the point at the arc length s, and its squared distance to `at`, m2."""
+    """Return the segment of the point at an arc length, and its squared distance to `at`.
+
+    Parameters
+    ----------
+    points : Any
+        (n, 3) points, m.
+    direction : Any
+        (n, 3) directions of the segments.
+    length : Any
+        (n,) arc lengths of the points, m.
+    s : float
+        Arc length, m.
+    at : Any
+        (3,) place, m, world.
+
+    Returns
+    -------
+    tuple[int, float]
+        Segment, and m2.
+    """
     first, other = 0, len(length) - 2
     while first < other:
         middle = (first + other + 1) // 2
@@ -93,7 +131,18 @@ def late_by(points: Any, direction: Any, length: Any, s: float, at: Any) -> tupl
 
 @kernel
 def angles(q: Any) -> tuple[float, float, float]:
-    """roll, pitch, yaw."""
+    """Return roll, pitch and yaw of a quaternion.
+
+    Parameters
+    ----------
+    q : Any
+        (4,) body to world.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        rad.
+    """
     w, x, y, z = q[0], q[1], q[2], q[3]
     return (
         math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
@@ -104,7 +153,20 @@ def angles(q: Any) -> tuple[float, float, float]:
 
 @kernel
 def to_world(q: Any, v: Any) -> tuple[float, float, float]:
-    """R v."""
+    """Return R v.
+
+    Parameters
+    ----------
+    q : Any
+        (4,) body to world.
+    v : Any
+        (3,) vector, body.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Components, world.
+    """
     w, x, y, z = q[0], q[1], q[2], q[3]
     a, b, c = v[0], v[1], v[2]
     p, r, s = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
@@ -113,20 +175,44 @@ def to_world(q: Any, v: Any) -> tuple[float, float, float]:
 
 @kernel
 def wrapped(angle: float) -> float:
-    """Within [-pi, pi)."""
+    """Wrap an angle into [-pi, pi).
+
+    Parameters
+    ----------
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    float
+        rad.
+    """
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
 
 @kernel
 def facing(q: Any, direction: Any) -> float:
-    """Cosine of the angle between the body's forward axis and a direction."""
+    """Return the cosine of the angle between the body's forward axis and a direction.
+
+    Parameters
+    ----------
+    q : Any
+        (4,) body to world.
+    direction : Any
+        (3,) unit vector, world.
+
+    Returns
+    -------
+    float
+        -1 to 1.
+    """
     x, y, z = to_world(q, (1.0, 0.0, 0.0))
     return x * direction[0] + y * direction[1] + z * direction[2]  # type: ignore[no-any-return]
 
 
 @kernel
 def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of a course. data: see `course_data`"""
+    """Return the running cost of a course; data: see `course_data`."""
     points, direction, length, given = data
     if memory[BEGUN] == 0.0:
         memory[BEGUN], memory[S] = 1.0, given[2]
@@ -198,7 +284,19 @@ def _hold_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, co
 
 
 class Given(Cost):
-    """A cost whose loop over runs is compiled and kept, as plants' kernels are."""
+    """Cost whose loop over runs is compiled and cached, as plants' kernels are.
+
+    Parameters
+    ----------
+    running, terminal : Any
+        Kernels of the costs.
+    totals : Callable[..., None]
+        Kernel of the loop.
+    memory : int
+        Numbers of a run's own.
+    data : Any
+        Last argument of the kernels.
+    """
 
     def __init__(self, running: Any, terminal: Any, totals: Callable[..., None], memory: int, data: Any) -> None:
         super().__init__(running, POSE, memory, data)
@@ -206,7 +304,26 @@ class Given(Cost):
         self._totals = totals
 
     def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, taken: Any) -> Array:
-        """See Cost."""
+        """Return J of each run, see `Cost.total`.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            {name: (runs, samples, *shape)} after each `every` steps of dt.
+        commands : Array
+            (runs or 1, steps or 1, actuators) commands.
+        dt : float
+            Step, s.
+        every : int
+            Steps from sample to sample.
+        taken : Any
+            (runs,) steps that each run took.
+
+        Returns
+        -------
+        Array
+            (runs,).
+        """
         given = Pose(*(outputs[name] for name in POSE))
         runs, samples = given.position.shape[:2]
         costs = np.full(runs, math.inf)
@@ -216,8 +333,23 @@ class Given(Cost):
 
 
 def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array, ...]:
-    """points, direction, length, (speed, horizon, arc length near which the search begins, arc length where a plan
-    begins)."""
+    """Return the data of a course's cost.
+
+    Parameters
+    ----------
+    way : Course
+        The course.
+    speed_m_s : float
+        Speed, m/s.
+    horizon_s : float
+        Horizon of a plan, s.
+
+    Returns
+    -------
+    tuple[Array, ...]
+        Points, direction, length, and (speed, horizon, arc length near which the search begins, arc length where a plan
+        begins).
+    """
     return (
         np.ascontiguousarray(way.points), np.ascontiguousarray(way.direction), np.ascontiguousarray(way.length),
         np.array([speed_m_s, horizon_s, 0.0, 0.0]),
@@ -225,16 +357,42 @@ def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array,
 
 
 def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
-    """To follow a course at a speed over the ground; `begin_at` before each plan."""
+    """Return the cost to follow a course at a speed over the ground.
+
+    Call `begin_at` before each plan.
+
+    Parameters
+    ----------
+    way : Course
+        The course.
+    speed_m_s : float
+        Speed, m/s.
+    horizon_s : float
+        Horizon of a plan, s.
+
+    Returns
+    -------
+    Cost
+        The cost.
+    """
     return Given(_along_course, _end_of_course, _course_totals, 9, course_data(way, speed_m_s, horizon_s))
 
 
 def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     """Begin the next plan of `along_course` at a place.
 
-    The plan's reference has moved on at the course's speed for `passed_s` since the last plan, at most `LAG_M` ahead of
-    the robot; of its lead a part is forgotten, all within some `FADES_S`. So a robot that stops at a corner falls
-    behind, and its cost rises until it goes on, and one that is a little slow does not.
+    The plan's reference has moved at the course's speed for `passed_s` since the last plan, at most `LAG_M` ahead of
+    the robot; its lead decays within some `FADES_S`. So the cost of a robot that stops at a corner rises until it
+    continues, and that of a slightly slow robot does not.
+
+    Parameters
+    ----------
+    course : Cost
+        A cost of `along_course`.
+    position : Array
+        (3,) position, m, world.
+    passed_s : float, default 0.0
+        Time since the last plan, s.
 
     Returns
     -------
@@ -251,7 +409,7 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
 
 @kernel
 def _held(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of depth and heading. data: (height, heading, speed, horizon, x and y at first)"""
+    """Return the running cost of depth and heading; data: (height, heading, speed, horizon, x and y at first)."""
     roll, pitch, yaw = angles(state.quaternion)
     high, off = state.position[2] - data[0], wrapped(yaw - data[1])
     return high * high + 0.5 * off * off + 0.1 * roll * roll + 0.03 * pitch * pitch  # type: ignore[no-any-return]
@@ -269,19 +427,46 @@ def _end_of_hold(state: Any, memory: Any, data: Any) -> float:
 
 
 def hold(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Cost:
-    """To hold depth (positive down), heading and speed over the ground; `hold_from` before each plan."""
+    """Return the cost to hold depth, heading and speed over the ground.
+
+    Call `hold_from` before each plan.
+
+    Parameters
+    ----------
+    depth_m : float
+        Depth, m, positive down.
+    heading_rad : float
+        Heading, rad.
+    speed_m_s : float
+        Speed, m/s.
+    horizon_s : float
+        Horizon of a plan, s.
+
+    Returns
+    -------
+    Cost
+        The cost.
+    """
     data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
     return Given(_held, _end_of_hold, _hold_totals, 0, data)
 
 
 def hold_from(held: Cost, position: Array) -> None:
-    """Where a plan of `hold` begins."""
+    """Set the start of the next plan of `hold`.
+
+    Parameters
+    ----------
+    held : Cost
+        A cost of `hold`.
+    position : Array
+        (3,) position, m, world.
+    """
     held.data[4:6] = position[:2]
 
 
 @kernel
 def _hovers(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of a place, as the distance where that is far. data: (x, y, z, yaw)"""
+    """Return the running cost of a place, as the distance where that is far; data: (x, y, z, yaw)."""
     _, _, yaw = angles(state.quaternion)
     off, slow = 0.0, 0.0
     for k in range(3):
@@ -323,5 +508,18 @@ def _hover_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, c
 
 
 def hover_at(x_m: float, y_m: float, z_m: float, yaw_rad: float) -> Cost:
-    """To fly to a place, and to stay there."""
+    """Return the cost to fly to a place, and to stay there.
+
+    Parameters
+    ----------
+    x_m, y_m, z_m : float
+        Place, m, world.
+    yaw_rad : float
+        Yaw, rad.
+
+    Returns
+    -------
+    Cost
+        The cost.
+    """
     return Given(_hovers, _end_of_hover, _hover_totals, 0, np.array([x_m, y_m, z_m, yaw_rad]))

@@ -1,8 +1,10 @@
 """Words of a wave that runs along a chain of joints, as the eel's: its amplitude, a bend to the side, a bend downwards.
 
-x' = (u - x) / tau           each word follows its target
-theta' = 2 pi f
-yaw_i = bend + A exp(g (i - n)) sin(theta - (i - 1) lag),   pitch_i = dive,   i = 1 .. n from the head
+::
+
+    x' = (u - x) / tau           each word follows its target
+    theta' = 2 pi f
+    yaw_i = bend + A exp(g (i - n)) sin(theta - (i - 1) lag),   pitch_i = dive,   i = 1 .. n from the head
 """
 
 from __future__ import annotations
@@ -27,10 +29,26 @@ UPPER = (radians(14.0), radians(8.0), radians(6.0))
 class Waves:
     """Words (rtmms.planning.planner) of a chain's actuators.
 
-    yaw, pitch   places of these joints' actuators among all `count`, from the head to the tail; others stay at 0
-    growth       g, of a joint's amplitude to the next;  lag  rad, by which each joint trails the one before it
-    amplitude    rad, of the last joint, at home;  frequency_hz  of all;  limit  rad, of each actuator
-    rows         targets in a horizon of horizon_s, evenly spaced
+    Parameters
+    ----------
+    yaw, pitch : Sequence[int]
+        Places of these joints' actuators among all `count`, from the head to the tail; others stay at 0.
+    count : int
+        Number of actuators.
+    growth : float
+        g, of a joint's amplitude to the next.
+    lag : float
+        Phase by which each joint trails the one before it, rad.
+    amplitude : float
+        Amplitude, rad, of the last joint, at home.
+    frequency_hz : float
+        Frequency of all joints.
+    limit : float
+        Limit, rad, of each actuator.
+    rows : int
+        Targets in a horizon, evenly spaced.
+    horizon_s : float
+        Horizon, s.
     """
 
     names = NAMES
@@ -49,11 +67,36 @@ class Waves:
         self.library = (self.home,)
 
     def start(self) -> Array:
-        """See Words: the phase, then the words; a straight chain at rest."""
+        """Return the state at rest, a straight chain: the phase, then the words.
+
+        Returns
+        -------
+        Array
+            (4,).
+        """
         return np.zeros(1 + len(NAMES))
 
     def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
-        """See Words."""
+        """Return the commands of plans, rad.
+
+        Parameters
+        ----------
+        plans : Array
+            (p, rows, k) plans.
+        state : Array
+            Phase, then the words.
+        since : float
+            Time that the plans have been in use, s.
+        steps : int
+            Number of steps.
+        dt : float
+            Step, s.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (p, steps, n), each at the end of its step, and the state at the end of the first plan's.
+        """
         rows = plans.shape[1]
         at = (since + dt * np.arange(1, steps + 1)) / self.span if rows > 1 else np.zeros(steps)
         row = np.minimum(at.astype(np.int64), rows - 1)
@@ -71,5 +114,18 @@ class Waves:
         return out, np.concatenate([phase[-1:], words[0, -1]])
 
     def shifted(self, plan: Array, by: float) -> Array:
-        """See Words."""
+        """Return the same plan, as one that begins later.
+
+        Parameters
+        ----------
+        plan : Array
+            (rows, k) plan.
+        by : float
+            Time by which it begins later, s.
+
+        Returns
+        -------
+        Array
+            (rows, k).
+        """
         return shifted_rows(plan, self.span, by)

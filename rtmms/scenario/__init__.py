@@ -1,6 +1,7 @@
-"""A run as one TOML file: what is run, with which parameters and controllers, what happens when, and what must hold.
+"""A run as one TOML file: the robot, its parameters and controllers, the events, and the expectations.
 
-Reading and checking alone; the command line carries it out."""
+This package reads and checks the file; the command line carries it out.
+"""
 
 from rtmms.scenario.expectations import Expectation, Finding, judge
 from rtmms.scenario.reading import Event, Scenario, read

@@ -1,4 +1,4 @@
-"""Expectations of a scenario: what must hold at the end of a run, by names of its report, each with a comparison."""
+"""Expectations of a scenario: conditions at the end of a run, by names of its report, each with a comparison."""
 
 from __future__ import annotations
 
@@ -21,14 +21,30 @@ _INDEX = re.compile(r"(.+)\[(-?\d+)\]$")
 
 
 LIMITS = {"max_stale": "exchange.stale", "max_misses": "exchange.misses", "max_overruns": "schedule.overruns"}
-"""Limits of a run that are expectations, too, and what of the report each of them limits."""
+"""Limits of a run that are also expectations, and the quantity of the report that each of them limits."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """name of the report as 'mean_speed_m_s' (of its summary), 'exchange.misses' or 'final.position[2]'; or of LIMITS.
+    """Condition on a quantity of the report.
 
-    of_steps   the value is a share of the steps, in %
+    Attributes
+    ----------
+    name : str
+        As 'mean_speed_m_s' (of its summary), 'exchange.misses' or 'final.position[2]'; or of LIMITS.
+    comparison : str
+        As '<='.
+    value : float | str
+        Number or word to compare with.
+    of_steps : bool, default False
+        The value is a share of the steps, in %.
+
+    Examples
+    --------
+    >>> from rtmms.scenario.expectations import expectation
+    >>> one = expectation("mean_speed_m_s", ">= 0.3")
+    >>> one.holds(0.4), one.text
+    (True, '>= 0.3')
     """
 
     name: str
@@ -38,29 +54,66 @@ class Expectation:
 
     @property
     def text(self) -> str:
+        """The condition without the name, as '<= 3'."""
         return f"{self.comparison} {self.value:g} %" if self.of_steps else f"{self.comparison} {self.value}"
 
     @property
     def source(self) -> str:
-        """Name of the report."""
+        """Name in the report."""
         return LIMITS.get(self.name, self.name)
 
     def found(self, report: Mapping[str, Any]) -> float | str | None:
-        """What the report has of it; None for nothing."""
+        """Return the report's value.
+
+        Parameters
+        ----------
+        report : Mapping[str, Any]
+            Report of the run.
+
+        Returns
+        -------
+        float | str | None
+            None where there is none.
+        """
         got = _value(report, self.source)
         if not self.of_steps or not isinstance(got, float):
             return got
         return 100.0 * got / report["steps"] if report.get("steps") else 0.0
 
     def holds(self, got: float | str | None) -> bool:
-        """It does of this value; None: there is none."""
+        """Return whether the condition holds for a value.
+
+        Parameters
+        ----------
+        got : float | str | None
+            The value; None: there is none.
+
+        Returns
+        -------
+        bool
+            False for None.
+        """
         alike = isinstance(got, str) == isinstance(self.value, str)
         return got is not None and alike and bool(_COMPARISONS[self.comparison](got, self.value))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of an expectation; got is None where the report has no such number."""
+    """Result of an expectation.
+
+    Attributes
+    ----------
+    name : str
+        Name of the quantity.
+    expected : str
+        The condition.
+    got : Any
+        Value of the report, None where it has no such number.
+    holds : bool
+        Whether the condition holds.
+    instead : str, default ''
+        See below.
+    """
 
     name: str
     expected: str
@@ -71,6 +124,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
+        """The result as a sentence."""
         if self.got is None:
             return f"expected {self.name} {self.expected}, but the report has no such value{self.instead}"
         return f"expected {self.name} {self.expected}, got {self.got:.6g}" if isinstance(self.got, float) else (
@@ -79,7 +133,25 @@ class Finding:
 
 
 def expectation(name: str, text: Any) -> Expectation:
-    """'<= 0.03' -> Expectation, and of LIMITS 3 or '0.1%'; ModelError for anything else."""
+    """Read an expectation.
+
+    Parameters
+    ----------
+    name : str
+        Name of the quantity.
+    text : Any
+        '<= 0.03', and of LIMITS 3 or '0.1%'.
+
+    Returns
+    -------
+    Expectation
+        The expectation.
+
+    Raises
+    ------
+    ModelError
+        The text is something else.
+    """
     if name in LIMITS:
         most = parse_limit(str(text))
         share = isinstance(most, Share)
@@ -100,7 +172,20 @@ def expectation(name: str, text: Any) -> Expectation:
 
 
 def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Finding]:
-    """Hold a report to what was expected of it. A value that is not there, or no number, does not hold."""
+    """Compare a report with the expectations; a missing value, or one that is no number, does not hold.
+
+    Parameters
+    ----------
+    expected : Iterable[Expectation]
+        The expectations.
+    report : Mapping[str, Any]
+        Report of the run.
+
+    Returns
+    -------
+    list[Finding]
+        One for each expectation.
+    """
     found = []
     for one in expected:
         got = one.found(report)
@@ -110,12 +195,25 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Fi
 
 
 def has(report: Mapping[str, Any], name: str) -> bool:
-    """Whether a report has such a value."""
+    """Return whether a report has a value.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        Report of the run.
+    name : str
+        Name of the quantity.
+
+    Returns
+    -------
+    bool
+        True where it has one.
+    """
     return _value(report, name) is not None
 
 
 def _instead(report: Mapping[str, Any], name: str) -> str:
-    """A word on the name that was meant: the truth of a robot that is seen through sensors, or the nearest one."""
+    """Return a hint at the name that was meant: the truth of a robot with sensors, or the nearest name."""
     head, dot, rest = name.partition(".")
     if dot and _value(report, f"{head}.truth.{rest}") is not None:
         return f"; seen through sensors it is {head}.truth.{rest}"
@@ -127,7 +225,7 @@ def _instead(report: Mapping[str, Any], name: str) -> str:
 
 
 def _below(table: Any, name: str) -> Any:
-    """What stands under a name with dots, where keys have dots too: final.depth.time is 'depth.time' of 'final'."""
+    """Return the value of a name with dots, where keys have dots too: final.depth.time is 'depth.time' of 'final'."""
     if not isinstance(table, Mapping):
         return None
     if name in table:
@@ -141,7 +239,7 @@ def _below(table: Any, name: str) -> Any:
 
 
 def _value(report: Mapping[str, Any], name: str) -> float | str | None:
-    """Of the summary first, then of the report itself, down its dots."""
+    """Return a value of the summary, else of the report itself, by its name with dots."""
     index, bare = _INDEX.match(name), name
     if index is not None:
         bare = index[1]

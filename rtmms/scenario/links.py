@@ -1,4 +1,4 @@
-"""Impaired links as a person types them: [[link]] tables of a scenario, and the words of --link."""
+"""Impaired links from a person's text: [[link]] tables of a scenario, and the words of --link."""
 
 from __future__ import annotations
 
@@ -13,25 +13,65 @@ from rtmms.loop.impairment import Impairment
 
 KEYS = tuple(name for name in parameters_of(Impairment) if name != "controller")
 Fault = Callable[[int, str, str], ModelError]
-"""Of a table's number, a key ('' for the table) and a text: the error that is raised."""
+"""Function of a table's number, a key ('' for the table) and a text that returns the error to raise."""
 
 
 def as_word(link: Impairment) -> str:
-    """'CONTROLLER:key=value,...', which `from_words` reads."""
+    """Return a link as text, which `from_words` reads.
+
+    Parameters
+    ----------
+    link : Impairment
+        The link.
+
+    Returns
+    -------
+    str
+        'CONTROLLER:key=value,...'.
+    """
     usual = Impairment(link.controller)
     given = [(key, getattr(link, key)) for key in KEYS if getattr(link, key) != getattr(usual, key)]
     return f"{link.controller}:" + ",".join(f"{key}={value!r}" for key, value in given or [("delay_ms", 0.0)])
 
 
 def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impairment, ...]:
-    """One for each table. What `fault` makes of what is wrong is raised: key, what was got, what is expected."""
+    """Read links from tables.
+
+    Parameters
+    ----------
+    tables : Sequence[Mapping[str, Any]]
+        Tables [[link]].
+    fault : Fault
+        Makes the error of a wrong key: what was got, what is expected.
+
+    Returns
+    -------
+    tuple[Impairment, ...]
+        One for each table.
+    """
     found = tuple(_one(k, table, fault, words=False) for k, table in enumerate(tables))
     _refuse_overlaps(found, fault)
     return found
 
 
 def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
-    """Of 'CONTROLLER:key=value,...', as after --link. ModelError."""
+    """Read links from the words after --link.
+
+    Parameters
+    ----------
+    words : Sequence[str]
+        'CONTROLLER:key=value,...' each.
+
+    Returns
+    -------
+    tuple[Impairment, ...]
+        One for each word.
+
+    Raises
+    ------
+    ModelError
+        A word is wrong; the message has it.
+    """
 
     def fault(k: int, key: str, text: str) -> ModelError:
         return ModelError(f"--link {words[k]}: {text}")
@@ -55,7 +95,27 @@ def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
 
 
 def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impairment]) -> tuple[Impairment, ...]:
-    """The links of a run in which these of a controller's differ from what `over` has. ModelError."""
+    """Return the links of a run in which some values of a controller's differ.
+
+    Parameters
+    ----------
+    controller : str
+        Name of the controller.
+    values : Mapping[str, Any]
+        New values by key.
+    over : Sequence[Impairment]
+        Links of the run.
+
+    Returns
+    -------
+    tuple[Impairment, ...]
+        All links.
+
+    Raises
+    ------
+    ModelError
+        A value is impossible.
+    """
 
     def fault(k: int, key: str, text: str) -> ModelError:
         return ModelError(f"link.{controller}: {text}")
@@ -67,7 +127,22 @@ def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impai
 
 
 def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], fault: Fault) -> None:
-    """That each is of a controller which the run has.  controllers  names on the wire"""
+    """Refuse links of controllers that the run does not have.
+
+    Parameters
+    ----------
+    links : Iterable[Impairment]
+        The links.
+    controllers : Iterable[str]
+        Names on the wire.
+    fault : Fault
+        Makes the error.
+
+    Raises
+    ------
+    ModelError
+        A link is of another controller.
+    """
     names = tuple(controllers)
     for k, one in enumerate(links):
         if one.controller not in names:
@@ -85,7 +160,7 @@ def _one(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impa
 
 
 def _refuse_overlaps(links: Sequence[Impairment], fault: Fault) -> None:
-    """ModelError where two entries declare a controller's link at one time."""
+    """Raise ModelError where two entries declare a controller's link at one time."""
     for k, one in enumerate(links):
         for other in links[:k]:
             if one.controller == other.controller and _overlap(one, other):

@@ -1,6 +1,6 @@
-"""The options of a run, each declared once: type, default, help, and what scenarios, studies and logs make of it.
+"""Options of a run, each declared once: type, default, help, and its use by scenarios, studies and logs.
 
-From a field of RunOptions follow the option of `rtmms run` and `rtmms serve`, the key of a scenario with its refusals,
+A field of RunOptions determines the option of `rtmms run` and `rtmms serve`, the key of a scenario with its refusals,
 the field of a run's plan, the option of `rtmms sweep`, and the field of a study's case.
 """
 
@@ -25,8 +25,9 @@ from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
 class StudyUse(Enum):
     """Use of an option by a study (`rtmms sweep`, `rtmms envelope`), whose cases are runs in lockstep.
 
-    CARRIED decides the numbers of a case, MACHINE cannot change them, FILE names a file of a single run, which a study
-    does not write. REFUSED is the rest: a scenario of a study must have the option's default, or not name the option.
+    CARRIED determines the numbers of a case, MACHINE cannot change them, FILE names a file of a single run, which a
+    study does not write. REFUSED is for all others: a scenario of a study must have the option's default, or not name
+    the option.
     """
 
     CARRIED = 0
@@ -45,47 +46,47 @@ NO_PEERS = "a study has no peers but its controllers; leave it out"
 class Option:
     """Declaration of an option of a run, beside its type and its default.
 
-    Parameters
+    Attributes
     ----------
-    help
+    help : str
         One sentence for `--help`; `{default}` stands for the default.
-    flag
+    flag : str, default ''
         Name on the command line; `--` and the field's name where it is ''.
-    metavar
+    metavar : str, default ''
         Value in `--help`; '' for the one of the type.
-    unit, zero
-        Of a number: its unit, and whether it may be 0.
-    least, most
+    unit, zero : str, bool
+        Unit of a number, and whether it may be 0.
+    least, most : int | None, optional
         Range of a whole number.
-    names, kind
-        Words that a text may be, and what an error calls them.
-    group
+    names, kind : tuple[str, ...], str
+        Possible words of a text, and their name in an error.
+    group : str, default ''
         Entry points whose names a shell completes.
-    writes
+    writes : str | None, optional
         Ending of a file that the run writes, '' where several are possible; None for an option that is no such file.
-    number
+    number : bool, default False
         A text that may be written as a number in a scenario.
-    limit
+    limit : bool, default False
         A text that states a count or a share of steps; a count may be written as a number in a scenario.
-    commands
-        Those of `run` and `serve` that have it.
-    served
+    commands : tuple[str, ...], default ('run', 'serve')
+        Commands among `run` and `serve` that have it.
+    served : Any, default ...
         Default of `serve` where it differs.
-    key
+    key : bool, default True
         A scenario may have it as a key; other options have a table there, or are not its own.
-    not_in_file
+    not_in_file : str, default ''
         Why a scenario must not have the key; `{value}` stands for the value.
-    timed
+    timed : bool, default False
         Only a mode with a schedule has it.
-    study, reason, study_help
+    study, reason, study_help : StudyUse, str
         Use by a study; why a study refuses it; help of `rtmms sweep` where it differs.
-    varies
+    varies : bool, default False
         `rtmms sweep --vary` may vary it.
-    of_log
+    of_log : bool, default False
         With `--from`, it stays as in the log.
-    not_with_log
+    not_with_log : str, default ''
         Why a run with `--from` must not have it.
-    name, field, hint, default
+    name, field, hint, default : str, Any
         Name in click and in scenarios; name of the field, its type with metadata, and its default.
     """
 
@@ -137,14 +138,27 @@ class Option:
 
     @property
     def number_declared(self) -> Parameter:
-        """Declaration of the value of an option that is a number, for who reads it from other than a command line."""
+        """Declaration of the value of a numeric option, for readers of other texts than a command line."""
         if self.value_type is int:
             low: float | None = 0 if self.least is None else self.least
             return Parameter(self.help, self.unit, ge=low, le=self.most, kind=int, hint=int)
         return Parameter(self.help, self.unit, ge=0 if self.zero else None, kind=float, hint=float)
 
     def help_text(self, default: Any, *, of_study: bool = False) -> str:
-        """Return the help with a default."""
+        """Return the help with a default.
+
+        Parameters
+        ----------
+        default : Any
+            The default.
+        of_study : bool, default False
+            The help is for `rtmms sweep`.
+
+        Returns
+        -------
+        str
+            One sentence.
+        """
         text = self.study_help if of_study and self.study_help else self.help
         listed = "unlimited" if default is None else f"{default:g}" if isinstance(default, float) else default
         return text.format(default=listed)
@@ -159,8 +173,102 @@ class Option:
 class RunOptions:
     """Options of a run, in the order of their help. Times in s; None: the robot's own, the default, or unlimited.
 
-    links        impairments of the links of controllers, as `--link` and [[link]] give them
-    parameters   of the robot, as `--set` and [parameters] give them
+    Attributes
+    ----------
+    robot : str
+        Name of the robot, or a file.
+    from_ : str | None, optional
+        Go on from that moment of a log; what is not given stays as in the log. --set acts at that moment.
+    trust_log : bool, default False
+        Run the files that the log of --from names.
+    controllers : tuple[str, ...], default ()
+        A controller, each in a process of its own; may be repeated; 'none' for none.
+    duration : float | None, default 20.0
+        Simulated time. Unit: s.
+    bridges : tuple[str, ...], default ()
+        A bridge to other software, each in a process of its own; may be repeated.
+    links : tuple[Impairment, ...], default ()
+        Impair the link of a controller, each direction, in simulated time: delay_ms, jitter_ms, loss, duplicate,
+        reorder, rate_hz, from_s, until_s; may be repeated.
+    degrade : bool, default False
+        Change to cheaper variants of the robot where steps are about to overrun, and back.
+    view : bool, default False
+        Show it in the browser; the same as --bridge view.
+    mode : str, default 'realtime'
+        Pacing of the steps.
+    rate : float, default 1.0
+        Simulated time over wall time.
+    dt : float | None, optional
+        Step; default the robot's own. Unit: s.
+    deadline : float | None, optional
+        Time within a step by which commands must be in hand. Unit: s.
+    on_miss : str, default 'hold'
+        Replacement of a missing command.
+    on_overrun : str, default 'skip'
+        Reaction of the schedule when a step takes longer than its period.
+    hold_timeout : float, default 0.5
+        Age at which a held value returns to neutral. Unit: s.
+    catchup : int, default 5
+        Most steps catchup may owe.
+    max_stale : str | None, optional
+        Most steps with a value that its sender calls too old: end the run after more than N, or exit with 1 if more
+        than P% at the end.
+    max_misses : str | None, optional
+        The same, for steps without a command in time.
+    max_consecutive_misses : int | None, optional
+        End the run after more than N misses in a row.
+    max_overruns : str | None, optional
+        As --max-stale, for steps that took longer than their period.
+    max_consecutive_overruns : int | None, optional
+        End the run after more than N overruns in a row.
+    on_surface : str, default 'warn'
+        A robot in water comes nearer to the surface than half its span: it is reported (warn, default), ends the run
+        with exit status 1 (stop), or is left alone (ignore).
+    peer_failure : str, default 'fail'
+        A controller or bridge that the run started crashes, or all its commands are refused: the run goes on by the
+        miss policy and ends with exit status 1 (fail, default), or 0 (continue).
+    grace : float, default 0.0
+        Time from the start during which neither limits nor abort apply. Unit: s.
+    coupling : str | None, optional
+        How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).
+    parameters : Mapping[str, Any], optional
+        A parameter; may be repeated.
+    preset : str | None, optional
+        A named set of the robot's parameters, or a file.
+    sensors : str, default 'ideal'
+        Readings of controllers: the true state (default), typical instruments, or those of a file.
+    seed : int, default 0
+        Seed of what is random.
+    priority : str, default 'auto'
+        Real-time priority: where permitted (default), none, or SCHED_FIFO N.
+    keys : Path | None, optional
+        Encrypt, and admit only the keys in this folder (rtmms keys DIR makes one).
+    affinity : str, default 'auto'
+        Core of the loop; after ':' those of controllers. Default: the last for both, where permitted.
+    exchange : str | None, optional
+        Endpoint at which peers send their hello.
+    step : str | None, optional
+        Endpoint of states and commands.
+    telemetry : str | None, optional
+        Endpoint of observers.
+    log : Path | None, optional
+        Record every step, for rtmms replay, log and plot; a log of that name is overwritten.
+    force : bool, default False
+        --log, --trace and --figure overwrite files of other kinds, too.
+    telemetry_hz : float, default 100.0
+        States per second of wall time for observers, at most. Unit: Hz.
+    as_json : bool, default False
+        Print the report as one JSON object.
+    quiet : bool, default False
+        No progress on standard error.
+    figure : Path | None, optional
+        Draw the run.
+    trace : Path | None, optional
+        Keep every step's command, for rtmms replay.
+    estimate : bool, default False
+        Run the estimator beside the plant; the report states its error.
+    tracking_start : float, default 0.0
+        Simulated time from which distances from set-points count. Unit: s.
     """
 
     # fmt: off
@@ -331,15 +439,37 @@ class RunOptions:
     # fmt: on
 
     def load_parameters(self) -> dict[str, Any]:
-        """Keywords for rtmms.load beside dt and preset. A coupling goes along only if it was asked for: not every
-        robot has one."""
+        """Return the keywords for rtmms.load beside dt and preset.
+
+        The coupling is among them only if it was requested, as not every robot has one.
+
+        Returns
+        -------
+        dict[str, Any]
+            Keywords by name.
+        """
         if self.coupling is None:
             return dict(self.parameters)
         return {**self.parameters, "coupling": self.coupling}
 
 
 def declared(name: str, hint: Any, default: Any) -> Option | None:
-    """Return the declaration of a field of RunOptions, None for a field that is no option."""
+    """Return the declaration of a field of RunOptions.
+
+    Parameters
+    ----------
+    name : str
+        Name of the field.
+    hint : Any
+        Its type with metadata.
+    default : Any
+        Its default.
+
+    Returns
+    -------
+    Option | None
+        None for a field that is no option.
+    """
     for option in typing.get_args(hint):
         if isinstance(option, Option):
             return replace(option, name=option.name or name, field=name, hint=hint, default=default)
@@ -351,6 +481,11 @@ def run_options() -> Mapping[str, Option]:
     """Return the options of a run by name, in the order of their help.
 
     The name is the field's, but for `set_`, which fills `parameters`.
+
+    Returns
+    -------
+    Mapping[str, Option]
+        Declarations by name.
     """
     hints = typing.get_type_hints(RunOptions, include_extras=True)
     defaults = {one.name: () if one.default is MISSING else one.default for one in fields(RunOptions)}

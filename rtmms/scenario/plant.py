@@ -1,4 +1,4 @@
-"""What a scenario makes of a plant: sensors, faults of actuators, what its events set and when."""
+"""Changes of a plant by a scenario: sensors, faults of actuators, and the values that its events set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,20 @@ from rtmms.scenario.reading import Event
 
 
 def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
-    """Where an actuator or a fin is to fail: a plant of which they can. Each of several robots was built with them."""
+    """Return a plant whose actuators and fins can fail, where an event needs it.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant. Each of several robots was built with its faults.
+    events : Iterable[Event]
+        Events of the scenario.
+
+    Returns
+    -------
+    Plant
+        The plant itself where nothing is to fail.
+    """
     if isinstance(plant, Composed):
         return plant
     names = [name for event in events for name in event.values if name.startswith("fault.")]
@@ -28,8 +41,29 @@ def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
 
 
 def with_sensors(plant: Plant, profile: str, over: Mapping[str, Any], estimate: bool) -> Plant:
-    """The plant seen through the sensors of a profile (rtmms.sensing.read_profile), with an estimator where asked.
-    Each of several robots was built with its own."""
+    """Return the plant with the sensors of a profile, and with an estimator where requested.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant. Each of several robots was built with its own sensors.
+    profile : str
+        'ideal', 'typical' or a file, see rtmms.sensing.read_profile.
+    over : Mapping[str, Any]
+        Tables over those of the profile.
+    estimate : bool
+        Whether the plant has an estimator.
+
+    Returns
+    -------
+    Plant
+        The plant itself for ideal sensors.
+
+    Raises
+    ------
+    ModelError
+        An estimate is requested without sensors.
+    """
     if isinstance(plant, Composed):
         return plant
     if profile == "ideal" and not over:
@@ -48,22 +82,24 @@ def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0
 
     Parameters
     ----------
-    plant, robot
-        The plant, and its name for an error.
-    duration
-        s; None for a run without end.
-    first
-        Step that the run begins with.
+    plant : Plant
+        The plant.
+    robot : str
+        Its name, for an error.
+    duration : float | None
+        Duration, s; None for a run without end.
+    first : int, default 0
+        First step of the run.
 
     Returns
     -------
-    int or None
+    int | None
         None for a run without end.
 
     Raises
     ------
     ModelError
-        The step or the duration cannot be, or the plant's data end before.
+        The step or the duration is impossible, or the plant's data end before.
     """
     until_s = (duration or 0.0) + first * plant.dt
     ends = describe_plant(plant).ends()
@@ -84,7 +120,29 @@ def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0
 
 
 def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str) -> Agenda:
-    """What the events set, at the step that begins nearest to their time; ModelError for what the plant has not."""
+    """Return the values that the events set, at the steps nearest to their times.
+
+    Parameters
+    ----------
+    events : tuple[Event, ...]
+        Events of the scenario.
+    plant : Plant
+        The plant.
+    controllers : tuple[str, ...]
+        Words of the controllers.
+    where : str
+        File of the events, for messages.
+
+    Returns
+    -------
+    Agenda
+        The agenda.
+
+    Raises
+    ------
+    ModelError
+        The plant or a controller has no such parameter.
+    """
     acts = []
     for event in events:
         owners: dict[str, dict[str, Any]] = {}
@@ -101,8 +159,24 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
 
 
 def check_setting(name: str, value: Any, plant: Plant, place: str) -> None:
-    """That a parameter or a fault of the plant can be set so while it runs, as far as that is known before it is done;
-    ModelError.  place: where it was given"""
+    """Check that a parameter or a fault of the plant can be set so while it runs, as far as its description shows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, or 'fault.TARGET'.
+    value : Any
+        The value.
+    plant : Plant
+        The plant.
+    place : str
+        Origin of the value, for messages.
+
+    Raises
+    ------
+    ModelError
+        It cannot.
+    """
     known = describe_plant(plant).settable
     if name.startswith("fault."):
         _check_fault(name, value, plant, place)
@@ -121,7 +195,7 @@ def check_setting(name: str, value: Any, plant: Plant, place: str) -> None:
 
 
 def _check_fault(name: str, value: Any, plant: Plant, place: str) -> None:
-    """That the word is a fault of that sensor, actuator or fin; ModelError."""
+    """Raise ModelError where the word is no fault of that sensor, actuator or fin."""
     from rtmms.sensing.faults import check_fault
 
     target = name.removeprefix("fault.")
@@ -141,12 +215,38 @@ def _owner(name: str, controllers: tuple[str, ...]) -> str:
 
 
 def called_names(controllers: tuple[str, ...]) -> list[str]:
-    """The names that controllers have on the wire, of the words of a command line."""
+    """Return the names of controllers on the wire.
+
+    Parameters
+    ----------
+    controllers : tuple[str, ...]
+        Words of a command line.
+
+    Returns
+    -------
+    list[str]
+        In the same order.
+    """
     return [peer_name(word) for word in controllers]
 
 
 def check_plant_event(name: str, value: Any, plant: Plant) -> None:
-    """That a value can be one of a parameter of the plant, as far as its description shows. ModelError."""
+    """Check that a parameter of the plant can have a value, as far as its description shows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : Any
+        The value.
+    plant : Plant
+        The plant.
+
+    Raises
+    ------
+    ModelError
+        It cannot.
+    """
     parameters = describe_plant(plant).parameters()
     if dataclasses.is_dataclass(parameters) and not isinstance(parameters, type) and name in _fields(parameters):
         dataclasses.replace(parameters, **{name: value})

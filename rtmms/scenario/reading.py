@@ -1,4 +1,4 @@
-"""A scenario from its file: every key known, every value of its type, each fault reported with file and line."""
+"""Scenario from its file: every key known, every value of its type, each error reported with file and line."""
 
 from __future__ import annotations
 
@@ -32,8 +32,17 @@ TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "link", "eve
 
 @dataclass(frozen=True)
 class Event:
-    """at_s     s of simulated time
-    values   'PARAMETER' of the plant, or 'CONTROLLER.PARAMETER', to what it is set"""
+    """Change at a time of a run.
+
+    Attributes
+    ----------
+    at_s : float
+        Simulated time, s.
+    values : Mapping[str, Any]
+        'PARAMETER' of the plant, or 'CONTROLLER.PARAMETER', with the new value.
+    line : int
+        Line in the file.
+    """
 
     at_s: float
     values: Mapping[str, Any]
@@ -42,13 +51,36 @@ class Event:
 
 @dataclass(frozen=True)
 class Scenario:
-    """robot        as on the command line;  robots  of several on one clock each one's table, with a name
-    options      of `run` by their long names, with underscores
-    controllers  words of a command line, 'NAME:key=value,...'; None where the file has none: the robot's default
-    events       in the order of their times
-    sensors      tables over those of the profile, which is an option
-    links        what impairs the links of controllers
-    sweep        what `rtmms sweep` reads (rtmms.sweep.study), as its keys are declared (rtmms.scenario.tables)
+    """Content of a scenario file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    robot : str
+        As on the command line.
+    options : Mapping[str, Any]
+        Options of `run` by their long names, with underscores.
+    parameters : Mapping[str, Any]
+        Parameters of the robot.
+    controllers : tuple[str, ...] | None, optional
+        Words of a command line, 'NAME:key=value,...'; None where the file has none: the robot's default.
+    bridges : tuple[str, ...], default ()
+        Words of a command line.
+    events : tuple[Event, ...], default ()
+        In the order of their times.
+    expect : tuple[Expectation, ...], default ()
+        Expectations.
+    sensors : Mapping[str, Any]
+        Tables over those of the profile, which is an option.
+    sweep : Mapping[str, Any]
+        Table of `rtmms sweep` (rtmms.sweep.study), with the keys of rtmms.scenario.tables.
+    places : Mapping[Place, int]
+        Lines of the keys.
+    links : tuple[Impairment, ...], default ()
+        Impairments of the controllers' links.
+    robots : tuple[Mapping[str, Any], ...], default ()
+        Table of each of several robots on one clock, with a name.
     """
 
     path: Path
@@ -66,13 +98,37 @@ class Scenario:
     robots: tuple[Mapping[str, Any], ...] = ()
 
     def fault(self, text: str, *place: str | int) -> ModelError:
-        """An error with file and line of a key. An option's key may have dashes for underscores."""
+        """Return an error with file and line of a key.
+
+        Parameters
+        ----------
+        text : str
+            The message.
+        *place : str | int
+            Path of the key. An option's key may have dashes for underscores.
+
+        Returns
+        -------
+        ModelError
+            The error.
+        """
         dashed = tuple(one.replace("_", "-") if isinstance(one, str) else one for one in place)
         line = line_of(dict(self.places), dashed if dashed in self.places else place)
         return ModelError(f"{self.path}:{line}: {text}")
 
     def located(self, text: str) -> str:
-        """A text that names one of the parameters, a sensor or the robot, with the line of that before it."""
+        """Return a message with the line of the parameter, the sensor or the robot that it names.
+
+        Parameters
+        ----------
+        text : str
+            The message.
+
+        Returns
+        -------
+        str
+            The message with file and line.
+        """
         if text.startswith(f"{self.path}:"):
             return text
         for key in self.parameters:
@@ -90,7 +146,23 @@ class Scenario:
 
 
 def read(path: Path) -> Scenario:
-    """The scenario in a file. ModelError with file, line, what was got and what is expected."""
+    """Read a scenario from a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Scenario
+        Its content.
+
+    Raises
+    ------
+    ModelError
+        With file, line, what was got and what is expected.
+    """
     data, text = read_toml_and_text(path)
     return _Reader(path, lines(text), data).scenario()
 
@@ -99,10 +171,12 @@ MOST = {
     "robot": 64, "controller": 64, "bridge": 64, "link": 64, "sensors": 256, "parameters": 1000, "event": 10_000,
     "expect": 1000,
 }  # fmt: skip
-"""Entries of each table of a scenario: more is no scenario of a person's, and would take minutes and gigabytes."""
+"""Largest number of entries of each table of a scenario: a file with more is no person's, and would take minutes and
+gigabytes.
+"""
 
 MOST_ENTRIES = 50_000
-"""Keys and values of all tables and lists."""
+"""Largest number of keys and values of all tables and lists."""
 
 GROUPS = {"controller": "rtmms.controllers", "bridge": "rtmms.bridges"}
 """Entry points of each kind of table."""
@@ -146,7 +220,10 @@ class _Reader:
         )  # fmt: skip
 
     def _robots(self) -> tuple[Mapping[str, Any], ...]:
-        """Of several robots on one clock each one's table, of known keys; what they hold is judged where it is used."""
+        """Return the table of each of several robots on one clock, with known keys.
+
+        The values are checked at their use.
+        """
         found = self._data.get("robot")
         if not isinstance(found, list):
             return ()
@@ -186,7 +263,7 @@ class _Reader:
         return table
 
     def _sensors(self) -> dict[str, Any]:
-        """Tables over the profile, by sensor; a table within a table is a second sensor of its kind."""
+        """Return the tables over the profile, by sensor; a table within a table is a second sensor of its kind."""
         found: dict[str, Any] = {}
         for name, table in self._table("sensors").items():
             if name == "profile":
@@ -205,7 +282,7 @@ class _Reader:
         return found
 
     def _profile(self) -> dict[str, Any]:
-        """The option that the table's `profile` is."""
+        """Return the option for the table's `profile`."""
         table = self._table("sensors")
         if "profile" not in table:
             return {}
@@ -214,7 +291,7 @@ class _Reader:
         return {"sensors": self._beside(table["profile"], "sensors", "profile")}
 
     def _plugins(self, kind: str) -> tuple[str, ...] | None:
-        """The words of a command line for each table."""
+        """Return the words of a command line for each table."""
         found = self._data.get(kind)
         if found is None:
             return None
@@ -274,7 +351,7 @@ class _Reader:
             yield Event(at_s, values, line)
 
     def _faults(self, k: int, given: Mapping[str, Any], line: int) -> Iterable[Event]:
-        """A fault is a parameter of the plant, which is set when it begins, and set back when it ends."""
+        """Return the events of a fault: a parameter of the plant is set when it begins, and set back when it ends."""
         if "set" in given:
             raise self._fault("event: expected a fault or set, got both", "event", k, "set")
         for key in ("fault", "target"):
@@ -297,11 +374,11 @@ class _Reader:
         )
 
     def _faults_of(self, table: str, k: int) -> Callable[[str, str], ModelError]:
-        """Return what makes an error of a key of the k-th table, for `read_table`."""
+        """Return the function that makes an error of a key of the k-th table, for `read_table`."""
         return lambda key, text: self._fault(f"{table}: {text}", table, k, key)
 
     def _links(self) -> tuple[Impairment, ...]:
-        """Of [[link]] tables; that each is of a controller which the run has is seen when that is known."""
+        """Return the links of [[link]] tables; unknown controllers are refused later."""
         found = self._data.get("link", [])
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise self._fault(f"link: expected tables [[link]], got {_kind(found)}", "link")
@@ -323,7 +400,7 @@ class _Reader:
         return found
 
     def _inside(self, file: str, *place: str | int) -> None:
-        """ModelError for a file outside the folder that the scenario is run in: its author may be anybody."""
+        """Raise ModelError for a file outside the scenario's working folder, as its author may be anybody."""
         here = Path.cwd().resolve()
         if file and (file.startswith("~") or not (here / file).resolve().is_relative_to(here)):
             raise self._fault(
@@ -332,7 +409,7 @@ class _Reader:
             )  # fmt: skip
 
     def _current(self, key: str) -> str:
-        """The present name of an option; an old one prints a sentence."""
+        """Return the present name of an option; an old one prints a warning."""
         name = key.replace("-", "_")
         new = OLD_KEYS.get(name)
         if new is None:
@@ -343,8 +420,10 @@ class _Reader:
         return new
 
     def _refuse_options(self, options: Mapping[str, Any]) -> None:
-        """ModelError for an option of the command line alone, and for what a scenario may not write: outside its
-        folder, other kinds of files, files of others."""
+        """Raise ModelError for an option of the command line alone, and for files that a scenario may not write.
+
+        These are files outside its folder, of other kinds, or of other users.
+        """
         for name, value in options.items():
             option = run_options()[name]
             if option.not_in_file:
@@ -359,8 +438,11 @@ class _Reader:
                                   f"word alone ({option.word})", name)  # fmt: skip
 
     def _beside(self, word: str, *place: str | int) -> str:
-        """A file is looked for beside the scenario, wherever it is run from. ModelError for code that is elsewhere, or
-        that others can write: a scenario is data, and names only what came with it."""
+        """Return a file beside the scenario, wherever the command runs.
+
+        It raises ModelError for code that is elsewhere, or that others can write: a scenario is data, and names only
+        files that came with it.
+        """
         file, colon, name = word.partition(".py:")
         file = file + ".py" if colon else word
         if not file.endswith((".py", ".urdf", ".xml", ".fmu", ".toml")):
@@ -389,10 +471,10 @@ class _Reader:
 
 
 def _files_of(kind: str, name: str) -> Mapping[str, str]:
-    """Parameters of an installed controller or bridge that name files, with their kinds (rtmms.base.trust.NamesFile).
+    """Return the parameters of an installed controller or bridge that name files, with their kinds.
 
-    A user's own file, which stands beside the scenario, opens what it likes. What cannot be loaded fails where it is
-    started.
+    See rtmms.base.trust.NamesFile. A user's own file beside the scenario may open any file. A plug-in that cannot be
+    loaded fails at its start.
     """
     known = registered(GROUPS[kind])
     if name not in known:
@@ -410,13 +492,13 @@ def _files_of(kind: str, name: str) -> Mapping[str, str]:
 
 
 def _entries(value: Any) -> int:
-    """Return how many keys and values a table or list holds, those within it too."""
+    """Return the number of keys and values in a table or list, with those of inner ones."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return len(inner) + sum(_entries(one) for one in inner if isinstance(one, (dict, list)))
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
-    """Keys with their dots: a.b = 1 and "a.b" = 1 are the same name."""
+    """Return keys with their dots: a.b = 1 and "a.b" = 1 are the same name."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{key}.")
@@ -435,7 +517,7 @@ def _kind(value: Any) -> str:
 
 
 def _ours(path: Path) -> bool:
-    """Whether rtmms may have made a log, a trace or a figure: each has a mark within itself."""
+    """Return whether rtmms may have made a log, a trace or a figure: each has a mark within itself."""
     with open_input(path) as file:
         begun = file.read(1 << 16)
         file.seek(max(0, path.stat().st_size - (1 << 16)))

@@ -1,8 +1,8 @@
 """Keys of a scenario's tables [[robot]], [[event]] and [sweep], each declared once.
 
-From a field follow the check of the key in a file, its refusals, and its row in docs/scenarios.md. The keys of other
-tables are declared where they are used: [[link]] is `rtmms.loop.impairment.Impairment`, [sensors.*] are the classes of
-`rtmms.sensing.data_sheets`, [parameters], [[controller]] and [[bridge]] are the parameters of these.
+A field determines the check of the key in a file, its refusals, and its row in docs/scenarios.md. The keys of other
+tables are declared at their use: [[link]] is `rtmms.loop.impairment.Impairment`, [sensors.*] are the classes of
+`rtmms.sensing.data_sheets`. [parameters], [[controller]] and [[bridge]] are the parameters of these.
 """
 
 from __future__ import annotations
@@ -16,12 +16,34 @@ Point = tuple[float, float, float]
 
 METHODS = ("grid", "sobol", "lhs")
 MAX_RUNS = 10_000_000
-"""Of a study."""
+"""Largest number of runs of a study."""
 
 
 @dataclass(frozen=True)
 class RobotTable:
-    """Table [[robot]]: one of several robots on one clock."""
+    """Table [[robot]]: one of several robots on one clock.
+
+    Attributes
+    ----------
+    robot : str
+        Name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.
+    name : str, default ''
+        Name of this robot in the run; '': one, two, three, .
+    position : Point | None, optional
+        Place at the start and after a reset, world; none: its own. Unit: m.
+    heading_deg : float | None, optional
+        Heading at the start and after a reset, about z; none: its own. Unit: deg.
+    preset : str | None, optional
+        Named set of its parameters, or FILE.toml.
+    parameters : dict
+        Its parameters, over [parameters].
+    sensors : str, default 'ideal'
+        Its sensors: ideal, typical, FILE.toml; otherwise those of the run.
+    estimate : bool, default False
+        Runs the estimator; its outputs have the estimate.
+    sees : list | dict
+        Robots that it senses: names, or a table of tables with keys of `sight`.
+    """
 
     # fmt: off
     robot: Annotated[str, Parameter("Name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.")]
@@ -44,7 +66,23 @@ class RobotTable:
 
 @dataclass(frozen=True)
 class EventTable:
-    """Table [[event]]: what changes at one time, by `set`, or by a fault."""
+    """Table [[event]]: changes at one time, by `set`, or by a fault.
+
+    Attributes
+    ----------
+    at_s : float
+        Simulated time. Unit: s.
+    set : dict | None, optional
+        New values: PARAMETER of the plant, or CONTROLLER.PARAMETER.
+    fault : str | None, optional
+        Fault that begins.
+    target : str | None, optional
+        Sensor, actuator or fin that has the fault.
+    value : float | None, optional
+        Size of the fault.
+    until_s : float | None, optional
+        Time at which the fault ends; none: never. Unit: s.
+    """
 
     # fmt: off
     at_s: Annotated[float, Parameter("Simulated time.", "s", ge=0)]
@@ -60,7 +98,21 @@ class EventTable:
 
 @dataclass(frozen=True)
 class SweepTable:
-    """Table [sweep]: a study of many runs."""
+    """Table [sweep]: a study of many runs.
+
+    Attributes
+    ----------
+    method : str | None, optional
+        Combinations of all values, or samples; none: grid, and sobol where `samples` is given.
+    samples : int, default 0
+        Runs of the methods sobol and lhs.
+    seed : int, default 0
+        Seed of the samples.
+    columns : tuple[str, ...], default ()
+        Columns of the table; none: the robot's summary.
+    over : dict
+        Variables, each with from:to:count, from:to, or values.
+    """
 
     # fmt: off
     method: Annotated[str | None, Parameter(

@@ -1,4 +1,4 @@
-"""The line of a key in a TOML file, for errors: tomllib does not report it."""
+"""Line of a key in a TOML file, for errors: tomllib does not report it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,25 @@ _PART = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
 
 
 def lines(text: str) -> dict[Path, int]:
-    """Path of each table and key, as ('controller', 1, 'name'), to the line where it begins, from 1 on.
+    """Return the line of each table and key, from 1 on.
 
-    The keys of an inline table, and what stands in a string over several lines, have the line of what holds them.
+    The keys of an inline table, and the content of a string over several lines, have the line of the outer key.
+
+    Parameters
+    ----------
+    text : str
+        The file's text.
+
+    Returns
+    -------
+    dict[Path, int]
+        By path, as ('controller', 1, 'name').
+
+    Examples
+    --------
+    >>> from rtmms.scenario.toml_lines import lines
+    >>> lines("robot = 'manta'")[("robot",)]
+    1
     """
     found: dict[Path, int] = {(): 1}
     counted: Counter[Path] = Counter()
@@ -37,7 +53,20 @@ def lines(text: str) -> dict[Path, int]:
 
 
 def line_of(found: dict[Path, int], path: Path) -> int:
-    """The line of a path, or of what holds it."""
+    """Return the line of a path, or of its nearest outer key.
+
+    Parameters
+    ----------
+    found : dict[Path, int]
+        Lines by path.
+    path : Path
+        The path.
+
+    Returns
+    -------
+    int
+        From 1 on.
+    """
     while path and path not in found:
         path = path[:-1]
     return found[path]

@@ -1,5 +1,6 @@
-"""Keys of sensors, each declared once. The defaults of each class are a perfect sensor; TYPICAL holds named parts with
-what their data sheets state.
+"""Keys of sensors, each declared once.
+
+The defaults of each class are a perfect sensor. TYPICAL has named parts with the numbers of their data sheets.
 """
 
 from __future__ import annotations
@@ -25,7 +26,25 @@ _WHITE = "Standard deviation of the white noise of a sample."
 
 @dataclass(frozen=True)
 class Sensor:
-    """Timing and mounting of every sensor."""
+    """Timing and mounting of every sensor.
+
+    Attributes
+    ----------
+    rate_hz : float, default 100.0
+        Samples per second, at most one a step of the plant. Unit: Hz.
+    phase_s : float, default 0.0
+        Time of the first sample. Unit: s.
+    latency_s : float, default 0.0
+        Time from a sample to its delivery. Unit: s.
+    jitter_s : float, default 0.0
+        Further delay, uniform from 0 to this; samples keep their order. Unit: s.
+    dropout : float, default 0.0
+        Share of lost samples.
+    position_m : Vector, default (0, 0, 0)
+        Place of the sensor, body axes. Unit: m.
+    rotation_deg : Vector, default (0, 0, 0)
+        Roll, pitch, yaw of the sensor's axes against the body's. Unit: deg.
+    """
 
     # fmt: off
     rate_hz: Annotated[float, Parameter("Samples per second, at most one a step of the plant.", "Hz")] = 100.0
@@ -47,7 +66,52 @@ class Sensor:
 
 @dataclass(frozen=True)
 class Imu(Sensor):
-    """Gyroscope and accelerometer: outputs gyro (rad/s), accel (specific force, m/s2)."""
+    """Gyroscope and accelerometer, with the outputs gyro (rad/s) and accel (specific force, m/s2).
+
+    Attributes
+    ----------
+    rate_hz : float, default 200.0
+        Samples per second, Hz.
+    gyro_noise_rad_s_rt_hz : float, default 0.0
+        Density of the white noise. Unit: rad/s/sqrt(Hz).
+    gyro_instability_rad_s : float, default 0.0
+        Lowest Allan deviation (bias stability), from which the size of the drift follows. Unit: rad/s.
+    gyro_correlation_s : float, default 100.0
+        Correlation time of the drift. Unit: s.
+    gyro_turn_on_rad_s : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: rad/s.
+    gyro_scale_error : Vector, default (0, 0, 0)
+        Relative error of the scale of each axis.
+    gyro_misalignment_rad : Vector, default (0, 0, 0)
+        Rotation of the axes against their nominal directions, about x, y, z, to first order. Unit: rad.
+    gyro_range_rad_s : float, default 0.0
+        Largest reading in size; 0: no limit. Unit: rad/s.
+    gyro_resolution_rad_s : float, default 0.0
+        Step of quantization; 0: none. Unit: rad/s.
+    accel_noise_m_s2_rt_hz : float, default 0.0
+        Density of the white noise. Unit: m/s2/sqrt(Hz).
+    accel_instability_m_s2 : float, default 0.0
+        Lowest Allan deviation (bias stability), from which the size of the drift follows. Unit: m/s2.
+    accel_correlation_s : float, default 100.0
+        Correlation time of the drift. Unit: s.
+    accel_turn_on_m_s2 : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: m/s2.
+    accel_scale_error : Vector, default (0, 0, 0)
+        Relative error of the scale of each axis.
+    accel_misalignment_rad : Vector, default (0, 0, 0)
+        Rotation of the axes against their nominal directions, about x, y, z, to first order. Unit: rad.
+    accel_range_m_s2 : float, default 0.0
+        Largest reading in size; 0: no limit. Unit: m/s2.
+    accel_resolution_m_s2 : float, default 0.0
+        Step of quantization; 0: none. Unit: m/s2.
+
+    Examples
+    --------
+    >>> from rtmms.sensing.data_sheets import Imu
+    >>> imu = Imu(gyro_noise_rad_s_rt_hz=1e-4)
+    >>> imu.rate_hz, imu.accel_noise_m_s2_rt_hz
+    (200.0, 0.0)
+    """
 
     # fmt: off
     rate_hz: float = 200.0
@@ -76,7 +140,37 @@ class Imu(Sensor):
 
 @dataclass(frozen=True)
 class Magnetometer(Sensor):
-    """Output field (T): the World Magnetic Model's at a place and year (x east, y north, z up), or a given one."""
+    """Magnetometer, with the output field (T).
+
+    The earth's field is the World Magnetic Model's at a place and year (x east, y north, z up), or a given one.
+
+    Attributes
+    ----------
+    rate_hz : float, default 50.0
+        Samples per second, Hz.
+    field_t : Vector | None, optional
+        Earth's field, world; none: the World Magnetic Model's. Unit: T.
+    latitude_deg : float, default 43.11
+        Place of the World Magnetic Model. Unit: deg.
+    longitude_deg : float, default 5.94
+        Place of the World Magnetic Model. Unit: deg.
+    altitude_m : float, default 0.0
+        Place of the World Magnetic Model. Unit: m.
+    year : float, default 2026.0
+        Time of the World Magnetic Model, with its fraction.
+    noise_t : float, default 0.0
+        Standard deviation of the white noise of a sample. Unit: T.
+    hard_iron_t : Vector, default (0, 0, 0)
+        Constant field of the robot itself. Unit: T.
+    soft_iron_error : Vector, default (0, 0, 0)
+        Relative change of the field along each axis by the robot's iron.
+    soft_iron_misalignment_rad : Vector, default (0, 0, 0)
+        Rotation of the field by the robot's iron, about x, y, z, to first order. Unit: rad.
+    range_t : float, default 0.0
+        Largest reading in size; 0: no limit. Unit: T.
+    resolution_t : float, default 0.0
+        Step of quantization; 0: none. Unit: T.
+    """
 
     # fmt: off
     rate_hz: float = 50.0
@@ -102,7 +196,27 @@ class Magnetometer(Sensor):
 
 @dataclass(frozen=True)
 class Depth(Sensor):
-    """Output value (m below the water's surface), from pressure: of plants in water, with gravity."""
+    """Depth sensor, with the output value (m below the water's surface), from pressure.
+
+    The plant must be in water, with gravity.
+
+    Attributes
+    ----------
+    rate_hz : float, default 50.0
+        Samples per second, Hz.
+    noise_m : float, default 0.0
+        Standard deviation of the white noise of a sample. Unit: m.
+    turn_on_m : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: m.
+    wander_m : float, default 0.0
+        Standard deviation of an error that changes slowly. Unit: m.
+    correlation_s : float, default 300.0
+        Correlation time of the drift. Unit: s.
+    scale_error : float, default 0.0
+        Relative error of the scale.
+    resolution_m : float, default 0.0
+        Step of quantization; 0: none. Unit: m.
+    """
 
     # fmt: off
     rate_hz: float = 50.0
@@ -117,8 +231,37 @@ class Depth(Sensor):
 
 @dataclass(frozen=True)
 class Dvl(Sensor):
-    """Doppler velocity log: outputs velocity (m/s, over the ground), range (4, m, along the beams), valid. Three
-    beams must reach the bottom, a plane at bottom_m (height, world). Of plants in water."""
+    """Doppler velocity log, with the outputs velocity (m/s, over the ground), range (4, m, along the beams) and valid.
+
+    Three beams must reach the bottom, a plane at bottom_m (height, world). The plant must be in water.
+
+    Attributes
+    ----------
+    rate_hz : float, default 10.0
+        Samples per second, Hz.
+    noise_m_s : float, default 0.0
+        Standard deviation of the white noise of a sample. Unit: m/s.
+    turn_on_m_s : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: m/s.
+    scale_error : Vector, default (0, 0, 0)
+        Relative error of the scale of each axis.
+    misalignment_rad : Vector, default (0, 0, 0)
+        Rotation of the axes against their nominal directions, about x, y, z, to first order. Unit: rad.
+    limit_m_s : float, default 0.0
+        Largest reading in size; 0: no limit. Unit: m/s.
+    resolution_m_s : float, default 0.0
+        Step of quantization; 0: none. Unit: m/s.
+    range_noise_m : float, default 0.0
+        Standard deviation of the white noise of a range. Unit: m.
+    least_range_m : float, default 0.05
+        Least range of a beam. Unit: m.
+    range_m : float, default 50.0
+        Largest range of a beam. Unit: m.
+    beam_angle_deg : float, default 22.5
+        Angle of the beams against the axis. Unit: deg.
+    bottom_m : float, default -20.0
+        Height of the bottom, world. Unit: m.
+    """
 
     # fmt: off
     rate_hz: float = 10.0
@@ -138,7 +281,21 @@ class Dvl(Sensor):
 
 @dataclass(frozen=True)
 class Encoders(Sensor):
-    """Output angle (rad), of the rods or joints: the plant's `of`."""
+    """Encoders of the rods or joints, with the output angle (rad), which is the plant's output `of`.
+
+    Attributes
+    ----------
+    rate_hz : float, default 500.0
+        Samples per second, Hz.
+    of : str, default ''
+        Output that is measured; '': the angles of the rods or joints.
+    noise_rad : float, default 0.0
+        Standard deviation of the white noise of a sample. Unit: rad.
+    turn_on_rad : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: rad.
+    resolution_rad : float, default 0.0
+        Step of quantization; 0: none. Unit: rad.
+    """
 
     # fmt: off
     rate_hz: float = 500.0
@@ -152,7 +309,25 @@ class Encoders(Sensor):
 
 @dataclass(frozen=True)
 class Currents(Sensor):
-    """Output value (A), of the motors: the plant's torques `of`, over the torque of an ampere."""
+    """Current sensors of the motors, with the output value (A).
+
+    The current is the plant's torque output `of`, divided by the torque of an ampere.
+
+    Attributes
+    ----------
+    rate_hz : float, default 500.0
+        Samples per second, Hz.
+    of : str, default ''
+        Output that is measured; '': the torques of the rods or joints.
+    torque_constant_n_m_a : float, default 1.0
+        Torque of an ampere. Unit: N m/A.
+    noise_a : float, default 0.0
+        Standard deviation of the white noise of a sample. Unit: A.
+    turn_on_a : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: A.
+    resolution_a : float, default 0.0
+        Step of quantization; 0: none. Unit: A.
+    """
 
     # fmt: off
     rate_hz: float = 500.0
@@ -167,7 +342,24 @@ class Currents(Sensor):
 
 @dataclass(frozen=True)
 class Gps(Sensor):
-    """Outputs position (m, world) and valid: only where the antenna is above surface_m."""
+    """Satellite receiver, with the outputs position (m, world) and valid.
+
+    The output is valid only where the antenna is above surface_m.
+
+    Attributes
+    ----------
+    rate_hz : float, default 5.0
+        Samples per second, Hz.
+    noise_m : float, default 0.0
+        Standard deviation of the white noise of a sample. Unit: m.
+    wander_m : float, default 0.0
+        Standard deviation of an error that changes slowly. Unit: m.
+    correlation_s : float, default 60.0
+        Correlation time of the drift. Unit: s.
+    surface_m : float | None, optional
+        Height above which the antenna receives, world; none: 0.1 m below the water's surface, anywhere without water.
+        Unit: m.
+    """
 
     # fmt: off
     rate_hz: float = 5.0
@@ -184,8 +376,29 @@ class Gps(Sensor):
 
 @dataclass(frozen=True)
 class Sight(Sensor):
-    """Sensor of one robot of a world for another (rtmms.world.sights): range (m), bearing (2, rad, azimuth and
-    elevation in body axes), valid."""
+    """Sensor of one robot of a world for another robot (rtmms.world.sights).
+
+    The outputs are range (m), bearing (2, rad, azimuth and elevation in body axes) and valid.
+
+    Attributes
+    ----------
+    rate_hz : float, default 10.0
+        Samples per second, Hz.
+    range_noise_m : float, default 0.0
+        Standard deviation of the white noise of a range. Unit: m.
+    range_turn_on_m : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: m.
+    range_resolution_m : float, default 0.0
+        Step of quantization; 0: none. Unit: m.
+    bearing_noise_rad : float, default 0.0
+        Standard deviation of the white noise of a bearing. Unit: rad.
+    bearing_turn_on_rad : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: rad.
+    bearing_resolution_rad : float, default 0.0
+        Step of quantization; 0: none. Unit: rad.
+    limit_m : float, default 0.0
+        Range beyond which a sample is not valid; 0: none. Unit: m.
+    """
 
     # fmt: off
     rate_hz: float = 10.0
@@ -204,10 +417,29 @@ class Sight(Sensor):
 
 @dataclass(frozen=True)
 class Camera(Sensor):
-    """Camera that stands still in the world and observes markers: outputs MARKER (2, px) of each.
+    """Camera at a fixed pose in the world that observes markers, with the output MARKER (2, px) for each.
 
-    The image is an orthographic projection, as of a distant camera: x and y of a marker in the camera's axes, times
-    the scale. `position_m` and `rotation_deg` are the camera's, in the world.
+    The image is an orthographic projection, as of a distant camera: x and y of a marker in the camera's axes, times the
+    scale. `position_m` and `rotation_deg` are the camera's, in the world.
+
+    Attributes
+    ----------
+    rate_hz : float, default 60.0
+        Samples per second, Hz.
+    of : str, default ''
+        Markers, separated by commas; '': all in the world's frame.
+    scale_px_m : float, default 1000.0
+        Pixels of a metre. Unit: px/m.
+    centre_x_px : float, default 0.0
+        First number of the camera's own position. Unit: px.
+    centre_y_px : float, default 0.0
+        Second number of the camera's own position. Unit: px.
+    noise_px : float, default 0.0
+        Standard deviation of the white noise of a sample. Unit: px.
+    turn_on_px : float, default 0.0
+        Standard deviation of the constant error that each start draws anew. Unit: px.
+    resolution_px : float, default 0.0
+        Step of quantization; 0: none. Unit: px.
     """
 
     # fmt: off
@@ -228,7 +460,7 @@ KINDS: Mapping[str, type[Sensor]] = {
     "imu": Imu, "mag": Magnetometer, "depth": Depth, "dvl": Dvl, "encoder": Encoders, "current": Currents, "gps": Gps,
     "camera": Camera,
 }  # fmt: skip
-"""By the name of a table, which is the first part of the sensor's outputs; 'imu.tail' is a second one of its kind."""
+"""Classes by the name of a table, the first part of the sensor's outputs; 'imu.tail' is a second imu."""
 
 TYPICAL: Mapping[str, Mapping[str, Any]] = {
     # Xsens MTi 1-series data sheet: 0.007 deg/s/rt Hz, 10 deg/h, +-2000 deg/s; 120 ug/rt Hz, 30 ug, +-16 g

@@ -1,7 +1,8 @@
-"""How Python enters a step of all sensors: by the address of one record, so that a call makes no objects.
+"""Entry points by which Python calls a step of all sensors: each has the address of one record.
 
-Where compiled code can read the plant's outputs (rtmms.plant.protocol.HasCompiledOutputs, or a fork), a step of plant
-and sensors is one such call. Elsewhere Python puts the plant's motion into place, and the sensors alone are one call.
+A call with an address makes no objects. Where compiled code can read the plant's outputs
+(rtmms.plant.protocol.HasCompiledOutputs, or a fork), a step of plant and sensors is one such call. Elsewhere Python
+writes the plant's motion, and the sensors alone are one call.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from rtmms.sensing.instruments import look, remember, samples_due, start
 from rtmms.sensing.layout import B_WIDTH, M_GRAVITY, M_TIME, T_COUNT, T_WIDTH
 
 FRESH, SEED, STEPS = range(3)
-"""Whether the plant's outputs are those of its state; the seed of errors; steps taken."""
+"""Indices of the counts: whether the plant's outputs belong to its state; the seed of the errors; steps taken."""
 NEVER, EACH_STEP, AT_SAMPLES = range(3)
-"""When a function must write the plant's outputs before they are gathered."""
+"""Times at which a function must write the plant's outputs before they are gathered."""
 (FROM, COUNT, TO, SAMPLED, ROW) = range(5)
-"""A part of the motion: address of the plant's numbers (0: Python puts them into place), how many, where in the motion,
-and 1 where only samples need them."""
+"""Columns of a part of the motion: address of the plant's numbers (0: Python writes them), count, place in the motion,
+and 1 where only samples need them.
+"""
 SENSORS = Layout(
     "Sensors",
     state("counts", 3, dtype=INTEGER), state("motion", "motion"), state("readings", "readings"),
@@ -31,15 +33,31 @@ SENSORS = Layout(
     number("written", INTEGER), given("reads", "sensors", dtype=INTEGER), scratch("scratch", "widest"),
     part("inner", INNER),
 )  # fmt: skip
-"""Columns: rtmms.sensing.layout. readings: measurements and memory of the sensors; gathered: parts of the motion;
-gravity: of the plant, world; written: NEVER, EACH_STEP or AT_SAMPLES; reads: 1 for each sensor
-that measures outputs other than the body's motion."""
+"""Record of all sensors; rtmms.sensing.layout has the columns.
+
+- readings: measurements and memory of the sensors
+- gathered: parts of the motion
+- gravity: of the plant, world
+- written: NEVER, EACH_STEP or AT_SAMPLES
+- reads: 1 for each sensor that measures outputs other than the body's motion
+"""
 _sensors_at = SENSORS.type().at()
 
 
 @kernel
 def enter_start(address: int) -> int:
-    """Power on."""
+    """Switch the sensors on.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     sensors = _sensors_at(address)
     start(sensors.timing, sensors.block, sensors.counts[SEED], sensors.readings)
     return 0
@@ -47,7 +65,13 @@ def enter_start(address: int) -> int:
 
 @kernel
 def write_account(sensors: Any) -> None:
-    """Write the plant's outputs, unless they are those of its state already."""
+    """Write the plant's outputs, unless they belong to its state already.
+
+    Parameters
+    ----------
+    sensors : Any
+        The record.
+    """
     if not sensors.counts[FRESH]:
         write_inner_outputs(sensors.inner)
         sensors.counts[FRESH] = 1
@@ -55,14 +79,38 @@ def write_account(sensors: Any) -> None:
 
 @kernel
 def enter_account(address: int) -> int:
-    """`write_account` of the record at an address."""
+    """Call `write_account` with the record at an address.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     write_account(_sensors_at(address))
     return 0
 
 
 @kernel
 def samples_outputs(sensors: Any, time: float) -> bool:
-    """Return whether a sample is due that needs outputs other than the body's motion."""
+    """Return whether a sample is due that needs outputs other than the body's motion.
+
+    Parameters
+    ----------
+    sensors : Any
+        The record.
+    time : float
+        Simulated time, s.
+
+    Returns
+    -------
+    bool
+        True where such a sample is due.
+    """
     timing, readings, reads = sensors.timing, sensors.readings, sensors.reads
     due = False
     for s in range(len(reads)):
@@ -73,11 +121,16 @@ def samples_outputs(sensors: Any, time: float) -> bool:
 
 @kernel
 def look_at_all(sensors: Any) -> None:
-    """All sensors at the plant's present state.
+    """Sample all sensors at the plant's present state.
 
     The function that writes the plant's outputs can cost as much as the plant's step. Where only samples need it, it
-    runs only for steps with a sample. In the other steps the motion keeps the last sampled numbers, also where newer
-    ones are there: the state is the same with a function and without one.
+    runs only for steps with a sample. In the other steps the motion keeps the last sampled numbers, even if newer ones
+    exist. So the state is the same with a function and without one.
+
+    Parameters
+    ----------
+    sensors : Any
+        The record.
     """
     motion, counts = sensors.motion, sensors.counts
     motion[M_TIME] = float(counts[STEPS]) * sensors.dt
@@ -97,14 +150,36 @@ def look_at_all(sensors: Any) -> None:
 
 @kernel
 def enter_look(address: int) -> int:
-    """`look_at_all` of the record at an address."""
+    """Call `look_at_all` with the record at an address.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     look_at_all(_sensors_at(address))
     return 0
 
 
 @kernel
 def enter_step(address: int) -> int:
-    """Take the plant's step, its command in place, and look at all sensors; the plant's status, 0 when all is well."""
+    """Step the plant with the command in place, then sample all sensors.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+
+    Returns
+    -------
+    int
+        The plant's status, 0 for success.
+    """
     sensors = _sensors_at(address)
     counts = sensors.counts
     counts[FRESH] = 0

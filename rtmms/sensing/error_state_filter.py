@@ -1,13 +1,13 @@
-"""An error-state Kalman filter of attitude, velocity, position and biases: its propagation and its updates, compiled.
+"""Error-state Kalman filter of attitude, velocity, position and biases: propagation and updates, compiled.
 
-Errors of the sensors that last (scale, misalignment, iron, drifts), c (l,), have a covariance C (l, l) and one G
-(15, l) with the state's error. Some are estimated with it; the others are considered (the filter of Schmidt, 1966):
-their gain is 0, and the covariance is that of this gain.
+The nominal state x (16,) has position p 3 (m, world), velocity v 3 (m/s, world), quaternion q 4 (w x y z, body to
+world), gyroscope's bias 3 (rad/s), accelerometer's bias 3 (m/s2). The error e (15,) has dp, dv, dtheta (rad, body: R =
+R_hat exp(dtheta)), dbg, dba; its covariance is P (15, 15). Source: Sola, Quaternion kinematics for the error-state
+Kalman filter (2017), sections 5 and 6.
 
-Nominal state x (16,): position p 3 (m, world), velocity v 3 (m/s, world), quaternion q 4 (w x y z, body to world),
-gyroscope's
-bias 3 (rad/s), accelerometer's bias 3 (m/s2). Error e (15,): dp, dv, dtheta (rad, body: R = R_hat exp(dtheta)), dbg,
-dba; covariance P (15, 15). Sola, Quaternion kinematics for the error-state Kalman filter (2017), sections 5 and 6.
+Persistent errors of the sensors (scale, misalignment, iron, drifts), c (l,), have a covariance C (l, l) and a cross
+covariance G (15, l) with the state's error. The filter estimates some of them and considers the others (the filter of
+Schmidt, 1966): their gain is 0, and the covariance is that of this gain.
 """
 
 from __future__ import annotations
@@ -25,22 +25,40 @@ X_P, X_V, X_Q, X_BG, X_BA, X_SIZE = 0, 3, 6, 10, 13, 16
 E_P, E_V, E_Q, E_BG, E_BA, E_SIZE = 0, 3, 6, 9, 12, 15
 N_GYRO, N_ACCEL, N_BG, N_BA, N_GRAVITY = range(5)
 N_SIZE = N_GRAVITY + 3
-"""Of the noise: densities of gyroscope and accelerometer (rad/s/rt Hz, m/s2/rt Hz), of the random walks of their
-biases (rad/s2/rt Hz, m/s3/rt Hz); gravity (3) m/s2, world."""
+"""Length of the noise: densities of gyroscope and accelerometer (rad/s/rt Hz, m/s2/rt Hz), of the random walks of their
+biases (rad/s2/rt Hz, m/s3/rt Hz), then gravity (3) m/s2, world.
+"""
 OFFSET, SCALE, SKEW = range(3)
-"""What a lasting error adds to a vector v that is measured: e_k, v_k e_k, v x e_k (k its axis)."""
+"""Kinds of a persistent error, by its addition to a measured vector v: e_k, v_k e_k, v x e_k (k its axis)."""
 L_KIND, L_AXIS, L_TARGET = range(3)
-"""Of a lasting error: the above; where it enters the motion: E_Q by the gyroscope, E_V by the accelerometer, -1 not."""
+"""Columns of a persistent error: kind, axis, and target: E_Q by the gyroscope, E_V by the accelerometer, -1 none."""
 
 
 class Lasting(NamedTuple):
-    """Errors of the sensors that last, l of them: of some the filter estimates the value, the others it considers.
+    """Persistent errors of the sensors, l of them: the filter estimates some and considers the others.
 
-    rows      (l, 3) what each does, see L_KIND;  estimated (l,) 1: its value is estimated, 0: not
-    value     (l,) the estimates, 0 of the others;  among (l, l) covariance of their errors
-    cross     (15, l) covariance of the state's error and theirs
-    variance  (l,) of each at any time, as its sheet states;  fades (l,) 1/s: 1 / tau of one that wanders, 0: it stays
-    mount     (3, 3) axes of the imu, sensor to body;  into, vector (3,) and keep (l,) scratch
+    Attributes
+    ----------
+    rows : Whole
+        (l, 3) kind, axis and target of each, see L_KIND.
+    estimated : Whole
+        (l,) 1: the filter estimates the value, 0: it considers it.
+    value : Array
+        (l,) the estimates, 0 for the considered ones.
+    among : Array
+        (l, l) covariance of their errors.
+    cross : Array
+        (15, l) covariance of the state's error and theirs.
+    variance : Array
+        (l,) of each at any time, from its data sheet.
+    fades : Array
+        (l,) 1/s: 1 / tau of an error that drifts, 0 for a constant one.
+    mount : Array
+        (3, 3) axes of the imu, sensor to body.
+    into, vector : Array
+        (3,) scratch.
+    keep : Array
+        (l,) scratch.
     """
 
     rows: Whole
@@ -58,7 +76,15 @@ class Lasting(NamedTuple):
 
 @kernel
 def rotation_of(x: Array, r: Array) -> None:
-    """r (3, 3), body to world, of the state's quaternion."""
+    """Write the rotation, body to world, of the state's quaternion.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state.
+    r : Array
+        (3, 3) or more rows; the first three are written.
+    """
     w, a, b, c = x[X_Q], x[X_Q + 1], x[X_Q + 2], x[X_Q + 3]
     r[0, 0], r[0, 1], r[0, 2] = 1.0 - 2.0 * (b * b + c * c), 2.0 * (a * b - w * c), 2.0 * (a * c + w * b)
     r[1, 0], r[1, 1], r[1, 2] = 2.0 * (a * b + w * c), 1.0 - 2.0 * (a * a + c * c), 2.0 * (b * c - w * a)
@@ -67,7 +93,15 @@ def rotation_of(x: Array, r: Array) -> None:
 
 @kernel
 def turn(x: Array, a: float, b: float, c: float) -> None:
-    """q <- q exp(theta / 2), and back to unit length."""
+    """Turn the attitude by a rotation vector: q <- q exp(theta / 2), and normalise it.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state, changed in place.
+    a, b, c : float
+        Components of theta, rad, body axes.
+    """
     square = a * a + b * b + c * c
     if square > 1e-12:
         angle = np.sqrt(square)
@@ -84,8 +118,21 @@ def turn(x: Array, a: float, b: float, c: float) -> None:
 
 @kernel
 def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: Array, r: Array) -> None:
-    """The nominal state over dt with the mean rate and specific force of it; the first rows of r are left at its
-    middle."""
+    """Advance the nominal state over dt with the mean rate and specific force.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state, changed in place.
+    gyro, accel : Array
+        (3,) mean rate (rad/s) and specific force (m/s2) over dt, as measured.
+    dt : float
+        Time step, s.
+    gravity : Array
+        (3,) gravity, m/s2, world.
+    r : Array
+        Scratch of three rows or more; the first three are the rotation at the middle of dt afterwards.
+    """
     wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
     turn(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz)
     rotation_of(x, r)
@@ -99,7 +146,17 @@ def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: Array, r:
 
 @kernel
 def add_lasting(row: Array, vector: Array, out: Array) -> None:
-    """out (3,): what a lasting error of 1 adds to a vector, in the sensor's axes."""
+    """Write the addition of a persistent error of 1 to a vector, in the sensor's axes.
+
+    Parameters
+    ----------
+    row : Array
+        (3,) of `Lasting.rows`.
+    vector : Array
+        (3,) the measured vector.
+    out : Array
+        (3,) result.
+    """
     out[0] = out[1] = out[2] = 0.0
     k = row[L_AXIS]
     if row[L_KIND] == OFFSET:
@@ -115,9 +172,26 @@ def add_lasting(row: Array, vector: Array, out: Array) -> None:
 def propagate(
     x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array, lasting: Any,
 ) -> None:  # fmt: skip
-    """State and covariance over dt: P <- F P F^T + Q, to first order in dt, and what lasting errors add.
+    """Advance state and covariance over dt: P <- F P F^T + Q, to first order in dt, with the persistent errors.
 
-    gyro, accel (3,) mean over dt as measured; noise (N_SIZE,); r (5, 3), f (15, 15) scratch; lasting: see Lasting
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state, changed in place.
+    covariance : Array
+        (15, 15) covariance, changed in place.
+    gyro, accel : Array
+        (3,) mean over dt as measured, rad/s and m/s2.
+    dt : float
+        Time step, s.
+    noise : Array
+        (N_SIZE,), see N_SIZE.
+    r : Array
+        (5, 3) scratch.
+    f : Array
+        (15, 15) scratch; the transition afterwards.
+    lasting : Any
+        Record of the persistent errors, see Lasting.
     """
     wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
     fx, fy, fz = accel[0] - x[X_BA], accel[1] - x[X_BA + 1], accel[2] - x[X_BA + 2]
@@ -158,9 +232,24 @@ def propagate(
 def spread(
     x: Array, covariance: Array, rate: Floats, force: Floats, dt: float, r: Array, f: Array, lasting: Any
 ) -> None:  # fmt: skip
-    """What lasting errors add to the covariance over dt, and what becomes of theirs; f (15, 15) the transition.
+    """Add the persistent errors' part to the covariance over dt, and advance their own covariances.
 
-    rate, force   (3,) of the body, as the imu has them without its biases
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state.
+    covariance : Array
+        (15, 15) covariance, changed in place.
+    rate, force : Floats
+        (3,) of the body, without the imu's biases, rad/s and m/s2.
+    dt : float
+        Time step, s.
+    r : Array
+        (3, 3) or more rows, rotation at the middle of dt.
+    f : Array
+        (15, 15) the transition.
+    lasting : Any
+        Record of the persistent errors, see Lasting.
     """
     cross, rows, among, keep = lasting.cross, lasting.rows, lasting.among, lasting.keep
     into, vector, mount = lasting.into, lasting.vector, lasting.mount
@@ -209,7 +298,15 @@ def spread(
 
 @kernel
 def transit(f: Array, m: Array) -> None:
-    """m (15, n) <- F m, by the blocks of F that are not zero."""
+    """Compute m <- F m, by the blocks of F that are not zero.
+
+    Parameters
+    ----------
+    f : Array
+        (15, 15) the transition.
+    m : Array
+        (15, n) matrix, changed in place.
+    """
     dt = f[E_P, E_V]
     for j in range(m.shape[1]):
         q0, q1, q2 = m[E_Q, j], m[E_Q + 1, j], m[E_Q + 2, j]
@@ -227,8 +324,25 @@ def transit(f: Array, m: Array) -> None:
 
 @kernel
 def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity: Array, r: Array) -> None:
-    """The nominal state from `time` on along samples of a ring (room, 10): time, gyro 3, accel 3, gravity 3, the first
-    that at `time`.  gravity (3,) scratch"""
+    """Advance the nominal state from `time` along samples of a ring.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state, changed in place.
+    ring : Array
+        (room, 10) samples: time, gyro 3, accel 3, gravity 3.
+    first : int
+        Row of the sample at `time`.
+    count : int
+        Number of samples from there.
+    time : float
+        Time of the state, s.
+    gravity : Array
+        (3,) scratch.
+    r : Array
+        (5, 3) scratch.
+    """
     room = ring.shape[0]
     gyro, accel = r[3], r[4]
     for k in range(1, count):
@@ -246,12 +360,39 @@ def correct(
     x: Array, covariance: Array, rows: Array, own: Array, first: int, residual: Array, variance: Array, gate: float,
     work: Array, error: Array, lasting: Any,
 ) -> float:  # fmt: skip
-    """Take a measurement in; returns its normalised innovation squared, and leaves all as it is where that is over
-    the gate.
+    """Correct state and covariance by a measurement, unless its innovation is over the gate.
 
-    rows (m, 15) its derivative by the state's error, own (m, n) by the lasting errors first ... first + n - 1;
-    residual (m,) measured less expected, variance (m,) of its independent errors; gate 0: none; work
-    (m + 1, m + 15 + l), error (15,) scratch; lasting: see Lasting
+    Over the gate, nothing changes.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state, changed in place.
+    covariance : Array
+        (15, 15) covariance, changed in place.
+    rows : Array
+        (m, 15) derivative of the measurement by the state's error.
+    own : Array
+        (m, n) derivative by the persistent errors first ... first + n - 1.
+    first : int
+        Index of the first persistent error of this sensor.
+    residual : Array
+        (m,) measured less expected.
+    variance : Array
+        (m,) of its independent errors.
+    gate : float
+        Largest normalised innovation squared; 0: no gate.
+    work : Array
+        (m + 1, m + 15 + l) scratch.
+    error : Array
+        (15,) scratch; the correction afterwards.
+    lasting : Any
+        Record of the persistent errors, see Lasting.
+
+    Returns
+    -------
+    float
+        Normalised innovation squared.
     """
     m, n = residual.shape[0], own.shape[1]
     cross, among = lasting.cross, lasting.among
@@ -346,7 +487,17 @@ def correct(
 
 @kernel
 def inject(x: Array, error: Array) -> None:
-    """The error into the nominal state. The covariance's turn with it, of second order in the error, is left out."""
+    """Add the error to the nominal state.
+
+    The turn of the covariance with it, of second order in the error, is left out.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state, changed in place.
+    error : Array
+        (15,) error of the state.
+    """
     for k in range(3):
         x[X_P + k] += error[E_P + k]
         x[X_V + k] += error[E_V + k]
@@ -357,8 +508,19 @@ def inject(x: Array, error: Array) -> None:
 
 @kernel
 def expect_lasting(first: int, expected: Array, own: Array, lasting: Any) -> None:
-    """own (m, n): what the lasting errors first ... first + n - 1 add to a perfect measurement (m,); the estimates of
-    them are added."""
+    """Add the estimates of the persistent errors to an expected measurement, and write their derivatives.
+
+    Parameters
+    ----------
+    first : int
+        Index of the sensor's first persistent error.
+    expected : Array
+        (m,) perfect measurement; the estimates are added in place.
+    own : Array
+        (m, n) result: derivative by the errors first ... first + n - 1.
+    lasting : Any
+        Record of the persistent errors, see Lasting.
+    """
     rows, into, vector = lasting.rows, lasting.into, lasting.vector
     size = expected.shape[0]
     for k in range(size):
@@ -375,7 +537,23 @@ def expect_lasting(first: int, expected: Array, own: Array, lasting: Any) -> Non
 
 @kernel
 def expect_depth(x: Array, place: Array, surface: float, r: Array, rows: Array, expected: Array) -> None:
-    """surface - (p + R l)_z."""
+    """Write the expected depth: surface - (p + R l)_z.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state.
+    place : Array
+        (3,) l, place of the sensor, m, body.
+    surface : float
+        Height of the water's surface, m, world.
+    r : Array
+        (3, 3) scratch.
+    rows : Array
+        (1, 15) result: derivative by the state's error.
+    expected : Array
+        (1,) result, m.
+    """
     rotation_of(x, r)
     rows[0, :] = 0.0
     rows[0, E_P + 2] = -1.0
@@ -390,7 +568,21 @@ def expect_depth(x: Array, place: Array, surface: float, r: Array, rows: Array, 
 
 @kernel
 def expect_position(x: Array, place: Array, r: Array, rows: Array, expected: Array) -> None:
-    """p + R l."""
+    """Write the expected position: p + R l.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state.
+    place : Array
+        (3,) l, place of the sensor, m, body.
+    r : Array
+        (3, 3) scratch.
+    rows : Array
+        (3, 15) result: derivative by the state's error.
+    expected : Array
+        (3,) result, m, world.
+    """
     rotation_of(x, r)
     rows[:, :] = 0.0
     for i in range(3):
@@ -403,7 +595,23 @@ def expect_position(x: Array, place: Array, r: Array, rows: Array, expected: Arr
 
 @kernel
 def expect_direction(x: Array, vector: Array, mount: Array, r: Array, rows: Array, expected: Array) -> None:
-    """M^T R^T of a constant vector of the world (the magnetic field); mount M (3, 3), sensor to body."""
+    """Write the expected components of a constant vector of the world (the magnetic field): M^T R^T b.
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state.
+    vector : Array
+        (3,) b, world.
+    mount : Array
+        (3, 3) M, sensor to body.
+    r : Array
+        (3, 3) scratch.
+    rows : Array
+        (3, 15) result: derivative by the state's error.
+    expected : Array
+        (3,) result, in the sensor's axes and the vector's unit.
+    """
     rotation_of(x, r)
     b0 = r[0, 0] * vector[0] + r[1, 0] * vector[1] + r[2, 0] * vector[2]
     b1 = r[0, 1] * vector[0] + r[1, 1] * vector[1] + r[2, 1] * vector[2]
@@ -420,7 +628,25 @@ def expect_direction(x: Array, vector: Array, mount: Array, r: Array, rows: Arra
 
 @kernel
 def expect_velocity(x: Array, gyro: Array, place: Array, mount: Array, r: Array, rows: Array, expected: Array) -> None:
-    """M^T (R^T v + (gyro - bg) x l): the velocity of a point over the ground, in the sensor's axes."""
+    """Write the expected velocity of a point over the ground: M^T (R^T v + (gyro - bg) x l).
+
+    Parameters
+    ----------
+    x : Array
+        (16,) nominal state.
+    gyro : Array
+        (3,) measured rate, rad/s, body.
+    place : Array
+        (3,) l, place of the sensor, m, body.
+    mount : Array
+        (3, 3) M, sensor to body.
+    r : Array
+        (3, 3) scratch.
+    rows : Array
+        (3, 15) result: derivative by the state's error.
+    expected : Array
+        (3,) result, m/s, in the sensor's axes.
+    """
     vector = x[X_V : X_V + 3]
     expect_direction(x, vector, mount, r, rows, expected)
     wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]

@@ -1,4 +1,4 @@
-"""An estimator of pose and motion from sensors, however late, and the errors that persist."""
+"""Estimator of pose and motion from sensors, with their delays and their persistent errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ _MEASURES = -1
 
 
 class _One(NamedTuple):
-    """kind, axis: see rtmms.sensing.error_state_filter;  deviation of it;  fades 1/s;  target: where it enters."""
+    """Persistent error of a sensor: kind and axis as in rtmms.sensing.error_state_filter, with its standard deviation.
+
+    `fades` is 1 / tau (1/s), and `target` is the part of the motion that the error enters.
+    """
 
     kind: int
     axis: int
@@ -71,10 +74,21 @@ class _One(NamedTuple):
 def lasting_errors(
     sensors: Mapping[str, Sensor], mount: Array, any_last: bool = True
 ) -> tuple[Lasting, dict[str, slice]]:
-    """Those of the sensors, and which of them each sensor has.
+    """Return the persistent errors of the sensors, and the place of each sensor's errors among them.
 
-    mount     (3, 3) axes of the imu, sensor to body
-    any_last  False: none, as if the sensors had white noise alone
+    Parameters
+    ----------
+    sensors : Mapping[str, Sensor]
+        Sensors by name.
+    mount : Array
+        (3, 3) axes of the imu, sensor to body.
+    any_last : bool, default True
+        False: no errors, as if the sensors had white noise alone.
+
+    Returns
+    -------
+    tuple[Lasting, dict[str, slice]]
+        Record of the errors, and by sensor the slice of its errors.
     """
     found: list[_One] = []
     places = {}
@@ -128,33 +142,58 @@ def _crooked(scale: Vector, misaligned: Vector, target: int = _MEASURES) -> Iter
 
 
 UNKNOWN_HEIGHT_M = 1e3
-"""Standard deviation of a start whose height nobody states."""
+"""Standard deviation of the height at a start without a stated one, m."""
 GATES = {1: 10.83, 3: 16.27}
-"""The chi-squared distribution's 99.9 % by degrees of freedom: a measurement that is less likely is not believed."""
+"""99.9 % quantile of the chi-squared distribution by degrees of freedom: the filter refuses less likely measurements.
+"""
 SETTLES_S = 2.0
-"""From the start on everything is believed for so long: a first guess may be further off than its variance."""
+"""Time from the start in which the filter accepts every measurement, s: a first guess may be further off than its
+variance.
+"""
 BLIND_M_S2, BLIND_RAD_S = 1.0, 0.3
-"""Of a robot whose imu is silent: what it may accelerate and turn by, standard deviations."""
+"""Standard deviations of the acceleration and the rate of a robot whose imu is silent."""
 _GAP = 2.5
-"""Samples of the imu that may be missing before it counts as silent."""
+"""Missing periods of the imu after which it counts as silent."""
 _ANEW = (1.0, 0.5, 0.1)
-"""Standard deviations of position, velocity and attitude that a lost estimate goes on with."""
+"""Standard deviations of position, velocity and attitude with which a lost estimate continues."""
 _KINDS = (Depth, Dvl, Gps, Magnetometer)
 _DIVERGED = 10
 _SAMPLE = 10
 """Numbers of a sample of the imu: time, gyro, accel, and the gravity of that time."""
 _HEAD, _GRAVITY, _ROW, _LATE = 5, 7, 5, 5
-"""Numbers in a snapshot: at its head, of gravity, of a sensor, of a measurement that waits."""
+"""Numbers in a snapshot: of its head, of gravity, of a sensor, of a measurement that waits."""
 
 
 @dataclass
 class Estimate:
-    """At `time` (s): position (3,) m and velocity (3,) m/s, world; quaternion (4,) body to world; biases (3,) rad/s,
-    m/s2; covariance (15, 15) of the errors dp, dv, dtheta, dbg, dba, some `behind` seconds before that time.
+    """Estimate of pose and motion at a time, with its uncertainty.
 
-    nis      of the newest measurement of each sensor: normalised innovation squared, and its degrees of freedom
-    refused  measurements that were not believed, by sensor;  lost  so many in a row that the estimate is not to be
-    believed;  doubted  the sensors of which that holds: one of several lies, or of all the estimate is wrong
+    Attributes
+    ----------
+    time : float
+        Time, s.
+    position : Array
+        (3,) position, m, world.
+    velocity : Array
+        (3,) velocity, m/s, world.
+    quaternion : Array
+        (4,) body to world.
+    gyro_bias : Array
+        (3,) gyroscope's bias, rad/s.
+    accel_bias : Array
+        (3,) accelerometer's bias, m/s2.
+    covariance : Array
+        (15, 15) of the errors dp, dv, dtheta, dbg, dba, `behind` seconds before `time`.
+    behind : float
+        Age of the covariance against `time`, s.
+    nis : dict[str, tuple[float, int]]
+        By sensor: normalised innovation squared of its newest measurement, and the degrees of freedom.
+    refused : dict[str, int]
+        By sensor: number of refused measurements.
+    lost : bool, default False
+        Whether so many measurements in a row were refused that the estimate is wrong.
+    doubted : tuple[str, ...], default ()
+        Sensors with so many refusals: a single one of several is faulty; if all are here, the estimate is wrong.
     """
 
     time: float
@@ -182,7 +221,22 @@ class _Measurement:
 def sensors_of(
     outputs: Iterable[str], profile: str = "typical", over: Mapping[str, Any] | None = None
 ) -> dict[str, Sensor]:
-    """The sensors that a plant's outputs belong to, by 'NAME.time', with the sheets of a profile and tables over it."""
+    """Return the sensors that a plant's outputs belong to, found by their 'NAME.time'.
+
+    Parameters
+    ----------
+    outputs : Iterable[str]
+        Names of the plant's outputs.
+    profile : str, default 'typical'
+        'typical' for the data sheets of that profile, else perfect sensors.
+    over : Mapping[str, Any] | None, optional
+        Tables by sensor whose keys replace those of the profile.
+
+    Returns
+    -------
+    dict[str, Sensor]
+        Sensors by name.
+    """
     names = [name.removesuffix(".time") for name in outputs if name.endswith(".time")]
     base = TYPICAL if profile == "typical" else {}
     return {
@@ -192,17 +246,41 @@ def sensors_of(
 
 
 class Estimator:
-    """Takes states as a controller gets them, and estimates where the robot is.
+    """Estimator that reads states as a controller gets them, and estimates the robot's pose and motion.
 
-    sensors    as the robot has them, by name (read_profile gives them): one imu, and any of depth, dvl, gps, mag
-    position, velocity, quaternion   at the start, and their standard deviations (m, m/s, rad). Without a position the
-               start is x = y = 0, and the first depth gives the height, of a robot without a depth sensor z = 0
-    gravity    m/s2: (3,) of the world, or what pulls down
-    surface    m, height of the water's surface, from which depth counts
-    more       on the variance of each measurement, for what the sensors' sheets do not have (mountings, tides):
-    factors by name
-    lasting    False: the sensors count as if they had white noise alone
-    ModelError where there is no imu.
+    Parameters
+    ----------
+    sensors : Mapping[str, Sensor]
+        Sensors of the robot by name (`read_profile` returns them): one imu, and any of depth, dvl, gps, mag.
+    position : Any, optional
+        (3,) at the start, m, world. Without it x = y = 0, and the first depth gives the height (0 without a depth
+        sensor).
+    velocity : Any, default (0.0, 0.0, 0.0)
+        (3,) at the start, m/s, world.
+    quaternion : Any, default (1.0, 0.0, 0.0, 0.0)
+        (4,) at the start, body to world; it is normalised.
+    deviations : tuple[float, float, float], default (0.1, 0.1, 0.05)
+        Standard deviations of position (m), velocity (m/s) and attitude (rad) at the start.
+    gravity : Any, default 9.80665
+        (3,) m/s2, world, or its size, downwards.
+    surface : float, default 0.0
+        Height of the water's surface, from which depth counts, m, world.
+    more : Mapping[str, float] | None, optional
+        Factors by sensor on the variance of its measurements, for errors outside the data sheets (mountings, tides).
+    lasting : bool, default True
+        False: the sensors count as if they had white noise alone.
+
+    Raises
+    ------
+    ModelError
+        There is no imu, or the imu's position_m is not zero.
+
+    Examples
+    --------
+    >>> from rtmms.sensing.data_sheets import Imu
+    >>> from rtmms.sensing.estimator import Estimator
+    >>> Estimator({"imu": Imu()}, position=(0.0, 0.0, -5.0)).estimate().position
+    array([ 0.,  0., -5.])
     """
 
     def __init__(
@@ -255,13 +333,18 @@ class Estimator:
 
     @property
     def gravity(self) -> Array:
-        """(3,) m/s2, world: the newest."""
+        """Newest gravity, (3,) m/s2, world."""
         return self._gravities[-1][1].copy()
 
     def change_gravity(self, value: Any, since: float) -> None:
-        """Use another gravity from a time (s) on: for samples of the imu that were taken after it, whenever they come.
+        """Use another gravity for samples of the imu that were taken after a time, whenever they arrive.
 
-        value   m/s2: (3,) of the world, or what pulls down
+        Parameters
+        ----------
+        value : Any
+            m/s2: (3,) of the world, or its size, downwards.
+        since : float
+            Time of the change, s.
         """
         new = _downwards(value)
         if not np.array_equal(new, self._gravities[-1][1]):
@@ -270,8 +353,20 @@ class Estimator:
     hear = Renamed("update")
 
     def update(self, outputs: Mapping[str, Any]) -> bool:
-        """Measurements of a state, by name; True where the imu had something new. Sensors that are not among them are
-        silent."""
+        """Read the measurements of a state.
+
+        A sensor whose outputs are missing is silent.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Outputs by name, as 'imu.gyro' and 'imu.time'.
+
+        Returns
+        -------
+        bool
+            True where the imu had a new sample.
+        """
         for order, name in enumerate(self._models):
             time = float(outputs.get(f"{name}.time", -1.0))
             if time < 0.0 or self._latest.get(name, -1.0) >= time:
@@ -302,11 +397,17 @@ class Estimator:
 
     @property
     def knows_height(self) -> bool:
-        """Whether the height was stated, or has been measured."""
+        """Whether the height was stated at the start, or has been measured."""
         return bool(self._p[2, 2] < 0.25 * UNKNOWN_HEIGHT_M**2)
 
     def estimate(self) -> Estimate:
-        """Now, as the newest sample of the imu has it."""
+        """Return the estimate at the time of the imu's newest sample.
+
+        Returns
+        -------
+        Estimate
+            The covariance is older than the state, see `Estimate.behind`.
+        """
         x, time = self._x.copy(), self._time
         if self._held:
             forward(x, self._ring, self._first, self._held, time, np.empty(3), self._r)
@@ -318,7 +419,13 @@ class Estimator:
         )  # fmt: skip
 
     def behind(self) -> Estimate:
-        """Where the filter stands, with the covariance of that very instant: for its consistency."""
+        """Return the filter's own state with the covariance of the same instant, to check its consistency.
+
+        Returns
+        -------
+        Estimate
+            `Estimate.behind` is 0 and nothing is doubted.
+        """
         x = self._x.copy()
         return Estimate(
             self._time, x[X_P:X_V], x[X_V:X_Q], x[X_Q:X_BG], x[X_BG:X_BA], x[X_BA:], self._p.copy(), 0.0,
@@ -326,7 +433,13 @@ class Estimator:
         )  # fmt: skip
 
     def snapshot(self) -> bytes:
-        """All that it knows, for an estimator of the same sensors."""
+        """Return the whole state as bytes, for an estimator of the same sensors.
+
+        Returns
+        -------
+        bytes
+            Numbers of float64, for `restore`.
+        """
         waiting = sorted(self._waiting)
         latest, nis, refused = self._latest, self._nis, self._refused
         rows = [
@@ -344,7 +457,18 @@ class Estimator:
         return b"".join(np.asarray(part, dtype=float).tobytes() for part in parts)
 
     def restore(self, blob: bytes) -> None:
-        """ModelError for what is no snapshot of an estimator of these sensors; then nothing has changed."""
+        """Restore the state from a snapshot.
+
+        Parameters
+        ----------
+        blob : bytes
+            Bytes from `snapshot`.
+
+        Raises
+        ------
+        ModelError
+            It is no snapshot of an estimator of these sensors; the state has not changed.
+        """
         names, room = list(self._models), len(self._ring)
         known = self._lasting
         sizes = (
@@ -382,13 +506,13 @@ class Estimator:
             self._waiting.append(_Measurement(float(row[0]), int(row[1]), name, value))
 
     def _gravity_at(self, time: float) -> Array:
-        """At a sample of the imu; changes that no later sample needs are forgotten."""
+        """Return the gravity at a sample of the imu, and delete changes that no later sample needs."""
         while len(self._gravities) > 1 and self._gravities[1][0] < time:
             del self._gravities[0]
         return self._gravities[0][1]
 
     def _over_a_gap(self, time: float) -> None:
-        """The imu was silent until now: straight on as it went, ever less sure, to where it speaks again."""
+        """Continue over a gap in the samples of the imu, at constant velocity and with growing variance."""
         while self._held > 1:
             self._advance()
         start, self._held = self._time, 0
@@ -412,7 +536,11 @@ class Estimator:
             self._take(measured, self._x[X_BG:X_BA].copy())
 
     def start_anew(self) -> None:
-        """Its measurements contradict it: all of them are believed again for a while, and it little."""
+        """Start anew where the measurements contradict the estimate.
+
+        The filter accepts all measurements for a while again, and the variances of position, velocity and attitude
+        become large.
+        """
         self._trusts_from = self._time + SETTLES_S
         self._in_row = dict.fromkeys(self._models, 0)
         for k, deviation in zip((E_P, E_V, E_Q), _ANEW, strict=True):
@@ -422,7 +550,7 @@ class Estimator:
                 self._p[i, i] = deviation**2
 
     def _advance(self) -> None:
-        """The filter to the imu's next instant, and each measurement up to it where it belongs."""
+        """Advance the filter to the imu's next sample, with each measurement up to it at its own instant."""
         one, other = self._ring[self._first], self._ring[(self._first + 1) % len(self._ring)]
         start, time = self._time, float(other[0])
         before_rate, before_force, gyro, accel = one[1:4], one[4:7], other[1:4], other[4:7]
@@ -439,7 +567,7 @@ class Estimator:
     def _propagate(
         self, to: float, start: float, end: float, rate0: Array, force0: Array, rate1: Array, force1: Array
     ) -> None:  # fmt: skip
-        """Over a part of the time between two samples, which change in a straight line."""
+        """Propagate over a part of the time between two samples, between which rate and force are linear."""
         dt = to - self._time
         if dt <= 0.0:
             return
@@ -466,7 +594,7 @@ class Estimator:
 
 
 def compile_ahead() -> None:
-    """Compile all that an estimator may need, or fetch it, on made-up readings."""
+    """Compile all kernels that an estimator may need, or load them from the cache, with invented readings."""
     one = Estimator({name: kind() for name, kind in KINDS.items() if name in ("imu", "mag", "depth", "dvl", "gps")})
     three = (1e-3, 1e-3, 1e-3)
     for k in range(8):
@@ -479,7 +607,7 @@ def compile_ahead() -> None:
 
 
 class _Model:
-    """Expected measurement of a sensor: rows (m, 15), own (m, n) of its lasting errors, expected and variance (m,)."""
+    """Expected measurement of a sensor: rows (m, 15), own (m, n) of its persistent errors, expected, variance (m,)."""
 
     def __init__(
         self, name: str, sensor: Sensor, more: float, lasting: Lasting, place: slice, surface: float
@@ -510,12 +638,12 @@ class _Model:
 
 
 def _downwards(gravity: Any) -> Array:
-    """(3,) m/s2, world, of a vector or of what pulls down."""
+    """Return (3,) m/s2, world, from a vector or from the size of a downward gravity."""
     return np.array((0.0, 0.0, -gravity) if np.ndim(gravity) == 0 else gravity, dtype=float)
 
 
 def _drifts(imu: Imu) -> tuple[float, float]:
-    """Standard deviations of the drifts of gyroscope (rad/s) and accelerometer (m/s2)."""
+    """Return the standard deviations of the drifts of gyroscope (rad/s) and accelerometer (m/s2)."""
     return (
         drift_of(imu.gyro_noise_rad_s_rt_hz, imu.gyro_instability_rad_s, imu.gyro_correlation_s),
         drift_of(imu.accel_noise_m_s2_rt_hz, imu.accel_instability_m_s2, imu.accel_correlation_s),
@@ -523,8 +651,11 @@ def _drifts(imu: Imu) -> tuple[float, float]:
 
 
 def _noise(imu: Imu) -> Array:
-    """Of the noise, but for gravity. A drift walks at random as it does over times much shorter than its own: a bias
-    is a turn-on error that stays and a drift, and the filter estimates their sum."""
+    """Return the noise, without gravity.
+
+    A drift is modelled as a random walk, as it behaves over times much shorter than its correlation time. A bias is a
+    constant turn-on error plus a drift, and the filter estimates their sum.
+    """
     noise, drifts = np.zeros(N_SIZE), _drifts(imu)
     g, a = imu.gyro_noise_rad_s_rt_hz, imu.accel_noise_m_s2_rt_hz
     noise[N_GYRO] = math.hypot(g, imu.gyro_resolution_rad_s / math.sqrt(12.0 * imu.rate_hz))
@@ -535,7 +666,7 @@ def _noise(imu: Imu) -> Array:
 
 
 def _variance(sensor: Sensor) -> float:
-    """Of what a sensor measures anew in each sample: white noise and quantum."""
+    """Return the variance that is independent in each sample: white noise and quantum."""
     if isinstance(sensor, Depth):
         return sensor.noise_m**2 + sensor.resolution_m**2 / 12.0 + 1e-12
     if isinstance(sensor, Dvl):

@@ -25,10 +25,11 @@ from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
 
 A_STUCK, A_SLOW, A_BACKLASH, A_DEAD_BAND, A_DELAY, A_FREE = range(1, 7)
 MOST_DELAY = 512
-"""Steps."""
+"""Largest delay of a command, steps."""
 BEFORE, CODES, NUMBERS, RING = range(4)
-"""Rows of the memory (3 + MOST_DELAY, n): what the plant got last, code and number of each one's fault, the last
-commands, round."""
+"""Rows of the memory (3 + MOST_DELAY, n): the plant's last command, code and number of each fault, a ring of the last
+commands.
+"""
 
 FAILING = Layout(
     "Failing",
@@ -36,15 +37,37 @@ FAILING = Layout(
     model("limits", 2, "actuators"), given("torque", "actuators", unit="N m"), number("dt", unit="s"),
     number("torques", INTEGER), part("inner", INNER),
 )  # fmt: skip
-"""kept: see above; limits: lower, upper; torque: of the rods; torques: address of the plant's rod torques among its
-outputs, 0 where compiled code does not find them."""
+"""Record of a plant with faults.
+
+- kept: the memory, see BEFORE
+- limits: lower, upper
+- torque: of the rods
+- torques: address of the plant's rod torques among its outputs, 0 where compiled code does not find them
+"""
 _failing_at = FAILING.type().at()
 
 
 @kernel(fused=False)
 def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt: float) -> None:
-    """The command given at step `at` becomes what the plant gets, in memory[BEFORE]. No multiplication is fused with an
-    addition here: all are as Python has them."""
+    """Change the given command as the faults do, and write the plant's command into memory[BEFORE].
+
+    No multiplication is fused with an addition here, so that the result has the bits of Python's.
+
+    Parameters
+    ----------
+    memory : Array
+        (3 + MOST_DELAY, n), see BEFORE.
+    at : int
+        Index of the step.
+    given : Array
+        (n,) the given command.
+    limits : Array
+        (2, n) lower and upper limits.
+    torque : Array
+        (n,) torques of the rods, N m, for free actuators.
+    dt : float
+        Step, s.
+    """
     for i in range(given.shape[0]):
         memory[RING + at % MOST_DELAY, i] = given[i]
     for i in range(given.shape[0]):
@@ -69,7 +92,18 @@ def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt:
 
 @kernel
 def enter_bend(address: int) -> int:
-    """The command that is in place becomes what the plant gets, torques in place where one is free."""
+    """Change the command in place as the faults do; torques must be in place where an actuator is free.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+
+    Returns
+    -------
+    int
+        0.
+    """
     w = _failing_at(address)
     bend(w.kept, w.steps[0], w.given, w.limits, w.torque, w.dt)
     w.steps[0] += 1
@@ -78,7 +112,18 @@ def enter_bend(address: int) -> int:
 
 @kernel
 def enter_step(address: int) -> int:
-    """The same, then the plant's step; its status."""
+    """Change the command in place as the faults do, and step the plant.
+
+    Parameters
+    ----------
+    address : int
+        Address of the record.
+
+    Returns
+    -------
+    int
+        The plant's status, 0 for success.
+    """
     w = _failing_at(address)
     memory, torque = w.kept, w.torque
     n = torque.shape[0]
@@ -115,7 +160,7 @@ SENSOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
     "silent": (SILENT, False, False), "stuck": (STUCK, False, False), "bias": (BIAS, True, True),
     "spikes": (SPIKES, True, True),
 }  # fmt: skip
-"""Code; whether it takes a number, and must."""
+"""By word: code, whether it accepts a number, whether it requires one."""
 
 ACTUATOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
     "stuck": (A_STUCK, True, False), "slow": (A_SLOW, True, True), "backlash": (A_BACKLASH, True, True),
@@ -128,7 +173,29 @@ _TORQUES = "rod_torque"
 
 
 def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, bool]]) -> tuple[float, float]:
-    """(code, number) of 'bias=0.5'; number is nan where none is given. ModelError, UnknownNameError."""
+    """Return code and number of a fault, as 'bias=0.5'.
+
+    Parameters
+    ----------
+    target : str
+        Sensor, actuator or fin, for messages.
+    value : Any
+        The text: a word, a word with a number, or '' for no fault.
+    known : Mapping[str, tuple[int, bool, bool]]
+        Faults of this kind of target, as SENSOR_FAULTS.
+
+    Returns
+    -------
+    tuple[float, float]
+        Code and number; the number is nan where the text has none.
+
+    Raises
+    ------
+    ModelError
+        The value is no text, or its number is missing, not a number or out of range.
+    UnknownNameError
+        The word is unknown.
+    """
     if not isinstance(value, str):
         raise ModelError(f"{FAULT}{target}: expected a word, as '{next(iter(known))}', got {value!r}")
     word, equals, text = value.partition("=")
@@ -157,13 +224,41 @@ def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, boo
 
 
 def fins(plant: Plant) -> tuple[str, ...]:
-    """Those that can lose chains."""
+    """Return the fins that can lose chains.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names, from parameters NAME_chains_lost.
+    """
     settable = describe_plant(plant).settable or ()
     return tuple(name.removesuffix(_LOST) for name in settable if name.endswith(_LOST))
 
 
 def check_fault(target: str, value: Any, plant: Plant) -> None:
-    """That this may become of that part of a plant; ModelError, UnknownNameError with near misses."""
+    """Check that a part of a plant can have a fault.
+
+    Parameters
+    ----------
+    target : str
+        Name of a sensor, an actuator or a fin.
+    value : Any
+        The fault, see `read_fault`.
+    plant : Plant
+        Plant with that part.
+
+    Raises
+    ------
+    ModelError
+        The value is no fault of that target, or its delay is too long.
+    UnknownNameError
+        The target or the word is unknown; the message has near misses.
+    """
     own, broken = bare(plant), fins(bare(plant))
     actuators = [channel.name for channel in plant.actuators]
     sensors = list(describe_plant(plant).sensors)
@@ -182,9 +277,14 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
 
 
 class Faulty(Stage):
-    """A plant whose actuators may fail: between what is commanded and what the plant gets.
+    """Plant whose actuators may fail, between the given command and the plant's command.
 
     Everything else is the plant's own.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant without faults.
     """
 
     _name = "a plant whose actuators may fail"
@@ -215,7 +315,13 @@ class Faulty(Stage):
         )
 
     def reset(self, seed: int = 0) -> None:
-        """See Plant; faults end."""
+        """Reset the plant, and end all faults.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Seed of the plant's reset.
+        """
         seed = read_seed("faults", seed)
         whole = {name + _LOST: count for name, count in self._whole.items()}
         if any(getattr(self.parameters, name) != count for name, count in whole.items()):
@@ -226,7 +332,13 @@ class Faulty(Stage):
         self._steps = 0
 
     def step(self, command: Array) -> None:
-        """See Plant."""
+        """Change the command as the faults do, and step the plant.
+
+        Parameters
+        ----------
+        command : Array
+            (n,) given command.
+        """
         self._given[:] = read_command("faults", self.actuators, command)
         if A_FREE in self._memory[CODES]:
             self._torque[:] = self.sound.observe()[_TORQUES]
@@ -238,15 +350,38 @@ class Faulty(Stage):
         self.sound.step(self._memory[BEFORE])
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.HasCompiledStep."""
+        """Return the compiled step, see rtmms.plant.protocol.HasCompiledStep.
+
+        Returns
+        -------
+        CompiledStep | None
+            None where an actuator is free and compiled code does not find the rods' torques.
+        """
         return None if not self.system.torques and A_FREE in self._memory[CODES] else super().compiled_step()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """See rtmms.plant.protocol.HasFork."""
+        """Return a fork, see rtmms.plant.protocol.HasFork.
+
+        Parameters
+        ----------
+        memory : Array | None, optional
+            Memory of the fork.
+
+        Returns
+        -------
+        Fork | None
+            None where an actuator is free and compiled code does not find the rods' torques.
+        """
         return None if not self.system.torques and A_FREE in self._memory[CODES] else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:
-        """See Plant."""
+        """Return the plant's outputs.
+
+        Returns
+        -------
+        dict[str, Array]
+            Arrays by name.
+        """
         return self.sound.observe()
 
     def _state_arrays(self) -> Mapping[str, Array]:
@@ -256,14 +391,25 @@ class Faulty(Stage):
         self._torque[:] = 0.0
 
     def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
-        """Write where compiled code finds the rods' torques, if it does."""
+        """Write the address at which compiled code finds the rods' torques, if it does."""
         numbers = {} if accounts[0] is None else accounts[0].numbers
         address, count = numbers.get(_TORQUES, (0, 0))
         system.put(torques=address if count == len(self._names) else 0)
         return True
 
     def set(self, **parameters: Any) -> None:
-        """Change parameters while it runs: faults of actuators and fins are ours, the rest is the plant's."""
+        """Change parameters while the plant runs: faults of actuators and fins here, all others in the plant.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Values by name; 'fault.TARGET' sets a fault.
+
+        Raises
+        ------
+        UnknownNameError
+            The target of a fault is unknown.
+        """
         own: dict[int, tuple[float, float]] = {}
         rest: dict[str, Any] = {}
         for name, value in parameters.items():
@@ -285,7 +431,7 @@ class Faulty(Stage):
             self._memory[NUMBERS, i] = unsaid if math.isnan(number) else number
 
     def _pass_on(self, parameters: Mapping[str, Any]) -> None:
-        """The plant's own parameters."""
+        """Set the plant's own parameters."""
         change = describe_plant(self.sound).set
         if change is None:
             name = next(iter(parameters), "")
@@ -293,7 +439,7 @@ class Faulty(Stage):
         change(**parameters)
 
     def _checked(self, target: str, code: float, number: float) -> tuple[float, float]:
-        """ModelError for a fault that this plant, at this step, cannot have."""
+        """Raise ModelError for a fault that this plant, at this step, cannot have."""
         if code == A_DELAY and number >= MOST_DELAY * self.dt:
             raise ModelError(f"{FAULT}{target}: delay: expected < {MOST_DELAY * self.dt:g} s, got {number:g}")
         if code == A_FREE:

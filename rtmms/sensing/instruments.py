@@ -65,7 +65,22 @@ from rtmms.sensing.layout import (
 
 @kernel
 def turned(motion: Array, at: int, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Body -> world by the quaternion at motion[at]: v + 2 w (u x v) + 2 u x (u x v)."""
+    """Turn a vector from body to world by the quaternion at motion[at]: v + 2 w (u x v) + 2 u x (u x v).
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion, see rtmms.sensing.layout.
+    at : int
+        Index of the quaternion.
+    x, y, z : float
+        Components, body.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Components, world.
+    """
     w, a, b, c = motion[at], motion[at + 1], motion[at + 2], motion[at + 3]
     tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
     return (
@@ -77,7 +92,22 @@ def turned(motion: Array, at: int, x: float, y: float, z: float) -> tuple[float,
 
 @kernel
 def turned_back(motion: Array, at: int, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """World -> body."""
+    """Turn a vector from world to body by the quaternion at motion[at].
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion, see rtmms.sensing.layout.
+    at : int
+        Index of the quaternion.
+    x, y, z : float
+        Components, world.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Components, body.
+    """
     w, a, b, c = motion[at], -motion[at + 1], -motion[at + 2], -motion[at + 3]
     tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
     return (
@@ -89,7 +119,22 @@ def turned_back(motion: Array, at: int, x: float, y: float, z: float) -> tuple[f
 
 @kernel
 def velocity_of(motion: Array, at: int, block: Array) -> tuple[float, float, float]:
-    """Of the mounting point, body frame, at the instant whose velocity and rate stand at motion[at]: V + W x p."""
+    """Return the velocity of the mounting point: V + W x p.
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion.
+    at : int
+        Index of velocity and rate of the wanted instant.
+    block : Array
+        (B_WIDTH,) block of the sensor.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Components, m/s, body.
+    """
     p, q, r = block[B_PLACE], block[B_PLACE + 1], block[B_PLACE + 2]
     wx, wy, wz = motion[at + 3], motion[at + 4], motion[at + 5]
     return (
@@ -101,10 +146,23 @@ def velocity_of(motion: Array, at: int, block: Array) -> tuple[float, float, flo
 
 @kernel
 def acceleration_of(motion: Array, block: Array) -> tuple[float, float, float]:
-    """Return the acceleration of the mounting point at the instant of `motion`, m/s2, world axes.
+    """Return the acceleration of the mounting point at the instant of `motion`.
 
-    A difference over the last two steps: its error is of second order in the step. After one step it is the mean over
-    that step, and 0 before."""
+    It is a difference over the last two steps: its error is of second order in the step. After one step it is the mean
+    over that step, and 0 before.
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion.
+    block : Array
+        (B_WIDTH,) block of the sensor.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        Components, m/s2, world.
+    """
     over, before = motion[M_TIME] - motion[M_BEFORE], motion[M_BEFORE] - motion[M_EARLIER]
     if motion[M_BEFORE] < 0.0 or not over > 0.0:
         return 0.0, 0.0, 0.0
@@ -127,7 +185,13 @@ def acceleration_of(motion: Array, block: Array) -> tuple[float, float, float]:
 
 @kernel
 def remember(motion: Array) -> None:
-    """Shift the motion one step into the past, before the next one is written."""
+    """Shift the motion one step into the past, before the next one is written.
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion, changed in place.
+    """
     size = M_BEFORE - M_TIME
     for k in range(size):
         motion[M_EARLIER + k] = motion[M_BEFORE + k]
@@ -136,7 +200,17 @@ def remember(motion: Array) -> None:
 
 @kernel
 def into_sensor(block: Array, x: float, y: float, z: float, out: Array) -> None:
-    """Body -> the sensor's own axes."""
+    """Turn a vector from body to the sensor's own axes.
+
+    Parameters
+    ----------
+    block : Array
+        (B_WIDTH,) block of the sensor.
+    x, y, z : float
+        Components, body.
+    out : Array
+        (3,) result.
+    """
     for k in range(3):
         at = B_ROTATION + k
         out[k] = block[at] * x + block[at + 3] * y + block[at + 6] * z
@@ -144,14 +218,42 @@ def into_sensor(block: Array, x: float, y: float, z: float, out: Array) -> None:
 
 @kernel
 def altitude(motion: Array, block: Array) -> float:
-    """Height of the mounting point, m, world."""
+    """Return the height of the mounting point.
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion.
+    block : Array
+        (B_WIDTH,) block of the sensor.
+
+    Returns
+    -------
+    float
+        m, world.
+    """
     _, _, z = turned(motion, M_QUATERNION, block[B_PLACE], block[B_PLACE + 1], block[B_PLACE + 2])
     return float(motion[M_POSITION + 2] + z)
 
 
 @kernel
 def perfect(motion: Array, block: Array, out: Array) -> bool:
-    """The reading without errors into out; False where there is none (no bottom, no sky)."""
+    """Write the reading without errors.
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion.
+    block : Array
+        (B_WIDTH,) block of the sensor.
+    out : Array
+        (size,) result.
+
+    Returns
+    -------
+    bool
+        False where there is no reading (no bottom, no sky).
+    """
     kind = int(block[B_KIND])
     if kind == GYRO:
         into_sensor(block, motion[M_RATE], motion[M_RATE + 1], motion[M_RATE + 2], out)
@@ -195,9 +297,24 @@ def perfect(motion: Array, block: Array, out: Array) -> bool:
 
 @kernel
 def slant(motion: Array, block: Array, beam: int) -> float:
-    """Range along a beam to the flat bottom, m; 0 for one that does not meet it.
+    """Return the range along a beam to the flat bottom.
 
-    The beams lean by an angle from the sensor's -z, to +x, +y, -x, -y turned by 45 deg."""
+    The beams lean by an angle from the sensor's -z, to +x, +y, -x, -y turned by 45 deg.
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion.
+    block : Array
+        (B_WIDTH,) block of the ranges.
+    beam : int
+        0 to 3.
+
+    Returns
+    -------
+    float
+        m; 0 for a beam that does not meet the bottom.
+    """
     angle = 0.25 * np.pi + 0.5 * np.pi * beam
     lean = block[B_MORE + 3]
     a, b, c = np.sin(lean) * np.cos(angle), np.sin(lean) * np.sin(angle), -np.cos(lean)
@@ -212,7 +329,20 @@ def slant(motion: Array, block: Array, beam: int) -> float:
 
 @kernel
 def locked(motion: Array, block: Array) -> bool:
-    """Three beams of four within the range to the bottom give a velocity."""
+    """Return whether at least three beams of four reach the bottom within their range, which a velocity needs.
+
+    Parameters
+    ----------
+    motion : Array
+        The measured motion.
+    block : Array
+        (B_WIDTH,) block of the sensor.
+
+    Returns
+    -------
+    bool
+        True with three beams or four.
+    """
     seen = 0
     for beam in range(4):
         distance = slant(motion, block, beam)
@@ -236,7 +366,18 @@ _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 @kernel
 def mixed(x: np.uint64) -> np.uint64:
-    """A bijection of 64 bits in which each bit of x moves half of the others."""
+    """Compute a bijection of 64 bits in which each bit of x changes half of the others.
+
+    Parameters
+    ----------
+    x : np.uint64
+        64 bits.
+
+    Returns
+    -------
+    np.uint64
+        64 bits.
+    """
     x = (x ^ (x >> _30)) * _FIRST
     x = (x ^ (x >> _27)) * _SECOND
     return x ^ (x >> _31)
@@ -244,7 +385,22 @@ def mixed(x: np.uint64) -> np.uint64:
 
 @kernel
 def uniform(seed: int, stream: int, count: int) -> float:
-    """In (0, 1)."""
+    """Return a random number in (0, 1).
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the run.
+    stream : int
+        Number of the stream.
+    count : int
+        Index in the stream.
+
+    Returns
+    -------
+    float
+        The same for the same seed, stream and count.
+    """
     x = mixed(np.uint64(seed) + _GOLDEN)
     x = mixed(x ^ (np.uint64(stream) * _GOLDEN))
     x = mixed(x + np.uint64(count) * _GOLDEN)
@@ -253,7 +409,22 @@ def uniform(seed: int, stream: int, count: int) -> float:
 
 @kernel
 def normal(seed: int, stream: int, count: int) -> float:
-    """Of mean 0 and variance 1."""
+    """Return a random number of the normal distribution of mean 0 and variance 1.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the run.
+    stream : int
+        Number of the stream.
+    count : int
+        Index in the stream.
+
+    Returns
+    -------
+    float
+        The same for the same seed, stream and count.
+    """
     radius = np.sqrt(-2.0 * np.log(uniform(seed, stream, 2 * count)))
     return float(radius * np.cos(2.0 * np.pi * uniform(seed, stream, 2 * count + 1)))
 
@@ -266,12 +437,24 @@ def normal(seed: int, stream: int, count: int) -> float:
 
 
 DRAWS = 1 << 8
-"""Streams of a block: of values k white noise 3 k, drift 3 k + 1, turn-on error 3 k + 2."""
+"""Streams of a block: of value k white noise 3 k, drift 3 k + 1, turn-on error 3 k + 2."""
 
 
 @kernel
 def switch_on(block: Array, stream: int, seed: int, state: Array) -> None:
-    """Turn-on error and the drift's first value."""
+    """Draw the turn-on errors and the drifts' first values.
+
+    Parameters
+    ----------
+    block : Array
+        (B_WIDTH,) block of the sensor.
+    stream : int
+        Index of the block.
+    seed : int
+        Seed of the run.
+    state : Array
+        State of the suite, changed in place.
+    """
     drifts, turned = int(block[B_DRIFTS]), int(block[B_TURNED])
     for k in range(int(block[B_SIZE])):
         own = stream * DRAWS + 3 * k
@@ -281,7 +464,23 @@ def switch_on(block: Array, stream: int, seed: int, state: Array) -> None:
 
 @kernel
 def disturb(block: Array, stream: int, seed: int, count: int, state: Array, value: Array) -> None:
-    """A perfect reading becomes the instrument's reading; the drift goes on by one sample.  count  from 1 on"""
+    """Add the instrument's errors to a perfect reading, and advance the drift by one sample.
+
+    Parameters
+    ----------
+    block : Array
+        (B_WIDTH,) block of the sensor.
+    stream : int
+        Index of the block.
+    seed : int
+        Seed of the run.
+    count : int
+        Number of the sample, from 1 on.
+    state : Array
+        State of the suite, changed in place.
+    value : Array
+        (size,) perfect reading, changed in place.
+    """
     size = int(block[B_SIZE])
     if size == 3:
         x, y, z = value[0], value[1], value[2]
@@ -309,15 +508,43 @@ def disturb(block: Array, stream: int, seed: int, count: int, state: Array, valu
 
 
 def drift_allan_variance(time: float, deviation: float, tau: float) -> float:
-    """Of a Gauss-Markov process of this standard deviation, averaged over `time`."""
+    """Return the Allan variance of a Gauss-Markov process.
+
+    Parameters
+    ----------
+    time : float
+        Averaging time, s.
+    deviation : float
+        Standard deviation of the process.
+    tau : float
+        Its correlation time, s.
+
+    Returns
+    -------
+    float
+        In the square of the deviation's unit.
+    """
     x = time / tau
     return float(2.0 * deviation**2 / x * (1.0 - (3.0 - 4.0 * np.exp(-x) + np.exp(-2.0 * x)) / (2.0 * x)))
 
 
 def drift_of(density: float, instability: float, tau: float) -> float:
-    """Standard deviation of the drift that, with white noise of this density, has its lowest Allan deviation there.
+    """Return the standard deviation of the drift whose lowest Allan deviation, together with white noise, is given.
 
-    instability is what a data sheet calls in-run bias stability. 0 where white noise alone is above it up to 3 tau."""
+    Parameters
+    ----------
+    density : float
+        Density of the white noise, unit/sqrt(Hz).
+    instability : float
+        Lowest Allan deviation, which a data sheet calls in-run bias stability.
+    tau : float
+        Correlation time of the drift, s.
+
+    Returns
+    -------
+    float
+        0 where white noise alone is above the instability up to 3 tau.
+    """
     from scipy.optimize import brentq
 
     times = tau * np.geomspace(1e-3, 3.0, 400)
@@ -336,15 +563,27 @@ def drift_of(density: float, instability: float, tau: float) -> float:
 
 
 ROUNDING = 1e-9
-"""A sample is due at an instant that a step reaches but for this share of the sample's period."""
+"""Tolerance of a sample's instant, as a share of the sample's period."""
 SPIKED = 0.05
-"""Share of the samples of a sensor with spikes that have one."""
+"""Share of the samples with a spike, of a sensor with that fault."""
 _LOSS, _JITTER, _SPIKE = 1 << 20, 1 << 21, 1 << 22
 
 
 @kernel
 def start(timing: Array, block: Array, seed: int, state: Array) -> None:
-    """Power on: nothing sampled, nothing reported."""
+    """Switch all sensors on: nothing sampled, nothing reported.
+
+    Parameters
+    ----------
+    timing : Array
+        (sensors, T_WIDTH), see rtmms.sensing.layout.
+    block : Array
+        (blocks, B_WIDTH) blocks of the instruments.
+    seed : int
+        Seed of the run.
+    state : Array
+        State of the suite, changed in place.
+    """
     state[:] = 0.0
     for s in range(timing.shape[0]):
         state[int(timing[s, T_READING]) + READING_TIME] = -1.0
@@ -354,16 +593,46 @@ def start(timing: Array, block: Array, seed: int, state: Array) -> None:
 
 @kernel
 def samples_due(row: Array, time: float) -> float:
-    """Return how many samples a sensor has taken by this instant; row (T_WIDTH,) of the timing, time in s."""
+    """Return how many samples a sensor has taken by an instant.
+
+    Parameters
+    ----------
+    row : Array
+        (T_WIDTH,) of the timing.
+    time : float
+        Time, s.
+
+    Returns
+    -------
+    float
+        A whole number.
+    """
     return float(np.floor((time - row[T_PHASE]) * row[T_RATE] + ROUNDING) + 1.0)
 
 
 @kernel
 def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, state: Array) -> None:
-    """At the instant of `motion`: what is due is sampled, and what has arrived is reported.
+    """Take the samples that are due at the instant of `motion`, and report those that have arrived.
 
-    state[count]     samples so far; then the head and the length of the queue, and when its last sample arrives
-    state[queue ...] a ring of samples: arrives, sampled, valid, values
+    Parameters
+    ----------
+    timing : Array
+        (sensors, T_WIDTH), see rtmms.sensing.layout.
+    block : Array
+        (blocks, B_WIDTH) blocks of the instruments.
+    seed : int
+        Seed of the run.
+    motion : Array
+        The measured motion.
+    scratch : Array
+        Values of the widest sensor.
+    state : Array
+        State of the suite, changed in place.
+
+    Notes
+    -----
+    From state[count] on: samples so far, the queue's head and length, and the arrival of its last sample. From
+    state[queue] on: a ring of samples, each with arrival, time of sampling, valid, values.
     """
     time = motion[M_TIME]
     for s in range(timing.shape[0]):
@@ -389,7 +658,25 @@ def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, 
 
 @kernel
 def sample(row: Array, s: int, block: Array, seed: int, motion: Array, scratch: Array, state: Array) -> None:
-    """One sample of a sensor into its queue; lost by chance, or where the queue is full."""
+    """Put one sample of a sensor into its queue, unless it is lost by chance or the queue is full.
+
+    Parameters
+    ----------
+    row : Array
+        (T_WIDTH,) timing of the sensor.
+    s : int
+        Index of the sensor.
+    block : Array
+        (blocks, B_WIDTH) blocks of the instruments.
+    seed : int
+        Seed of the run.
+    motion : Array
+        The measured motion.
+    scratch : Array
+        Values of the widest sensor.
+    state : Array
+        State of the suite, changed in place.
+    """
     width, count, room = int(row[T_WIDTH_OF]), int(row[T_COUNT]), int(row[T_ROOM])
     number = int(state[count])
     first, valid = int(row[T_BLOCK]), True

@@ -48,17 +48,36 @@ from rtmms.sensing.suite import assemble
 
 
 MOVING = ("position", "quaternion", "velocity", "angular_velocity")
-"""Outputs of a plant that a motion is made of, in the order of a row of it: 13 numbers."""
+"""Outputs of a plant that make up a motion, in the order of its rows: 13 numbers."""
 
 
 class Instrument(NamedTuple):
     """One quantity that a sensor measures.
 
-    channel  its name, 'imu.gyro';  clock, valid  the channels of when it was sampled, and whether ('': always)
-    unit     SI;  size  numbers
-    block    (B_WIDTH,) as the suite has it;  of  the plant's output that is read as it is, '' for the body's motion
-    noise    standard deviation of a sample, with the quantum and what wanders
-    offset, scale, skew   standard deviations of what lasts: (size,), and of each axis (3,) where size is 3, else (1,)
+    Attributes
+    ----------
+    channel : str
+        Its name, as 'imu.gyro'.
+    clock : str
+        Channel of the sampling time.
+    valid : str
+        Channel of the validity; '' where a reading is always valid.
+    unit : str
+        SI unit.
+    size : int
+        Count of numbers.
+    block : Array
+        (B_WIDTH,) as in the suite.
+    of : str
+        The plant's output that the instrument copies; '' for the body's motion.
+    noise : float
+        Standard deviation of a sample, with the quantum and the drift.
+    offset : Array
+        (size,) standard deviations of the persistent offsets.
+    scale : Array
+        Standard deviations of the scale errors: (3,) where size is 3, else (1,).
+    skew : Array
+        Standard deviations of the misalignments: (3,) where size is 3, else empty.
     """
 
     channel: str
@@ -75,7 +94,25 @@ class Instrument(NamedTuple):
 
 
 def instruments(sensors: Mapping[str, Sensor], plant: Plant) -> tuple[Instrument, ...]:
-    """What the sensors measure of a plant, but for ranges, which depend on a ground. ModelError, see `assemble`."""
+    """Return the quantities that the sensors measure of a plant, without ranges, which depend on a ground.
+
+    Parameters
+    ----------
+    sensors : Mapping[str, Sensor]
+        Sensors by name.
+    plant : Plant
+        Plant that has them.
+
+    Returns
+    -------
+    tuple[Instrument, ...]
+        In the order of the sensors.
+
+    Raises
+    ------
+    ModelError
+        A sensor cannot be on this plant, see `assemble`.
+    """
     suite = assemble(sensors, plant)
     whose = {place.start: name for name, place in suite.vectors.items()}
     found = []
@@ -108,10 +145,25 @@ def instruments(sensors: Mapping[str, Sensor], plant: Plant) -> tuple[Instrument
 
 
 def read_along(one: Instrument, motion: Array, outputs: Mapping[str, Array], plant: Plant, dt: float) -> Array:
-    """(steps, size), without errors, at the end of each step.
+    """Return the readings of an error-free instrument at the end of each step.
 
-    motion   (steps, 13): position, quaternion, velocity, angular velocity
-    outputs  the plant's, (steps, ...), for instruments that read one as it is
+    Parameters
+    ----------
+    one : Instrument
+        The instrument.
+    motion : Array
+        (steps, 13): position, quaternion, velocity, angular velocity.
+    outputs : Mapping[str, Array]
+        The plant's, (steps, ...), for instruments that copy one.
+    plant : Plant
+        Plant whose gravity and surface hold.
+    dt : float
+        Step, s.
+
+    Returns
+    -------
+    Array
+        (steps, size).
     """
     if one.of and int(one.block[B_KIND]) == CAMERA:
         turn, away = one.block[B_ROTATION : B_ROTATION + 9].reshape(3, 3), outputs[one.of].reshape(len(motion), 3)
@@ -134,7 +186,23 @@ def read_along(one: Instrument, motion: Array, outputs: Mapping[str, Array], pla
 
 @kernel
 def along(block: Array, motion: Array, dt: float, work: Array, out: Array) -> None:
-    """Row by row; an acceleration takes the two rows before, as far as there are some."""
+    """Write the readings of an instrument along a motion, row by row.
+
+    An acceleration uses the two rows before, as far as they exist.
+
+    Parameters
+    ----------
+    block : Array
+        (B_WIDTH,) block of the instrument.
+    motion : Array
+        (steps, 13) true motion.
+    dt : float
+        Step, s.
+    work : Array
+        (M_VECTORS,) scratch with gravity in place.
+    out : Array
+        (steps, size) result.
+    """
     work[M_BEFORE] = work[M_EARLIER] = -1.0
     for k in range(motion.shape[0]):
         work[M_TIME] = k * dt
@@ -151,9 +219,17 @@ _PARTS = (("position_m", E_P), ("velocity_m_s", E_V), ("attitude_deg", E_Q))
 
 
 class Consistency:
-    """An observer of a run whose plant has an estimate.
+    """Observer of a run that compares a plant's estimate with the truth.
 
-    due   (read by the loop) the next step whose end is wanted
+    Parameters
+    ----------
+    plant : Estimated
+        Plant with an estimate.
+
+    Attributes
+    ----------
+    due : int
+        Next step whose end is wanted; the loop reads it.
     """
 
     def __init__(self, plant: Estimated) -> None:
@@ -163,7 +239,7 @@ class Consistency:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Delete all comparisons."""
         room = math.ceil((self._plant.estimator.behind_s + 0.1) / self._plant.dt / self._stride) + 4
         self._truth: deque[tuple[float, Array, Array, Array]] = deque(maxlen=room)
         self._squares: dict[str, list[float]] = {name: [] for name, _ in _PARTS}
@@ -172,20 +248,40 @@ class Consistency:
         self.due = 0
 
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """The state before the first step."""
+        """Read the state before the first step.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            Outputs by name.
+        """
         self.due = self._stride - 1
 
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Observer: `step` has ended, and outputs hold at its end."""
+        """Read the state at the end of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Its end, s.
+        outputs : Mapping[str, Array]
+            Outputs at its end, by name.
+        command : Array
+            Applied command.
+        applied : Applied
+            Outcome of the step.
+        """
         self.due = step + self._stride
         self._truth.append((time, *truth_of(outputs)))
         if time > SETTLES_S:
             self._judge()
 
     def _judge(self) -> None:
-        """The filter's own instant, where its covariance is of."""
+        """Compare at the filter's own instant, to which its covariance belongs."""
         at = self._plant.estimator.behind()
         if at.time <= self._judged:
             return
@@ -198,7 +294,13 @@ class Consistency:
             self._nees[name].append(squared)
 
     def report(self) -> dict[str, dict[str, Any]]:
-        """{quantity: {rms, nees}}; nees: mean of the normalised error squared, 3 where the covariance is right."""
+        """Return the errors of each quantity.
+
+        Returns
+        -------
+        dict[str, dict[str, Any]]
+            {quantity: {rms, nees}}; nees is the mean of the normalised error squared, 3 where the covariance is right.
+        """
         return {
             name: {"rms": float(np.sqrt(np.mean(self._squares[name]))), "nees": float(np.mean(self._nees[name]))}
             for name, _ in _PARTS if self._squares[name]
@@ -206,9 +308,23 @@ class Consistency:
 
 
 def compared(at: Estimate, position: Array, velocity: Array, rotation: Array) -> dict[str, tuple[float, float]]:
-    """{quantity: (size of its error, normalised error squared)} of an estimate against the truth of its instant.
+    """Compare an estimate with the truth of its instant.
 
-    position m, velocity m/s (3,), world; rotation (3, 3), body to world
+    Parameters
+    ----------
+    at : Estimate
+        The estimate, with the covariance of the same instant.
+    position : Array
+        (3,) position, m, world.
+    velocity : Array
+        (3,) velocity, m/s, world.
+    rotation : Array
+        (3, 3), body to world.
+
+    Returns
+    -------
+    dict[str, tuple[float, float]]
+        {quantity: (size of its error, normalised error squared)}.
     """
     turn = quaternion_matrix(at.quaternion).T @ rotation
     angle = 0.5 * np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])

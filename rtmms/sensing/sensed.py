@@ -1,4 +1,4 @@
-"""A plant seen through its sensors, without and with an estimate among its outputs."""
+"""Plant with sensors, without and with an estimate among its outputs."""
 
 from __future__ import annotations
 
@@ -59,18 +59,41 @@ _MOVING = (("position", M_POSITION, 3), ("quaternion", M_QUATERNION, 4), ("veloc
 
 
 def seen_through(plant: Plant, sensors: Mapping[str, Sensor]) -> Plant:
-    """The plant with its sensors; without any, itself."""
+    """Return the plant with its sensors.
+
+    Parameters
+    ----------
+    plant : Plant
+        Plant with pose and velocity.
+    sensors : Mapping[str, Sensor]
+        Sensors by name, see rtmms.sensing.data_sheets.
+
+    Returns
+    -------
+    Plant
+        The plant itself where there are no sensors.
+    """
     return Sensed(plant, sensors) if sensors else plant
 
 
 class Sensed(Stage):
-    """A plant around a plant: its actuators, and as outputs the sensors' readings, by 'SENSOR.quantity', with the truth
-    under 'truth.NAME'. What the plant can do beside that it still can, under its own names where a person gives them.
+    """Plant whose outputs are the sensors' readings, 'SENSOR.quantity', and the truth, 'truth.NAME'.
 
-    sensors   by name, see rtmms.sensing.data_sheets
-    The plant stays in its present state; the sensors are switched on there, with the errors of seed 0. `place` moves
-    the plant, and the sensors begin anew where it is then.
-    Raises ModelError where a sensor cannot be on this plant.
+    It has the actuators of the plant in it. The plant's other functions remain, under its own names where a person
+    gives them. The plant stays in its present state, and the sensors are switched on there, with the errors of seed 0.
+    `place` moves the plant, and the sensors start anew there.
+
+    Parameters
+    ----------
+    plant : Plant
+        Plant with pose and velocity.
+    sensors : Mapping[str, Sensor]
+        Sensors by name, see rtmms.sensing.data_sheets.
+
+    Raises
+    ------
+    ModelError
+        A sensor cannot be on this plant.
     """
 
     _name = "a plant with these sensors"
@@ -109,13 +132,25 @@ class Sensed(Stage):
         self.switch_on(0)
 
     def reset(self, seed: int = 0) -> None:
-        """See Plant; the sensors are switched on anew, with errors that the seed decides."""
+        """Reset the plant, and switch the sensors on anew.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Seed of the plant's reset and of the sensors' errors.
+        """
         seed = read_seed("sensors", seed)
         self.truth.reset(seed)
         self.switch_on(seed)
 
     def switch_on(self, seed: int) -> None:
-        """Switch the sensors on at the plant's present state, with errors that the seed decides."""
+        """Switch the sensors on at the plant's present state.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the sensors' errors.
+        """
         self.system.clear()
         self._counts[SEED], self._counts[STEPS] = seed, 0
         self._motion[:] = 0.0
@@ -129,7 +164,13 @@ class Sensed(Stage):
         self._look()
 
     def step(self, command: Array) -> None:
-        """See Plant."""
+        """Step the plant, and sample the sensors.
+
+        Parameters
+        ----------
+        command : Array
+            (n,) command of the plant.
+        """
         self.truth.step(command)
         self._counts[STEPS] += 1
         motion = self._motion
@@ -138,7 +179,13 @@ class Sensed(Stage):
         self._look()
 
     def observe(self) -> dict[str, Array]:
-        """See Plant."""
+        """Return readings and truth.
+
+        Returns
+        -------
+        dict[str, Array]
+            Arrays by name.
+        """
         state = self._state
         seen = {name: state[place].copy() if plain else state[place][0].copy() for name, place, plain in self._measured}
         if self._seen is None:
@@ -153,16 +200,22 @@ class Sensed(Stage):
         return {"state": packed}
 
     def present(self) -> tuple[Array, int]:
-        """See rtmms.plant.protocol.HasFork."""
+        """Return the present state for a fork, see rtmms.plant.protocol.HasFork.
+
+        Returns
+        -------
+        tuple[Array, int]
+            Memory and address.
+        """
         self._counts[FRESH] = 0  # the outputs of a fork are not of its state yet
         return super().present()
 
     def _changed(self) -> None:
-        """The plant's outputs are no longer those that were asked for."""
+        """Mark the cached outputs of the plant as out of date."""
         self._seen, self._counts[FRESH] = None, 0
 
     def _feel(self) -> None:
-        """The plant's gravity, as it is now."""
+        """Read the plant's present gravity."""
         self.system.gravity[:] = self._motion[M_GRAVITY:M_VECTORS] = self.description.surroundings().gravity
 
     def _look(self) -> None:
@@ -183,7 +236,7 @@ class Sensed(Stage):
         return any(_due(timing[k], time) > self._state[int(timing[k, T_COUNT])] for k in self._sampling)
 
     def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
-        """Write where compiled code finds the parts of the motion; False where it does not find all of them."""
+        """Write the addresses of the parts of the motion for compiled code; return False where one is missing."""
         fork = forks[0] if forks else None
         found = [address_of_output(name, fork, accounts[0]) for name, _ in self._moving]
         whole = all(address for address, _, _ in found)
@@ -222,8 +275,10 @@ class Sensed(Stage):
         self._changed()
 
     def _described(self) -> PlantDescription:
-        """The plant's, of outputs under other names, with faults of the sensors among its parameters. Its figure is
-        the truth's; what is known of the plant's accuracy is known of the plant alone."""
+        """Return the plant's description with renamed outputs and the sensors' faults among its parameters.
+
+        The figure is that of the plant; its accuracy applies to the plant alone.
+        """
         inner = describe_plant(self.truth)
         return replace(
             inner, truth=self.truth, sensors=self.sensors, set=self.set,
@@ -234,12 +289,29 @@ class Sensed(Stage):
         )  # fmt: skip
 
     def place(self, *given: Any, **named: Any) -> None:
-        """Put the plant into another state, as its own `place` does; the sensors are switched on anew there."""
+        """Put the plant into another state, as its own `place` does, and switch the sensors on anew there.
+
+        Parameters
+        ----------
+        *given, **named : Any
+            Arguments of the plant's `place`.
+        """
         self.truth.place(*given, **named)  # type: ignore[attr-defined]
         self.switch_on(int(self._counts[SEED]))
 
     def set(self, **parameters: Any) -> None:
-        """Faults of sensors are ours, see rtmms.sensing.faults; the rest is the plant's."""
+        """Change parameters while the plant runs: faults of sensors here, all others in the plant.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Values by name; 'fault.SENSOR' sets a fault, see rtmms.sensing.faults.
+
+        Raises
+        ------
+        ModelError
+            The plant has no parameter that can change.
+        """
         own = {}
         for name, value in parameters.items():
             target = name.removeprefix(FAULT)
@@ -277,11 +349,26 @@ BEGINS = (1e-5, 1e-5, 1e-5)
 
 
 class Estimated(Sensed):
-    """A plant with sensors that has estimate.position, estimate.quaternion and estimate.velocity besides, of the
-    point that the truth is of, at the imu's newest sample. The estimate begins at the truth.
+    """Plant with sensors and the outputs estimate.position, estimate.quaternion and estimate.velocity.
 
-    estimator   as a controller would have it, on the same readings
-    Raises ModelError where a sensor cannot be on this plant, and where there is no imu.
+    The estimate has the truth's reference point and the time of the imu's newest sample. It starts at the truth.
+
+    Parameters
+    ----------
+    plant : Plant
+        Plant with pose and velocity.
+    sensors : Mapping[str, Sensor]
+        Sensors by name, with an imu.
+
+    Attributes
+    ----------
+    estimator : Estimator
+        As a controller would have it, on the same readings.
+
+    Raises
+    ------
+    ModelError
+        A sensor cannot be on this plant, or there is no imu.
     """
 
     def __init__(self, plant: Plant, sensors: Mapping[str, Sensor]) -> None:
@@ -296,21 +383,50 @@ class Estimated(Sensed):
         self.outputs = (*self.outputs, *_CHANNELS)
 
     def switch_on(self, seed: int) -> None:
-        """See Sensed; the estimate begins anew, at the truth."""
+        """Switch the sensors on, and start the estimate anew at the truth.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the sensors' errors.
+        """
         super().switch_on(seed)
         self.estimator, self._estimate_seen = self._begun(), None
 
     def step(self, command: Array) -> None:
-        """See Plant."""
+        """Step the plant, sample the sensors, and update the estimate.
+
+        Parameters
+        ----------
+        command : Array
+            (n,) command of the plant.
+        """
         super().step(command)
         self._read_sensors()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """None: the estimate is made in Python, after each step."""
+        """Return None: Python makes the estimate after each step.
+
+        Returns
+        -------
+        CompiledOutputs | None
+            None.
+        """
         return None
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """None: the estimate is made in Python, after each step."""
+        """Return None: Python makes the estimate after each step.
+
+        Parameters
+        ----------
+        memory : Array | None, optional
+            Not used.
+
+        Returns
+        -------
+        Fork | None
+            None.
+        """
         return None
 
     def _after_step(self) -> None:
@@ -318,7 +434,13 @@ class Estimated(Sensed):
         self._read_sensors()
 
     def observe(self) -> dict[str, Array]:
-        """See Plant."""
+        """Return readings, truth and estimate.
+
+        Returns
+        -------
+        dict[str, Array]
+            Arrays by name.
+        """
         if self._estimate_seen is None:
             self._estimate_seen = self._estimate()
         return super().observe() | {name: value.copy() for name, value in self._estimate_seen.items()}
@@ -348,7 +470,7 @@ class Estimated(Sensed):
         )  # fmt: skip
 
     def _read_sensors(self) -> None:
-        """What the sensors read now, as views: nothing is copied that is not new."""
+        """Update the estimator from views of the readings, without copies of old values."""
         if self.estimator.update(self._views):
             self._estimate_seen = None
 
@@ -359,6 +481,17 @@ class Estimated(Sensed):
 
 
 def truth_of(outputs: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-    """Position (3,), velocity (3,) and rotation (3, 3), all of the world, that a plant with sensors hides."""
+    """Return the true motion of a plant with sensors.
+
+    Parameters
+    ----------
+    outputs : Mapping[str, Array]
+        Outputs by name, with the truth among them.
+
+    Returns
+    -------
+    tuple[Array, Array, Array]
+        Position (3,) m, velocity (3,) m/s and rotation (3, 3) body to world, all in the world's frame.
+    """
     rotation = quaternion_matrix(np.asarray(outputs[TRUTH + "quaternion"], dtype=float))
     return np.array(outputs[TRUTH + "position"]), rotation @ np.asarray(outputs[TRUTH + "velocity"]), rotation

@@ -1,4 +1,4 @@
-"""A set of sensors as flat arrays, and the profiles that choose one."""
+"""Set of sensors as flat arrays, and the profiles that select one."""
 
 from __future__ import annotations
 
@@ -85,17 +85,36 @@ S = TypeVar("S", bound=Sensor)
 
 MOST_WAITING = 4096
 TOULON_T = (1.1966924780758689e-06, 2.4047973129516105e-05, -4.014191638119738e-05)
-"""The World Magnetic Model's field at the default place and year, which so needs no library; a test computes it."""
+"""World Magnetic Model's field at the default place and year, T, so that no library is needed; a test computes it."""
 _ANGLES, _TORQUES = ("rod_angle", "joint_position"), ("rod_torque", "joint_torque")
 _ONES = (0.0, 0.0, 0.0)
 FLOATS_M = 0.1
-"""A receiver so far below the surface still has its antenna above it."""
+"""Depth of a receiver whose antenna is still above the surface, m."""
 
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """timing, block: see layout;  size: of the state;  channels, and where in the state each one is;
-    vectors: outputs of the plant that are measured, and where each stands in the motion, of this size."""
+    """Set of sensors as flat arrays.
+
+    Attributes
+    ----------
+    timing : Array
+        (sensors, T_WIDTH), see rtmms.sensing.layout.
+    block : Array
+        (blocks, B_WIDTH) blocks of the instruments.
+    size : int
+        Numbers of the state.
+    widest : int
+        Values of the sensor with the most values.
+    channels : tuple[Channel, ...]
+        Outputs.
+    places : tuple[slice, ...]
+        Place of each output in the state.
+    vectors : Mapping[str, slice]
+        Outputs of the plant that sensors measure, and the place of each in the motion.
+    motion : int
+        Numbers of the motion.
+    """
 
     timing: Array
     block: Array
@@ -107,7 +126,18 @@ class Suite:
     motion: int
 
     def measured_by(self, sensor: int) -> set[str]:
-        """Return the outputs that a sensor (a row of timing) measures as they are, not by the body's motion."""
+        """Return the outputs of the plant that a sensor copies; readings of the body's motion are not among them.
+
+        Parameters
+        ----------
+        sensor : int
+            Row of the timing.
+
+        Returns
+        -------
+        set[str]
+            Names of outputs.
+        """
         first, count = (int(number) for number in self.timing[sensor, [T_BLOCK, T_BLOCKS]])
         starts = {place.start: name for name, place in self.vectors.items()}
         kinds = (VECTOR, CAMERA)
@@ -115,7 +145,25 @@ class Suite:
 
 
 def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
-    """The sensors, by name, on a plant. ModelError with sensor and key for what cannot be."""
+    """Assemble the flat arrays of the sensors on a plant.
+
+    Parameters
+    ----------
+    sensors : Mapping[str, Sensor]
+        Sensors by name.
+    plant : Plant
+        Plant that has them.
+
+    Returns
+    -------
+    Suite
+        The arrays.
+
+    Raises
+    ------
+    ModelError
+        A sensor cannot be on this plant; the message names sensor and key.
+    """
     made = _Made(plant)
     for name, sensor in sensors.items():
         made.add(name, sensor)
@@ -184,7 +232,7 @@ class _Made:
         return at
 
     def _blocks(self, name: str, sensor: Sensor) -> tuple[list[Array], list[tuple[str, str, int, str]]]:
-        """Rows of the blocks, and what is reported: quantity, unit, size (0: a number), frame."""
+        """Return the rows of the blocks, and the outputs: quantity, unit, size (0: a number), frame."""
         if isinstance(sensor, Imu):
             return [
                 _block(sensor, GYRO, 3, sensor.gyro_noise_rad_s_rt_hz * math.sqrt(sensor.rate_hz),
@@ -300,7 +348,20 @@ class _Made:
 
 
 def senseless(kind: type[Sensor], around: Surroundings) -> str:
-    """Why a kind of sensor measures nothing in such surroundings; '' where it does."""
+    """Return why a kind of sensor measures nothing in such surroundings.
+
+    Parameters
+    ----------
+    kind : type[Sensor]
+        Class of the sensor.
+    around : Surroundings
+        Surroundings of the plant.
+
+    Returns
+    -------
+    str
+        The reason; '' where it measures.
+    """
     if kind in (Depth, Dvl) and not around.density:
         return "it measures in water, and this plant is not in water"
     if kind is Depth and not any(around.gravity):
@@ -313,7 +374,7 @@ def _block(
     turn_on: float = 0.0, scale: tuple[float, float, float] = _ONES, misaligned: tuple[float, float, float] = _ONES,
     limit: float = 0.0, step: float = 0.0,
 ) -> Array:  # fmt: skip
-    """A row; drift: its standard deviation and correlation time, s."""
+    """Return a row; `drift` is the drift's standard deviation and its correlation time, s."""
     row = np.zeros(B_WIDTH)
     row[[B_KIND, B_SIZE, B_WHITE, B_TURN_ON, B_RANGE, B_STEP]] = kind, size, white, turn_on, limit, step
     row[B_DRIFT], row[B_KEEP] = drift[0], math.exp(-1.0 / (sensor.rate_hz * drift[1]))
@@ -327,7 +388,7 @@ def _block(
 
 
 def _drift(sensor: Imu, which: str, unit: str) -> tuple[float, float]:
-    """Standard deviation and correlation time of the drift of 'gyro' or 'accel'."""
+    """Return standard deviation and correlation time of the drift of 'gyro' or 'accel'."""
     tau = getattr(sensor, f"{which}_correlation_s")
     return drift_of(
         getattr(sensor, f"{which}_noise_{unit}_rt_hz"), getattr(sensor, f"{which}_instability_{unit}"), tau
@@ -335,7 +396,18 @@ def _drift(sensor: Imu, which: str, unit: str) -> tuple[float, float]:
 
 
 def rotation(degrees: tuple[float, float, float]) -> Array:
-    """Sensor -> body of roll, pitch, yaw: Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Return the rotation sensor to body of roll, pitch, yaw: Rz(yaw) Ry(pitch) Rx(roll).
+
+    Parameters
+    ----------
+    degrees : tuple[float, float, float]
+        Roll, pitch, yaw, deg.
+
+    Returns
+    -------
+    Array
+        (3, 3).
+    """
     roll, pitch, yaw = (math.radians(one) for one in degrees)
     c, s = math.cos(pitch), math.sin(pitch)
     out: Array = rotation_z(yaw) @ np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]) @ rotation_x(roll)
@@ -343,7 +415,25 @@ def rotation(degrees: tuple[float, float, float]) -> Array:
 
 
 def earth_field(name: str, sensor: Magnetometer) -> tuple[float, float, float]:
-    """T; x east, y north, z up, of the World Magnetic Model. ModelError where it is not installed or not valid."""
+    """Return the World Magnetic Model's field at the sensor's place and year.
+
+    Parameters
+    ----------
+    name : str
+        Name of the sensor, for messages.
+    sensor : Magnetometer
+        Its place and year.
+
+    Returns
+    -------
+    tuple[float, float, float]
+        T; x east, y north, z up.
+
+    Raises
+    ------
+    ModelError
+        The model is not installed, or not valid at that time.
+    """
     usual = Magnetometer()
     if all(
         getattr(sensor, key) == getattr(usual, key) for key in ("latitude_deg", "longitude_deg", "altitude_m", "year")
@@ -372,7 +462,29 @@ def _check(name: str, sensor: Sensor, dt: float) -> None:
 
 
 def built(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sensor:
-    """A sensor from what a person wrote, over a base. ModelError, UnknownNameError with sensor and key."""
+    """Return a sensor from a person's table, over a base.
+
+    Parameters
+    ----------
+    name : str
+        Name of the sensor; its first part is the kind.
+    values : Mapping[str, Any]
+        Keys and values of the table.
+    base : Mapping[str, Any]
+        Keys and values that hold where the table has none.
+
+    Returns
+    -------
+    Sensor
+        The sensor.
+
+    Raises
+    ------
+    ModelError
+        A key or a value is wrong; the message names sensor and key.
+    UnknownNameError
+        The kind is unknown.
+    """
     kind = name.partition(".")[0]
     if kind not in KINDS:
         raise UnknownNameError("sensor", kind, KINDS)
@@ -380,7 +492,29 @@ def built(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sens
 
 
 def of_kind(kind: type[S], name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> S:
-    """Return a sensor of a class, with the same errors."""
+    """Return a sensor of a class, from a person's table over a base.
+
+    Parameters
+    ----------
+    kind : type[S]
+        Class of the sensor.
+    name : str
+        Name of the sensor, for messages.
+    values : Mapping[str, Any]
+        Keys and values of the table.
+    base : Mapping[str, Any]
+        Keys and values that hold where the table has none.
+
+    Returns
+    -------
+    S
+        The sensor.
+
+    Raises
+    ------
+    ModelError
+        A key or a value is wrong; the message names sensor and key.
+    """
     given = read_table(kind, values, "sensor", lambda key, text: ModelError(f"sensor {name}: {text}"))
     return replace(kind(**base), **given)
 
@@ -393,12 +527,30 @@ _OPTIONAL = {"encoder": ("rod_angle", "joint_position"), "current": ("rod_torque
 
 
 def read_profile(profile: str, plant: Plant, over: Mapping[str, Any] | None = None) -> dict[str, Sensor]:
-    """The sensors of a profile on a plant, by name; empty for `ideal`.
+    """Return the sensors of a profile on a plant; empty for `ideal`.
 
-    profile   ideal, typical, or a FILE.toml: tables [imu], [depth], ..., and `profile` to start from (ideal if not
-    given)
-    over      tables whose keys replace those of the profile; a table with `off = true` takes the sensor away
-    `typical` leaves out what the plant has nothing for: rods or joints, water. ModelError names the sensor and the key.
+    `typical` omits sensors for which the plant has nothing: rods or joints, water.
+
+    Parameters
+    ----------
+    profile : str
+        'ideal', 'typical', or a FILE.toml with tables [imu], [depth], ... and `profile`, the base (default ideal).
+    plant : Plant
+        Plant that has the sensors.
+    over : Mapping[str, Any] | None, optional
+        Tables whose keys replace those of the profile; a table with `off = true` removes the sensor.
+
+    Returns
+    -------
+    dict[str, Sensor]
+        Sensors by name.
+
+    Raises
+    ------
+    ModelError
+        A table is wrong; the message names sensor and key.
+    UnknownNameError
+        The profile or a sensor is unknown.
     """
     tables = dict(over or {})
     if profile.endswith(".toml"):
@@ -455,7 +607,7 @@ def _usual(plant: Plant) -> list[str]:
 
 
 def _tables(given: Mapping[str, Any]) -> dict[str, Any]:
-    """[imu.tail] is a table within [imu] for TOML, and a second sensor for us."""
+    """Split tables: [imu.tail] is a table within [imu] for TOML, and a second sensor here."""
     found: dict[str, Any] = {}
     for name, table in given.items():
         if isinstance(table, Mapping):

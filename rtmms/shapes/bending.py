@@ -1,6 +1,6 @@
 """Generators of the surfaces that bend: lofts, sweeps, wings and membranes through a robot's own points.
 
-A drawing names them with parameters (rtmms.plant.drawing). Each takes the robot's frames and skins in a state and
+A drawing names them with parameters (rtmms.plant.drawing). Each reads the robot's frames and skins in a state and
 returns the vertices of its surfaces, whose faces stay.
 """
 
@@ -51,13 +51,44 @@ class SurfaceGenerator(Protocol):
     """Surfaces of one generator."""
 
     @property
-    def surfaces(self) -> tuple[Surface, ...]: ...
+    def surfaces(self) -> tuple[Surface, ...]:
+        """The surfaces, without vertices."""
+        ...
+
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """Return (n, 3) m, body frame, of each surface.  skins  their points by name"""
+        """Return the vertices of the surfaces in a state.
+
+        Parameters
+        ----------
+        frames : Mapping[str, Pose]
+            Frames of the moving parts by name.
+        skins : Mapping[str, Array]
+            (n, 3) points of each skin by name, m, body frame.
+
+        Returns
+        -------
+        list[Array]
+            (n, 3) m, body frame, of each surface.
+        """
 
 
 def bending_surfaces(data: Bending, drawing: Drawing, neutral: Mapping[str, Array]) -> SurfaceGenerator:
-    """Return what generates a surface of a drawing.  neutral  points of the skins with all joints at 0, by name"""
+    """Return the generator of a surface of a drawing.
+
+    Parameters
+    ----------
+    data : Bending
+        The surface.
+    drawing : Drawing
+        The drawing.
+    neutral : Mapping[str, Array]
+        Points of the skins with all joints at 0, by name.
+
+    Returns
+    -------
+    SurfaceGenerator
+        The generator.
+    """
     match data:
         case Loft():
             return _Loft(data, neutral[data.skin])
@@ -74,7 +105,7 @@ def bending_surfaces(data: Bending, drawing: Drawing, neutral: Mapping[str, Arra
 def _zoned(faces: Faces, columns: int, along: Array, cross: Array, zones: Sequence[Zone]) -> tuple[Surface, ...]:
     """Return the faces of a grid by zones; each face belongs to the first zone that has it.
 
-    along, cross   coordinates of the rows and of the columns
+    `along` and `cross` are coordinates of the rows and of the columns.
     """
     u = of_tile(along[faces // columns].mean(axis=1))
     v = of_tile(cross[faces % columns].mean(axis=1))
@@ -106,7 +137,7 @@ def _fin_faces(rows: int) -> Faces:
 
 
 def _fins(fins: Sequence[Fins], share: Array, flipped: bool) -> tuple[Surface, ...]:
-    """flipped  whether the body goes the other way round than a loft's"""
+    """Return the surfaces of fins; `flipped`: the body goes the other way round than a loft's."""
     surfaces = []
     for group in fins:
         faces, first = [], 0
@@ -123,7 +154,7 @@ def _rows_of(ridge: Ridge, share: Array) -> npt.NDArray[np.int64]:
 
 
 def _heights(ridge: Ridge, rows: int, largest: float) -> Array:
-    """(rows, 1) m of a ridge over the body.  largest  half height of the body along it"""
+    """Return (rows, 1) m of a ridge over the body; `largest` is the half height of the body along it."""
     if not isinstance(ridge.height, tuple):
         return np.asarray(ridge.height * np.sin(np.linspace(0.0, np.pi, rows))[:, None] ** 0.5)
     known = np.linspace(0.0, 1.0, len(ridge.height))
@@ -131,7 +162,7 @@ def _heights(ridge: Ridge, rows: int, largest: float) -> Array:
 
 
 class _Loft:
-    """Through rings of points: ring by ring as the skin has them, the spline between them."""
+    """Surface through rings of points: ring by ring as the skin has them, with the spline between them."""
 
     def __init__(self, data: Loft, neutral: Array) -> None:
         self._data = data
@@ -153,7 +184,7 @@ class _Loft:
         self.surfaces = (*zones, *bands, *_fins(data.fins, self._share, flipped=False))
 
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """See SurfaceGenerator."""
+        """Return the vertices in a state, see SurfaceGenerator."""
         coarse = skins[self._data.skin].reshape(self._shape)[:, :-1]
         fine = np.einsum("mr,rkx->mkx", self._matrix, coarse)
         ends = [np.broadcast_to(ring.mean(axis=0), ring.shape)[None] for ring in (fine[0], fine[-1])]
@@ -208,7 +239,7 @@ class _Sweep:
         self.surfaces = (*zones, *_fins(data.fins, self._fine, flipped=not carried))
 
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """See SurfaceGenerator."""
+        """Return the vertices in a state, see SurfaceGenerator."""
         data, known = self._data, self._spine(frames, skins)
         centre = self._matrix @ known
         side, up = self._axes(frames, known, centre)
@@ -228,7 +259,7 @@ class _Sweep:
         return np.array([_placed(point, frames, self._names) for point in spine])
 
     def _axes(self, frames: Mapping[str, Pose], known: Array, centre: Array) -> tuple[Array, Array]:
-        """Unit vectors across and up in each section."""
+        """Return unit vectors across and up in each section."""
         data = self._data
         if data.axes == LEVEL:
             t = np.gradient(centre, axis=0)
@@ -280,7 +311,7 @@ class _Wing:
         )
 
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """See SurfaceGenerator."""
+        """Return the vertices in a state, see SurfaceGenerator."""
         data, points = self._data, skins[self._data.skin]
         lead = self._lead @ points[list(data.lead)]
         chord = np.array([points[trail] - points[front] for front, trail in data.chords])
@@ -326,7 +357,7 @@ class _Membrane:
         self.surfaces = (*upper, *_zoned(faces, columns, np.abs(rows), self._chord, (data.belly,)))
 
     def _round_tips(self, distance: Array, fin: float, tip: float) -> None:
-        """Of the last part of a fin the outline lies within the chains' free ends."""
+        """Round the last part of a fin, whose outline lies within the chains' free ends."""
         begin = fin + 0.25 * (tip - fin)
         beyond = np.clip((distance - begin) / (tip - begin), 0.0, 1.0)
         width, centre = np.sqrt(np.maximum(1.0 - beyond**2, 0.0)), 0.5 - 0.18 * beyond**2
@@ -339,7 +370,7 @@ class _Membrane:
         self._thick = (thick * np.sqrt(np.maximum(width, 0.0))[:, None])[:, :, None]
 
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """See SurfaceGenerator."""
+        """Return the vertices in a state, see SurfaceGenerator."""
         left, right = (
             np.einsum("cn,jnk->jck", self._along, skins[data.name].reshape(self._links + 1, -1, 3))
             for data in self._data.skins
@@ -354,7 +385,7 @@ class _Membrane:
 
 
 def _between_chains(station: Array, chord: Array) -> Array:
-    """(c, n): shares of the chains at places along the chord; beyond the first and the last by a straight line."""
+    """Return (c, n): shares of the chains at places along the chord; linear beyond the first and the last."""
     n = len(station)
     if n == 1:
         return np.ones((len(chord), 1))

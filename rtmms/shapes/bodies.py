@@ -1,6 +1,6 @@
 """Drawing of any plant that exposes its bodies (`shape`, rtmms.plant.protocol.PlantDescription).
 
-The table comes from a peer or a log: whatever is wrong in it raises one of rtmms.shapes.drawings.BROKEN.
+The table comes from a peer or a log: a wrong entry raises one of rtmms.shapes.drawings.BROKEN.
 """
 
 from __future__ import annotations
@@ -21,10 +21,24 @@ MAX_ENTRIES = 4096
 
 
 def exposed_drawing(plant: PlantInfo) -> Drawing | None:
-    """Return the drawing of the bodies that a plant exposes: solids in the frames of its joints, skins over outputs,
-    cords; None of a plant that exposes none.
+    """Return the drawing of the bodies that a plant exposes.
 
-    A joint turns about z, or moves along it.
+    It has solids in the frames of its joints, skins over outputs, and cords. A joint turns about z, or moves along it.
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    Drawing | None
+        None for a plant that exposes none.
+
+    Raises
+    ------
+    ValueError
+        The table is wrong.
     """
     table = plant.shape
     if not table:
@@ -62,7 +76,7 @@ def _solid(part: Mapping[str, Any], names: list[str]) -> Solid:
 
 
 def _cord(k: int, cord: Mapping[str, Any], bodies: int) -> PointSkin:
-    """A line through points, each in the frame of a body."""
+    """Return a line through points, each in the frame of a body."""
     points = tuple(Point(int(body), _three((x, y, z))) for body, x, y, z in list(cord["points"])[:MAX_ENTRIES])
     if len(points) < 2 or not all(0 <= body < bodies for body, _ in points):
         raise ValueError("shape: a cord's points must be two or more, on bodies that there are")
@@ -87,7 +101,7 @@ def _skin(table: Mapping[str, Any], plant: PlantInfo) -> OutputSkin:
 
 
 def _mesh(table: Mapping[str, Any], size: Vector) -> tuple[tuple[Vector, ...], tuple[tuple[int, int, int], ...]]:
-    """Points, m, and triangles, as rtmms.model.description.Drawing writes them."""
+    """Return points, m, and triangles, as rtmms.model.description.Drawing writes them."""
     steps, corners = (
         array(kind, b64decode(str(table[name]), validate=True)) for kind, name in (("h", "points"), ("H", "triangles"))
     )

@@ -1,8 +1,8 @@
-"""Finds the drawing of a plant's robot and reads it: the one that comes with the robot, or what the plant exposes.
+"""Drawing of a plant's robot: the one that comes with the robot, or the bodies that the plant exposes.
 
-A robot of ours has its drawing in `rtmms/robots/NAME_drawing.py`; any other plant may expose its bodies
-(`shape`, rtmms.plant.protocol.PlantDescription), as every tree does. Of a robot without either, viewers show where its
-body is, and no more.
+A robot of ours has its drawing in `rtmms/robots/NAME_drawing.py`. Any other plant may expose its bodies (`shape`,
+rtmms.plant.protocol.PlantDescription), as every tree does. For a robot without either, viewers show only the pose of
+its body.
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ from rtmms.shapes.together import TogetherShape, of_one
 from rtmms.wire.protocol.state import PlantInfo
 
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, UnknownNameError)
-"""Faults of a drawing for parameters or outputs that are another robot's, or for a table that is broken."""
+"""Faults of a drawing for another robot's parameters or outputs, or for a malformed table."""
 
 
 def shape_of(plant: PlantInfo) -> Shape | None:
-    """Return the shape of the plant's robot; None where it is not known, or the plant exposes too little.
+    """Return the shape of the plant's robot.
 
-    Neither a plant nor a kernel is built: a log may have named the robot.
+    Neither a plant nor a kernel is built, as a log may have named the robot.
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    Shape | None
+        None where it is unknown, or the plant exposes too little.
     """
     known = {channel.name for channel in plant.outputs}
     if plant.robots:
@@ -47,10 +57,20 @@ def shape_of(plant: PlantInfo) -> Shape | None:
 
 
 def robot_drawing(plant: PlantInfo) -> Drawing | None:
-    """Return the drawing that comes with a robot of ours, by its name; None of others.
+    """Return the drawing that comes with a robot of ours, by its name.
 
     The module is in our own package and loads no kernels. A drawing without skins and solids is over the bodies that
     the plant exposes.
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    Drawing | None
+        None for other robots.
     """
     module = f"rtmms.robots.{plant.robot}_drawing"
     if not plant.robot.isidentifier() or find_spec(module) is None:
@@ -66,11 +86,11 @@ def robot_drawing(plant: PlantInfo) -> Drawing | None:
 
 COUNTS = ("joints", "links", "chains", "sections", "modes")
 MAX_COUNT = 1000
-"""Of each of them: drawings of what others declare of a robot stay small."""
+"""Largest value of each count: drawings of foreign descriptions stay small."""
 
 
 def _refuse_many(plant: PlantInfo) -> None:
-    """ValueError for a count that is no number, or too large."""
+    """Raise ValueError for a count that is no number, or too large."""
     for name in COUNTS:
         value = plant.parameters.get(name, 0)
         if not isinstance(value, int | float) or not value <= MAX_COUNT:
@@ -78,7 +98,7 @@ def _refuse_many(plant: PlantInfo) -> None:
 
 
 def _try(shape: Shape, plant: PlantInfo) -> None:
-    """One of BROKEN where the outputs have not the sizes from which the shape is drawn."""
+    """Draw once, and raise one of BROKEN where the outputs have other sizes than the shape needs."""
     outputs = {channel.name: [0.0] * prod(channel.shape) for channel in plant.outputs if channel.name in shape.needs}
     if "quaternion" in outputs:
         outputs["quaternion"] = [1.0, 0.0, 0.0, 0.0]

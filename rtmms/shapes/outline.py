@@ -1,4 +1,4 @@
-"""Any robot that has a shape, as figures draw it (rtmms.report.robot_panels.Outline)."""
+"""Outline of any robot with a shape, for figures (rtmms.report.robot_panels.Outline)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,21 @@ from rtmms.wire.protocol.state import PlantInfo
 
 
 class RobotOutline:
-    """What a robot looks like, in its colours."""
+    """Outline of a robot, in its colours.
+
+    Parameters
+    ----------
+    shape : Shape
+        Its shape.
+    visual : Visual
+        Its look.
+    """
 
     def __init__(self, shape: Shape, visual: Visual) -> None:
         self._shape, self._visual, self.needs = shape, visual, shape.needs
 
     def __call__(self, outputs: Mapping[str, Any]) -> Surfaces:
-        """See rtmms.report.robot_panels.Outline."""
+        """Return the surfaces in a state, see rtmms.report.robot_panels.Outline."""
         flat = {name: np.ravel(outputs[name]).tolist() for name in self.needs}
         skins = [np.array(points, dtype=float).reshape(-1, 3) for points in self._shape.points(flat)]
         return Surfaces(_looks(self._visual, self._shape.frames(flat), skins))
@@ -48,8 +56,20 @@ def _looks(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Any]) -> 
 
 
 def figure_outline(robot: str, plant: Plant) -> RobotOutline | None:
-    """Of the plant itself, within its sensors and faults; None where nothing is known of its shape, and where its
-    figure shows none."""
+    """Return the outline of the plant itself, within its sensors and faults.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    plant : Plant
+        The plant.
+
+    Returns
+    -------
+    RobotOutline | None
+        None where its shape is unknown, or its figure shows none.
+    """
     if not takes_outline(robot, plant):
         return None
     own = bare(plant)

@@ -1,4 +1,4 @@
-"""What is to be drawn of a robot in a state: points of its skins, solids, frames of its moving parts.
+"""Shape of a robot in a state: points of its skins, solids, frames of its moving parts.
 
 `DrawingShape` reads a drawing (rtmms.plant.drawing) in plain Python, for figures, Foxglove and the view alike.
 """
@@ -31,31 +31,65 @@ from rtmms.wire.protocol.state import PlantInfo
 
 
 class Shape(Protocol):
-    """What is to be drawn of one robot."""
+    """Shape of one robot."""
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Outputs that it is drawn from."""
 
     @property
-    def skins(self) -> tuple[Skin, ...]: ...
+    def skins(self) -> tuple[Skin, ...]:
+        """Skins, whose points `points` returns."""
+        ...
+
     @property
-    def solids(self) -> tuple[Solid, ...]: ...
+    def solids(self) -> tuple[Solid, ...]:
+        """Solids in the frames of the moving parts."""
+        ...
 
     def points(self, outputs: Mapping[str, Any]) -> tuple[list[Vector], ...]:
-        """The points of each skin, m, body frame."""
+        """Return the points of each skin.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Outputs by name, flat.
+
+        Returns
+        -------
+        tuple[list[Vector], ...]
+            m, body frame.
+        """
 
     def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
-        """Frames of the moving parts, by name."""
+        """Return the frames of the moving parts.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Outputs by name, flat.
+
+        Returns
+        -------
+        dict[str, Pose]
+            Poses in the body's frame, by name.
+        """
 
 
 class DrawingShape:
     """Shape of a robot by its drawing.
 
+    Parameters
+    ----------
+    drawing : Drawing
+        The drawing.
+    plant : PlantInfo
+        The plant.
+
     Raises
     ------
     ValueError, UnknownNameError
-        Where the plant has not the outputs that the drawing is for.
+        The plant lacks the outputs that the drawing is for.
     """
 
     def __init__(self, drawing: Drawing, plant: PlantInfo) -> None:
@@ -68,19 +102,52 @@ class DrawingShape:
         self.needs = tuple(dict.fromkeys(_needs(drawing)))
 
     def poses(self, outputs: Mapping[str, Any]) -> list[Pose]:
-        """Return the pose of the body and of each frame of the drawing, in the body's frame."""
+        """Return the pose of the body and of each frame of the drawing.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Outputs by name, flat.
+
+        Returns
+        -------
+        list[Pose]
+            Poses in the body's frame.
+        """
         poses = [HOME]
         for frame in self.drawing.frames:
             poses.append(_pose(frame, poses, outputs))
         return poses
 
     def points(self, outputs: Mapping[str, Any]) -> tuple[list[Vector], ...]:
-        """See Shape."""
+        """Return the points of each skin.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Outputs by name, flat.
+
+        Returns
+        -------
+        tuple[list[Vector], ...]
+            m, body frame.
+        """
         poses = self.poses(outputs)
         return tuple(_points(skin, poses, outputs) for skin in self.drawing.skins)
 
     def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
-        """See Shape."""
+        """Return the frames of the moving parts.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Outputs by name, flat.
+
+        Returns
+        -------
+        dict[str, Pose]
+            Poses in the body's frame, by name.
+        """
         moving = zip(self.drawing.frames, self.poses(outputs)[1:], strict=True)
         return {frame.name: pose for frame, pose in moving if frame.name}
 
@@ -161,7 +228,7 @@ def _rows(numbers: Sequence[float]) -> list[Vector]:
 
 
 def _chains(skin: ChainSkin, pose: Pose, angles: Sequence[float]) -> list[Vector]:
-    """links + 1 rows of points: the chains' joints, from the frame to the free ends."""
+    """Return links + 1 rows of points: the chains' joints, from the frame to the free ends."""
     n, side = len(skin.stations), -1.0 if skin.mirrored else 1.0
     y, z, bend = [0.0] * n, [0.0] * n, [0.0] * n
     points = [at(pose, (x, 0.0, 0.0)) for x in skin.stations]
@@ -187,8 +254,22 @@ def _tube(skin: TubeSkin, line: list[Vector]) -> list[Vector]:
 
 
 def across(line: Sequence[Vector], i: int) -> tuple[Vector, Vector]:
-    """Return unit vectors to the side and up at a point of a line from nose to tail, square to it; up is as near z as
-    it can be."""
+    """Return unit vectors to the side and up at a point of a line from nose to tail, square to it.
+
+    Up is as near z as possible.
+
+    Parameters
+    ----------
+    line : Sequence[Vector]
+        Points.
+    i : int
+        Index of the point.
+
+    Returns
+    -------
+    tuple[Vector, Vector]
+        Side and up.
+    """
     before, behind = line[max(i - 1, 0)], line[min(i + 1, len(line) - 1)]
     x, y, z = before[0] - behind[0], before[1] - behind[1], before[2] - behind[2]
     size = sqrt(x * x + y * y + z * z)

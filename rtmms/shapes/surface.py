@@ -1,4 +1,4 @@
-"""Surfaces of robots: what a visual is, and the generators of meshes and grids that drawings name."""
+"""Surfaces of robots: visuals, and the generators of meshes and grids that drawings name."""
 
 from __future__ import annotations
 
@@ -25,18 +25,29 @@ Array = npt.NDArray[np.float64]
 
 Faces = npt.NDArray[np.int64]
 Mesh = tuple[Array, Faces]
-"""(n, 3) m and (k, 3) indices, counter-clockwise as seen from outside."""
+"""Vertices (n, 3) m and indices (k, 3), counter-clockwise as seen from outside."""
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A closed surface of one colour.
+    """Closed surface of one colour.
 
-    faces      (k, 3) indices of its vertices, counter-clockwise as seen from outside
-    colour     red, green, blue, 0 to 255
-    vertices   (n, 3) m, in its frame; None of a surface that bends: the visual gives them state by state
-    frame      name of the part (`Shape.frames`) that it moves with; '' for the body
-    opacity    0 to 1;  gloss  how much it shines, 0 to 1
+    Attributes
+    ----------
+    name : str
+        Name of the surface.
+    faces : Faces
+        (k, 3) indices of its vertices, counter-clockwise as seen from outside.
+    colour : Colour
+        Red, green, blue, 0 to 255.
+    vertices : Array | None, optional
+        (n, 3) m, in its frame; None for a surface that bends: the visual returns them state by state.
+    frame : str, default ''
+        Name of the part (`Shape.frames`) that it moves with; '' for the body.
+    opacity : float, default 1.0
+        0 to 1.
+    gloss : float, default 0.25
+        0 to 1.
     """
 
     name: str
@@ -49,31 +60,65 @@ class Surface:
 
 
 class Visual(Protocol):
-    """The look of one robot.
-
-    surfaces   fixed to parts, or bending
-    scene      one of SCENES: where it belongs
-    ground     m, body frame: the height of the ground under a robot that stands on it; None of others
-    """
+    """Look of one robot."""
 
     @property
-    def surfaces(self) -> tuple[Surface, ...]: ...
+    def surfaces(self) -> tuple[Surface, ...]:
+        """Surfaces, fixed to parts or bending."""
+        ...
+
     @property
-    def scene(self) -> str: ...
+    def scene(self) -> str:
+        """Surroundings of the robot, one of SCENES."""
+        ...
+
     @property
-    def ground(self) -> float | None: ...
+    def ground(self) -> float | None:
+        """Height of the ground under a robot that stands on it, m, body frame; None for others."""
+        ...
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
-        """(n, 3) m, body frame, of each surface that bends, in their order.
+        """Return the vertices of the bending surfaces in a state.
 
-        frames, skins   of the robot's shape: `Shape.frames` and `Shape.points`
+        Parameters
+        ----------
+        frames : Mapping[str, Pose]
+            Frames of the robot's shape, from `Shape.frames`.
+        skins : Sequence[Array]
+            Points of its skins, from `Shape.points`.
+
+        Returns
+        -------
+        tuple[Array, ...]
+            (n, 3) m, body frame, of each bending surface, in their order.
         """
 
 
 def fixed(
     name: str, mesh: Mesh, colour: Colour, frame: str = "", *, opacity: float = 1.0, gloss: float = 0.25
 ) -> Surface:
-    """A surface that moves with a part."""
+    """Return a surface that moves with a part.
+
+    Parameters
+    ----------
+    name : str
+        Name of the surface.
+    mesh : Mesh
+        Vertices in the part's frame, and faces.
+    colour : Colour
+        Red, green, blue.
+    frame : str, default ''
+        Name of the part; '' for the body.
+    opacity : float, default 1.0
+        0 to 1.
+    gloss : float, default 0.25
+        0 to 1.
+
+    Returns
+    -------
+    Surface
+        The surface.
+    """
     vertices, faces = mesh
     return Surface(name, faces, colour, vertices, frame, opacity, gloss)
 
@@ -83,7 +128,18 @@ def fixed(
 
 
 def merged(*meshes: Mesh) -> Mesh:
-    """One mesh of several."""
+    """Merge several meshes into one.
+
+    Parameters
+    ----------
+    *meshes : Mesh
+        The meshes.
+
+    Returns
+    -------
+    Mesh
+        One mesh.
+    """
     vertices, faces, first = [], [], 0
     for points, corners in meshes:
         vertices.append(points)
@@ -98,7 +154,24 @@ def moved(
     quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
     scale: Sequence[float] = (1.0, 1.0, 1.0),
 ) -> Mesh:
-    """Scaled along its axes, then turned, then shifted, m."""
+    """Scale a mesh along its axes, then turn it, then shift it.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+    position : Sequence[float], default (0.0, 0.0, 0.0)
+        Shift, m.
+    quaternion : Sequence[float], default (1.0, 0.0, 0.0, 0.0)
+        Turn of the mesh, w x y z.
+    scale : Sequence[float], default (1.0, 1.0, 1.0)
+        Factors along x, y, z.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     vertices, faces = mesh
     factor = np.array(scale, dtype=float)
     turned = (vertices * factor) @ quaternion_matrix(np.array(quaternion, dtype=float)).T
@@ -106,19 +179,64 @@ def moved(
 
 
 def seen_from(frame: Pose, mesh: Mesh) -> Mesh:
-    """What is given in the body's frame, in the frame of a part, which stands at `frame` in the body's."""
+    """Return a mesh of the body's frame in the frame of a part.
+
+    Parameters
+    ----------
+    frame : Pose
+        Pose of the part in the body's frame.
+    mesh : Mesh
+        The mesh.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     vertices, faces = mesh
     return (vertices - np.array(frame[0])) @ quaternion_matrix(np.array(frame[1])), faces
 
 
 def along(axis: int, mesh: Mesh) -> Mesh:
-    """A mesh about z laid along x (0), y (1) or z (2)."""
+    """Turn a mesh about z into one about another axis.
+
+    Parameters
+    ----------
+    axis : int
+        x (0), y (1) or z (2).
+    mesh : Mesh
+        The mesh.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     vertices, faces = mesh
     return np.roll(vertices, axis + 1, axis=1), faces  # a cyclic change of axes is a turn
 
 
 def tiles(rows: int, columns: int, around: bool = False) -> Faces:
-    """Two triangles for each tile of a grid of points, row by row; `around`: the last column meets the first."""
+    """Return two triangles for each tile of a grid of points, row by row.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Size of the grid.
+    around : bool, default False
+        The last column meets the first.
+
+    Returns
+    -------
+    Faces
+        (k, 3).
+
+    Examples
+    --------
+    >>> from rtmms.shapes.surface import tiles
+    >>> tiles(2, 2).tolist()
+    [[0, 1, 2], [1, 3, 2]]
+    """
     i, j = np.meshgrid(np.arange(rows - 1), np.arange(columns if around else columns - 1), indexing="ij")
     a, b = i * columns + j, i * columns + (j + 1) % columns
     c, d = a + columns, b + columns
@@ -126,12 +244,38 @@ def tiles(rows: int, columns: int, around: bool = False) -> Faces:
 
 
 def of_tile(values: Array) -> Array:
-    """(k,) of each triangle of `tiles`: the mean of its tile, so that colours meet along rows and columns."""
+    """Average values of triangles of `tiles` over each tile, so that colours meet along rows and columns.
+
+    Parameters
+    ----------
+    values : Array
+        (k,) of each triangle.
+
+    Returns
+    -------
+    Array
+        (k,).
+    """
     return np.repeat(values.reshape(-1, 2).mean(axis=1), 2)
 
 
 def revolved(profile: Sequence[tuple[float, float]], edges: Sequence[int] = (), round_: int = ROUND) -> Mesh:
-    """About z, of radii and heights from below upwards on the outside. edges: points of the profile that are sharp."""
+    """Return the mesh of a profile revolved about z.
+
+    Parameters
+    ----------
+    profile : Sequence[tuple[float, float]]
+        Radii and heights from below upwards on the outside, m.
+    edges : Sequence[int], default ()
+        Points of the profile that are sharp.
+    round_ : int, default ROUND
+        Points of a ring.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     angle = np.linspace(0.0, 2.0 * pi, round_, endpoint=False)
     cuts = sorted({0, len(profile) - 1, *edges})
     pieces = []
@@ -145,17 +289,55 @@ def revolved(profile: Sequence[tuple[float, float]], edges: Sequence[int] = (), 
 
 
 def ellipsoid(x: float, y: float, z: float, fine: int = ROUND) -> Mesh:
-    """Of full axes, m."""
+    """Return an ellipsoid.
+
+    Parameters
+    ----------
+    x, y, z : float
+        Full axes, m.
+    fine : int, default ROUND
+        Points of a ring.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     profile = [(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.0, pi, fine // 2 + 1)]
     return moved(revolved(profile, round_=fine), scale=(x, y, z))
 
 
 def sphere(radius: float) -> Mesh:
+    """Return a sphere.
+
+    Parameters
+    ----------
+    radius : float
+        Radius, m.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     return ellipsoid(2.0 * radius, 2.0 * radius, 2.0 * radius, 20)
 
 
 def cylinder(radius: float, length: float, round_: int = ROUND) -> Mesh:
-    """Along z, about the origin, its edges broken."""
+    """Return a cylinder along z, about the origin, with broken edges.
+
+    Parameters
+    ----------
+    radius, length : float
+        Radius and length, m.
+    round_ : int, default ROUND
+        Points of a ring.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     e, h = min(0.08 * radius, 0.2 * length), 0.5 * length
     return revolved(
         [(0.0, -h), (radius - e, -h), (radius, e - h), (radius, h - e), (radius - e, h), (0.0, h)], (1, 2, 3, 4), round_
@@ -163,7 +345,20 @@ def cylinder(radius: float, length: float, round_: int = ROUND) -> Mesh:
 
 
 def block(x: float, y: float, z: float, bevel: float = 0.12) -> Mesh:
-    """A box about the origin with broken edges; bevel: of its shortest side."""
+    """Return a box about the origin with broken edges.
+
+    Parameters
+    ----------
+    x, y, z : float
+        Sides, m.
+    bevel : float, default 0.12
+        Bevel, of its shortest side.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     half = 0.5 * np.array([x, y, z])
     cut = bevel * 0.5 * float(half.min())
     vertices: list[Array] = []
@@ -177,7 +372,7 @@ def block(x: float, y: float, z: float, bevel: float = 0.12) -> Mesh:
         faces.extend([first, first + k, first + k + 1] for k in range(1, len(corners) - 1))
 
     def corner(signs: Array, out: int) -> Array:
-        """The corner of a side: out along one axis, in by the bevel along the others."""
+        """Return the corner of a side: out along one axis, in by the bevel along the others."""
         place: Array = signs * (half - cut)
         place[out] = signs[out] * half[out]
         return place
@@ -198,14 +393,46 @@ def block(x: float, y: float, z: float, bevel: float = 0.12) -> Mesh:
 
 
 def rounded(x: float, y: float, z: float, power: float = 5.0, fine: int = ROUND) -> Mesh:
-    """A superellipsoid |x|^p + |y|^p + |z|^p = 1 of full axes, m: a box that is round everywhere."""
+    """Return a superellipsoid |x|^p + |y|^p + |z|^p = 1: a box that is round everywhere.
+
+    Parameters
+    ----------
+    x, y, z : float
+        Full axes, m.
+    power : float, default 5.0
+        Exponent p.
+    fine : int, default ROUND
+        Points of a ring.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     vertices, faces = ellipsoid(2.0, 2.0, 2.0, fine)
     size = (np.abs(vertices) ** power).sum(axis=1) ** (-1.0 / power)
     return vertices * size[:, None] * 0.5 * np.array([x, y, z]), faces
 
 
 def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round_: int = 16, flat: float = 1.0) -> Mesh:
-    """Round a line of points, with round ends. radius: m, one or one a point; flat: its height over its width."""
+    """Return a tube round a line of points, with round ends.
+
+    Parameters
+    ----------
+    path : Sequence[Sequence[float]]
+        Points, m.
+    radius : float | Sequence[float]
+        Radius, m, one or one a point.
+    round_ : int, default 16
+        Points of a ring.
+    flat : float, default 1.0
+        Height over width.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     line = np.array(path, dtype=float)
     radii = np.broadcast_to(np.array(radius, dtype=float), len(line))
     t = np.gradient(line, axis=0)
@@ -230,7 +457,18 @@ def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round
 
 
 def tyre(radius: float, width: float) -> Mesh:
-    """Of a wheel about y."""
+    """Return the tyre of a wheel about y.
+
+    Parameters
+    ----------
+    radius, width : float
+        Radius and width of the wheel, m.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     h = 0.5 * width
     bulge = [(radius * (0.78 + 0.22 * np.sin(a)), -h * np.cos(a)) for a in np.linspace(0.0, pi, 11)]
     low, high = (0.62 * radius, -0.8 * h), (0.62 * radius, 0.8 * h)
@@ -238,12 +476,40 @@ def tyre(radius: float, width: float) -> Mesh:
 
 
 def hub(radius: float, width: float) -> Mesh:
-    """Of a wheel about y, whose radius and width are given."""
+    """Return the hub of a wheel about y.
+
+    Parameters
+    ----------
+    radius, width : float
+        Radius and width of the wheel, m.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     return along(1, merged(cylinder(0.64 * radius, 1.0 * width), cylinder(0.16 * radius, 1.5 * width)))
 
 
 def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float = 0.3) -> Mesh:
-    """Twisted blades about z with a hub."""
+    """Return twisted blades about z with a hub.
+
+    Parameters
+    ----------
+    radius : float
+        Radius, m.
+    blades : int, default 2
+        Number of blades.
+    thick : float, default 0.05
+        Thickness of a blade, of the radius.
+    pitch : float, default 0.3
+        Pitch of the blades.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     r = np.concatenate([[0.12], np.linspace(0.12, 1.0, 9), [1.0]])
     chord = 0.2 * np.sqrt(np.clip(1.0 - ((r - 0.45) / 0.56) ** 2, 0.02, None))
     chord[[0, -1]] = 0.0  # closed at both ends
@@ -270,7 +536,20 @@ def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float 
 
 
 def plate(outline: Sequence[tuple[float, float]], thickness: float) -> Mesh:
-    """A flat plate about z = 0 of a convex or star-like outline about its middle, counter-clockwise, m."""
+    """Return a flat plate about z = 0.
+
+    Parameters
+    ----------
+    outline : Sequence[tuple[float, float]]
+        Counter-clockwise, m; convex, or star-like about its middle.
+    thickness : float
+        Thickness, m.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     edge, n = np.array(outline, dtype=float), len(outline)
     middle, h = edge.mean(axis=0), 0.5 * thickness
     meshes = []
@@ -283,7 +562,22 @@ def plate(outline: Sequence[tuple[float, float]], thickness: float) -> Mesh:
 
 
 def rounded_plate(length: float, width: float, thickness: float, waist: float = 1.0, n: int = 40) -> Mesh:
-    """A plate with round ends, along x, narrower by `waist` in its middle."""
+    """Return a plate with round ends, along x.
+
+    Parameters
+    ----------
+    length, width, thickness : float
+        Dimensions, m.
+    waist : float, default 1.0
+        Width in the middle, of the whole width.
+    n : int, default 40
+        Points of the outline.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     a = np.linspace(0.0, 2.0 * pi, n, endpoint=False)
     x = 0.5 * length * np.sign(np.cos(a)) * np.abs(np.cos(a)) ** 0.5
     y = 0.5 * width * np.sign(np.sin(a)) * np.abs(np.sin(a)) ** 0.5
@@ -308,11 +602,22 @@ GENERATORS: dict[str, Callable[..., Mesh]] = {
         tyre,
     )
 }
-"""Of the meshes of drawings, by name (rtmms.plant.drawing has a function of each name)."""
+"""Generators of the meshes of drawings, by name (rtmms.plant.drawing has a function of each name)."""
 
 
 def generated(drawn: DrawnMesh) -> Mesh:
-    """The mesh that a drawing describes."""
+    """Return the mesh that a drawing describes.
+
+    Parameters
+    ----------
+    drawn : DrawnMesh
+        The description.
+
+    Returns
+    -------
+    Mesh
+        A mesh.
+    """
     arguments: tuple[Any, ...] = drawn.arguments
     if drawn.kind == "merged":
         mesh = merged(*(generated(one) for one in arguments))
@@ -327,37 +632,110 @@ def generated(drawn: DrawnMesh) -> Mesh:
 
 
 def spline(stations: Sequence[float] | Array, fine: Sequence[float] | Array) -> Array:
-    """(m, n), a matrix: what the cubic spline through n points at their stations is at m others. At the stations
-    themselves it is the points, so a surface that it makes goes through them."""
+    """Return the matrix of the cubic spline through n points, at m other stations.
+
+    At the stations themselves the spline has the points, so a surface that it makes goes through them.
+
+    Parameters
+    ----------
+    stations : Sequence[float] | Array
+        (n,) rising.
+    fine : Sequence[float] | Array
+        (m,) other stations.
+
+    Returns
+    -------
+    Array
+        (m, n).
+    """
     places = np.asarray(stations, dtype=float)
     return np.asarray(CubicSpline(places, np.eye(len(places)))(np.asarray(fine, dtype=float)))  # type: ignore[no-untyped-call]
 
 
 def between(stations: Array, pieces: int) -> Array:
-    """The stations, rising, with others between any two of them: so many pieces."""
+    """Return stations with further ones between any two of them.
+
+    Parameters
+    ----------
+    stations : Array
+        Rising.
+    pieces : int
+        Pieces between two stations.
+
+    Returns
+    -------
+    Array
+        Rising.
+    """
     return np.unique(np.concatenate([np.linspace(a, b, pieces + 1) for a, b in pairwise(stations)]))
 
 
 def lengths(points: Array) -> Array:
-    """(n,) m along a line of points, from the first."""
+    """Return the lengths along a line of points, from the first.
+
+    Parameters
+    ----------
+    points : Array
+        (n, 3) points, m.
+
+    Returns
+    -------
+    Array
+        (n,) m.
+    """
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     return np.concatenate([[0.0], np.cumsum(np.maximum(steps, 1e-9))])
 
 
 def normals(grid: Array) -> Array:
-    """(r, c, 3) of length one, of a grid (r, c, 3): along rows cross along columns."""
+    """Return the unit normals of a grid: along rows cross along columns.
+
+    Parameters
+    ----------
+    grid : Array
+        (r, c, 3) grid of points.
+
+    Returns
+    -------
+    Array
+        (r, c, 3).
+    """
     across = np.cross(np.gradient(grid, axis=0), np.gradient(grid, axis=1))
     size = np.linalg.norm(across, axis=2, keepdims=True)
     return np.asarray(across / np.maximum(size, 1e-12))
 
 
 def loft(rings: int, round_: int) -> Faces:
-    """Faces of a tube of rings whose points go round counter-clockwise as seen from where the rings end."""
+    """Return the faces of a tube of rings, whose points go round counter-clockwise as seen from where the rings end.
+
+    Parameters
+    ----------
+    rings : int
+        Number of rings.
+    round_ : int
+        Points of a ring.
+
+    Returns
+    -------
+    Faces
+        (k, 3).
+    """
     return tiles(rings, round_, around=True)
 
 
 def wing_section(x: Array) -> Array:
-    """Half the thickness of a wing's section at x from its leading (0) to its trailing edge (1); 1 where it is most."""
+    """Return half the thickness of a wing's section, 1 at its thickest place.
+
+    Parameters
+    ----------
+    x : Array
+        From the leading (0) to the trailing edge (1).
+
+    Returns
+    -------
+    Array
+        In the shape of x.
+    """
     x = np.clip(x, 0.0, 1.0)
     thick = 1.4845 * np.sqrt(x) - 0.63 * x - 1.758 * x**2 + 1.4215 * x**3 - 0.518 * x**4
     return np.maximum(thick, 0.0) / 0.5

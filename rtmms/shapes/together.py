@@ -16,10 +16,17 @@ POSE = ("position", "quaternion")
 
 
 class TogetherShape:
-    """Parts are called ROBOT.part.
+    """Shape of several robots; parts are called ROBOT.part.
 
-    shapes   of each robot by its name, None where nothing is known of it
-    counts   skins of each robot that has a shape, in the order of `skins`
+    Parameters
+    ----------
+    shapes : Mapping[str, Shape | None]
+        Shape of each robot by its name, None where it is unknown.
+
+    Attributes
+    ----------
+    counts : dict
+        Number of skins of each robot that has a shape, in the order of `skins`.
     """
 
     def __init__(self, shapes: Mapping[str, Shape | None]) -> None:
@@ -40,7 +47,18 @@ class TogetherShape:
         )  # fmt: skip
 
     def points(self, outputs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """See Shape."""
+        """Return the points of each skin.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Outputs of all robots by name, flat.
+
+        Returns
+        -------
+        tuple[Any, ...]
+            m, frame of the first body.
+        """
         return tuple(
             [at(pose, point) for point in points]
             for name, pose in self._bodies(outputs).items() if name in self._shapes
@@ -48,7 +66,18 @@ class TogetherShape:
         )  # fmt: skip
 
     def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
-        """See Shape."""
+        """Return the frames of the bodies and of the moving parts.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Outputs of all robots by name, flat.
+
+        Returns
+        -------
+        dict[str, Pose]
+            Poses in the frame of the first body, by name.
+        """
         found: dict[str, Pose] = {}
         for name, pose in self._bodies(outputs).items():
             found[f"{name}.{BODY}"] = pose
@@ -61,7 +90,7 @@ class TogetherShape:
         return {need: outputs[f"{name}.{need}"] for need in self._shapes[name].needs}
 
     def _bodies(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
-        """Each body in the first one's frame."""
+        """Return the pose of each body in the first one's frame."""
         poses = {name: _pose(outputs[f"{name}.position"], outputs[f"{name}.quaternion"]) for name in self._names}
         (x, y, z), q = next(iter(poses.values()))
         back = q[0], -q[1], -q[2], -q[3]
@@ -79,7 +108,20 @@ def _pose(position: Any, quaternion: Any) -> Pose:
 
 
 def of_one(plant: PlantInfo, name: str) -> PlantInfo:
-    """One of several robots with those of the whole plant's outputs that are its own, under the names of it alone."""
+    """Return one of several robots with its own outputs, under the names that it has alone.
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        The whole plant.
+    name : str
+        Name of the robot.
+
+    Returns
+    -------
+    PlantInfo
+        The robot.
+    """
     begin = name + "."
     own = tuple(
         replace(channel, name=channel.name.removeprefix(begin))

@@ -1,4 +1,4 @@
-"""Any other robot: its solids smooth, its rotors with blades, its surfaces and cords through its own points."""
+"""Look of any other robot: smooth solids, rotors with blades, surfaces and cords through its own points."""
 
 from __future__ import annotations
 
@@ -35,15 +35,26 @@ PAINT: tuple[Colour, ...] = (
     (96, 160, 170),
     (190, 96, 96),
 )
-"""Of a body and those that hang from it, in turn."""
+"""Colours of a body and its descendants, in turn."""
 METAL, CORD, SHEET = (120, 126, 134), (190, 60, 50), (70, 118, 170)
 THIN = 0.004
-"""Of the robot's size: half the thickness of a sheet, the radius of a cord, as they are drawn."""
+"""Drawn half thickness of a sheet and radius of a cord, of the robot's size."""
 ROUND = 8
 
 
 def solid_mesh(solid: Solid) -> Mesh:
-    """In the frame of its part."""
+    """Return the mesh of a solid.
+
+    Parameters
+    ----------
+    solid : Solid
+        The solid.
+
+    Returns
+    -------
+    Mesh
+        A mesh in the frame of its part.
+    """
     x, y, z = solid.size
     match solid.kind:
         case "box":
@@ -60,7 +71,17 @@ def solid_mesh(solid: Solid) -> Mesh:
 
 
 class BodiesVisual:
-    """Of a shape that a plant declares (rtmms.plant.protocol.PlantDescription), or of several such shapes."""
+    """Look of a shape that a plant declares (rtmms.plant.protocol.PlantDescription), or of several such shapes.
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+    shape : Shape
+        Its shape.
+    frames, skins : Mapping[str, Pose], Sequence[Array]
+        Frames and points with all joints at 0.
+    """
 
     ground = None
 
@@ -98,7 +119,20 @@ class BodiesVisual:
                     yield fixed(f"{k}.{solid.name}_beam", tube([hub, solid.centre], 0.07 * radius, 10), METAL)
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
-        """See Visual."""
+        """Return the vertices of the bending surfaces in a state.
+
+        Parameters
+        ----------
+        frames : Mapping[str, Pose]
+            Frames of the robot's shape, from `Shape.frames`.
+        skins : Sequence[Array]
+            Points of its skins, from `Shape.points`.
+
+        Returns
+        -------
+        tuple[Array, ...]
+            (n, 3) m, body frame, of each bending surface, in their order.
+        """
         found = []
         for k in self._sheets:
             faces = np.array(self._shape.skins[k].triangles).reshape(-1, 3)
@@ -110,7 +144,7 @@ class BodiesVisual:
 
 
 def _both(faces: Faces, count: int) -> Faces:
-    """The two sides of a sheet, and its rim: edges that one triangle alone has."""
+    """Return the two sides of a sheet, and its rim: edges of a single triangle."""
     edges: dict[tuple[int, int], int] = {}
     for a, b, c in faces.tolist():
         for edge in ((a, b), (b, c), (c, a)):
@@ -129,7 +163,7 @@ def _point_normals(points: Array, faces: Faces) -> Array:
 
 
 def _cord(line: Array, radius: float) -> Array:
-    """(n ROUND, 3): rings round a line, square to it."""
+    """Return (n ROUND, 3): rings round a line, square to it."""
     t = np.gradient(line, axis=0)
     t /= np.maximum(np.linalg.norm(t, axis=1, keepdims=True), 1e-12)
     helper = np.eye(3)[np.argmin(np.abs(t), axis=1)]
@@ -152,7 +186,18 @@ def _size(shape: Shape, frames: Mapping[str, Pose], skins: Sequence[Array]) -> f
 
 
 def scene_of(plant: PlantInfo) -> str:
-    """Return the scene of a plant: what it declares (`scene` of its shape), or what its fluid is by its parameters."""
+    """Return the scene of a plant: the one that it declares (`scene` of its shape), or its fluid by its parameters.
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    str
+        One of SCENES.
+    """
     scene = plant.shape.get("scene") if isinstance(plant.shape, Mapping) else None
     if scene in SCENES:
         return str(scene)
@@ -166,5 +211,5 @@ def scene_of(plant: PlantInfo) -> str:
 
 
 def _immersed(drawing: Mapping[str, Any]) -> bool:
-    """A URDF's: nothing of the water acts without one of these."""
+    """Return whether water acts on a URDF, by its parameters."""
     return bool(drawing.get("drag") or drawing.get("added_mass") or drawing.get("buoyancy", "none") != "none")

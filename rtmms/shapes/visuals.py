@@ -1,4 +1,4 @@
-"""How a robot looks: the surfaces of its drawing, or of its skins and solids; several robots as one."""
+"""Looks of robots: the surfaces of a drawing, or of skins and solids; several robots as one."""
 
 from __future__ import annotations
 
@@ -24,11 +24,19 @@ from rtmms.wire.protocol.state import PlantInfo
 
 
 TINTS = ((1.0, 1.0, 1.0), (1.0, 0.72, 0.55), (0.62, 1.0, 0.72), (1.0, 0.9, 0.5), (0.85, 0.65, 1.0))
-"""Of the colours of each robot in turn, so that they can be distinguished."""
+"""Factors on the colours of each robot in turn, so that they can be distinguished."""
 
 
 class TogetherVisual:
-    """Parts are called ROBOT.part, as in the shape."""
+    """Look of several robots; parts are called ROBOT.part, as in the shape.
+
+    Parameters
+    ----------
+    shape : TogetherShape
+        Their shape.
+    visuals : Mapping[str, Visual | None]
+        Look of each robot by its name, None where it is unknown.
+    """
 
     def __init__(self, shape: TogetherShape, visuals: Mapping[str, Visual | None]) -> None:
         self._visuals = {name: visual for name, visual in visuals.items() if visual is not None}
@@ -47,7 +55,20 @@ class TogetherVisual:
         self.surfaces = tuple(made)
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
-        """See Visual."""
+        """Return the vertices of the bending surfaces in a state.
+
+        Parameters
+        ----------
+        frames : Mapping[str, Pose]
+            Frames of the robot's shape, from `Shape.frames`.
+        skins : Sequence[Array]
+            Points of its skins, from `Shape.points`.
+
+        Returns
+        -------
+        tuple[Array, ...]
+            (n, 3) m, body frame, of each bending surface, in their order.
+        """
         found: list[Array] = []
         first = 0
         for name, count in self._counts.items():
@@ -74,7 +95,14 @@ class TogetherVisual:
 class DrawingVisual:
     """Surfaces of a drawing: those that bend, then the parts.
 
-    frames, skins   of its shape with all joints at 0
+    Parameters
+    ----------
+    shape : DrawingShape
+        Shape with the drawing.
+    scene : str
+        Surroundings of the robot.
+    frames, skins : Mapping[str, Pose], Sequence[Array]
+        Frames and points of its shape with all joints at 0.
     """
 
     def __init__(self, shape: DrawingShape, scene: str, frames: Mapping[str, Pose], skins: Sequence[Array]) -> None:
@@ -87,7 +115,20 @@ class DrawingVisual:
         self.surfaces = (*(surface for one in self._bending for surface in one.surfaces), *parts)
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
-        """See Visual."""
+        """Return the vertices of the bending surfaces in a state.
+
+        Parameters
+        ----------
+        frames : Mapping[str, Pose]
+            Frames of the robot's shape, from `Shape.frames`.
+        skins : Sequence[Array]
+            Points of its skins, from `Shape.points`.
+
+        Returns
+        -------
+        tuple[Array, ...]
+            (n, 3) m, body frame, of each bending surface, in their order.
+        """
         named = dict(zip(self._names, skins, strict=True))
         return tuple(vertices for one in self._bending for vertices in one.bent(frames, named))
 
@@ -100,13 +141,23 @@ def _part(part: Part, frames: Mapping[str, Pose]) -> Surface:
 
 
 LARGEST = 1e9
-"""m: of a robot that has a look."""
+"""Largest coordinate of a robot that has a look, m."""
 
 
 def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
-    """How the robot of a shape looks; None without a shape.
+    """Return the look of the robot of a shape.
 
-    plant   with its own outputs under their own names, as `shape_of` takes it
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant, with its own outputs under their own names, as for `shape_of`.
+    shape : Shape | None
+        Its shape.
+
+    Returns
+    -------
+    Visual | None
+        None without a shape, or for impossible points.
     """
     if shape is None:
         return None
@@ -131,7 +182,7 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
 
 
 def _at_rest(plant: PlantInfo, shape: Shape) -> tuple[Mapping[str, Pose], list[Array]]:
-    """With all joints at 0, and all points of outputs at the origin."""
+    """Return frames and points with all joints at 0, and all points of outputs at the origin."""
     sizes = {channel.name: channel.shape for channel in plant.outputs}
     rest: dict[str, Any] = {name: [0.0] * prod(sizes[name]) for name in shape.needs}
     if "quaternion" in rest:
@@ -141,7 +192,7 @@ def _at_rest(plant: PlantInfo, shape: Shape) -> tuple[Mapping[str, Pose], list[A
 
 
 def _try(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Array]) -> None:
-    """ValueError where faces and points do not fit."""
+    """Raise ValueError where faces and points do not fit."""
     bent = [one for one in visual.surfaces if one.vertices is None]
     for surface, vertices in zip(bent, visual.bent(frames, skins), strict=True):
         if len(surface.faces) and surface.faces.max() >= len(vertices):

@@ -1,1 +1,1 @@
-"""Many runs of a scenario with values that differ: the cases, one run of each, the table, what it shows."""
+"""Many runs of a scenario with different values: the cases, one run of each, the table, and its figures."""

@@ -1,4 +1,4 @@
-"""One run of a study: the plant and its controllers in one process, and what the run comes to by name."""
+"""One run of a study: the plant and its controllers in one process, and the results of the run by name."""
 
 from __future__ import annotations
 
@@ -34,17 +34,23 @@ SAMPLE_APART_S = 0.01
 TRACE_ROWS = 4096
 PROBE_STEPS = 64
 CHECKED_STEPS, CHECKED_SHARE = 2000, 0.125
-"""Of a run, the steps that are taken again in halves to see its accuracy: all of a short run, a share of a long one."""
+"""Steps of a run that are repeated in halves to estimate its accuracy: all of a short run, a share of a long one."""
 SETTLING = ("mean_speed_m_s", "net_speed_m_s", "mean_power_w")
-"""Numbers of a summary that a settled run keeps."""
+"""Numbers of a summary that are constant in a settled run."""
 SETTLED, SETTLED_SHARE = 0.02, 0.75
-"""Within this share of each other are the means of a settled run and of its beginning."""
+"""Largest relative difference between the means of a settled run and of its first part, and the length of that part."""
 SMALL = 4
-"""Numbers of an output that are kept where no columns are asked for."""
+"""Largest count of numbers of an output that is a column by default."""
 
 
 class Runner:
-    """Takes the runs of a study one after the other; the plant is made anew only where a case needs it."""
+    """Runner of a study's cases, one after the other; it makes the plant anew only where a case needs it.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    """
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -53,8 +59,21 @@ class Runner:
         self._classes: dict[str, type[Controller]] = {}
 
     def row(self, case: tuple[Any, ...]) -> dict[str, Any]:
-        """What the run comes to: the report's own names, flat. One that cannot begin ('refused'), or in which a plant
-        or a controller of a user's own raises ('failed'), has `ended` and `reason` alone."""
+        """Run a case, and return its results, flat, by the report's names.
+
+        A run that cannot begin ('refused'), or in which a user's plant or controller raises ('failed'), has `ended`,
+        `reason` and `steps` alone.
+
+        Parameters
+        ----------
+        case : tuple[Any, ...]
+            A value for each axis of the study.
+
+        Returns
+        -------
+        dict[str, Any]
+            Results by name.
+        """
         try:
             return self.report(case)
         except RtmmsError as fault:
@@ -64,8 +83,20 @@ class Runner:
             return {"ended": "failed", "reason": f"{type(fault).__name__}: {fault}", "steps": 0}
 
     def columns(self) -> dict[str, str]:
-        """Names that a table of the study has, with units, from a few steps of its first run; RtmmsError where that
-        cannot begin, UnknownNameError for a column that a run does not have."""
+        """Return the names of the table's columns with their units, from a few steps of the first run.
+
+        Returns
+        -------
+        dict[str, str]
+            Units by name.
+
+        Raises
+        ------
+        RtmmsError
+            The run cannot begin.
+        UnknownNameError
+            A run does not have a column of the study.
+        """
         found = self.report(self.study.cases()[0], PROBE_STEPS)
         plant = self._plant
         assert plant is not None
@@ -84,7 +115,25 @@ class Runner:
         return {name: units[name] for name in self.study.columns or usual}
 
     def report(self, case: tuple[Any, ...], most_steps: int | None = None) -> dict[str, Any]:
-        """The same; RtmmsError where it cannot begin.  most_steps: of a run that is only to see that it begins"""
+        """Run a case, and return its results, flat, by the report's names.
+
+        Parameters
+        ----------
+        case : tuple[Any, ...]
+            A value for each axis of the study.
+        most_steps : int | None, optional
+            Largest number of steps, of a run that only checks that it begins.
+
+        Returns
+        -------
+        dict[str, Any]
+            Results by name.
+
+        Raises
+        ------
+        RtmmsError
+            The run cannot begin.
+        """
         base, given = self.study.base, dict(zip((axis.key for axis in self.study.axes), case, strict=True))
         options = {
             one.field: one.value_type(given.pop(name))
@@ -103,7 +152,7 @@ class Runner:
         return _run(base, plant, self._controllers(theirs), min(steps, most_steps or steps), links, driven)
 
     def _with(self, parameters: Mapping[str, Any], dt: float | None) -> Plant:
-        """A plant with these parameters, new or the last one with others set."""
+        """Return a plant with these parameters: a new one, or the last one with others set."""
         base, plant = self.study.base, self._plant
         live = set[str]() if plant is None else set(describe_plant(plant).settable or ())
         fixed = (dt, {key: value for key, value in parameters.items() if key not in live})
@@ -122,7 +171,7 @@ class Runner:
         return plant
 
     def _loaded(self, dt: float | None, parameters: Mapping[str, Any]) -> Plant:
-        """The plant alone. Of several robots NAME.parameter is one robot's."""
+        """Return the plant alone; for several robots NAME.parameter is one robot's."""
         base = self.study.base
         whole = {**base.load_parameters(), **parameters}
         if base.robot == WORLD:
@@ -136,7 +185,7 @@ class Runner:
             raise ModelError(f"robot '{base.robot}': {fault}") from None
 
     def _controllers(self, given: Mapping[str, Any]) -> dict[str, Controller]:
-        """New ones, by name, with the case's parameters."""
+        """Return new controllers, by name, with the case's parameters."""
         found: dict[str, Controller] = {}
         names = called_names(self.study.base.controllers)
         for word in self.study.base.controllers:
@@ -156,7 +205,7 @@ class Runner:
 
 
 def _with_own(robot: Member, given: Mapping[str, Any]) -> Member:
-    """One of several robots, with what is given of its parameters as NAME.parameter."""
+    """Return one of several robots with its own parameters, given as NAME.parameter."""
     begins = f"{robot.name}."
     own = {key.removeprefix(begins): value for key, value in given.items() if key.startswith(begins)}
     return replace(robot, parameters={**robot.parameters, **own})
@@ -167,7 +216,7 @@ def _word(value: Any) -> str:
 
 
 def _links(base: Base, given: dict[str, Any]) -> tuple[Impairment, ...]:
-    """The impaired links of a case, whose words are taken from what it is given."""
+    """Return the impaired links of a case, and remove their keys from the given values."""
     links, own = base.links, dict[str, dict[str, Any]]()
     for key in [one for one in given if one.startswith(LINK)]:
         controller, _, name = key.removeprefix(LINK).rpartition(".")
@@ -229,23 +278,40 @@ def _monitor(plant: Plant, steps: int) -> Monitor | None:
 
 
 def _driven(word: str, given: Mapping[str, Any]) -> str:
-    """A controller's word with what the case gives of its parameters."""
+    """Return a controller's word with the case's values of its parameters."""
     begins, (name, own) = f"{peer_name(word)}.", split_spec(word)
     words = own | {key.removeprefix(begins): _word(one) for key, one in given.items() if key.startswith(begins)}
     return name + (":" + ",".join(f"{key}={value}" for key, value in words.items()) if words else "")
 
 
 def _accuracy(verdict: Verdict) -> dict[str, float | None]:
-    """Errors of path and work, fractions, by the beginning of the run in half steps; `doubtful` is 1 for long steps."""
+    """Return errors of path and work, fractions, from the run's beginning in half steps.
+
+    `doubtful` is 1 for long steps.
+    """
     errors = {"path_error": verdict.path, "work_error": verdict.work, "step_error": verdict.step}
     finite: dict[str, float | None] = {name: one if math.isfinite(one) else None for name, one in errors.items()}
     return finite | {"doubtful": None if verdict.verdict == "unknown" else float(verdict.verdict != "fine")}
 
 
 def settled(summarise: Callable[..., Mapping[str, float | None]], time: Any, values: Mapping[str, Any]) -> float | None:
-    """Whether the means of a run are those that it had at three quarters of it: 1 or 0, None where there are none.
+    """Return whether the means of a run are those that it had at three quarters of it.
 
     Means of speed and power count: the second half of the run against the second half of its first three quarters.
+
+    Parameters
+    ----------
+    summarise : Callable[..., Mapping[str, float | None]]
+        Summary of the plant, from time and values.
+    time : Any
+        (k,) times, s.
+    values : Mapping[str, Any]
+        Outputs by name, each (k, ...).
+
+    Returns
+    -------
+    float | None
+        1 or 0, None where there are no such means.
     """
     rows = int(np.searchsorted(time, time[0] + SETTLED_SHARE * (time[-1] - time[0])))
     now = summarise(time, values)
@@ -262,17 +328,34 @@ UNITS = {
     "n_m_s": "N m s", "n_m": "N m", "kg_m2": "kg m2", "m2": "m2", "rad": "rad", "deg": "deg", "kg": "kg", "w": "W",
     "j": "J", "n": "N", "m": "m", "s": "s",
 }  # fmt: skip
-"""Ends of names, the longer ones first."""
+"""Units by the ends of names, the longer ones first."""
 
 
 def unit_of(name: str) -> str:
-    """The unit that a name ends in, as mean_speed_m_s; '' for none."""
+    """Return the unit that a name ends in.
+
+    Parameters
+    ----------
+    name : str
+        As mean_speed_m_s.
+
+    Returns
+    -------
+    str
+        '' for none.
+
+    Examples
+    --------
+    >>> from rtmms.sweep.case import unit_of
+    >>> unit_of("mean_speed_m_s")
+    'm/s'
+    """
     words = name.partition("[")[0].replace(".rms", "").replace(".max", "").replace(".mean", "")
     return next((unit for end, unit in UNITS.items() if words.endswith("_" + end)), "")
 
 
 def _unit(unit: str, name: str) -> str:
-    """Of one number of an output whose units may differ, as 'N, N m' of thrust."""
+    """Return the unit of one number of an output whose units may differ, as 'N, N m' of thrust."""
     return unit if "," not in unit else ""
 
 
@@ -289,7 +372,10 @@ def _estimate(plant: Plant) -> Any:
 
 
 def _flat(report: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
-    """By the names that `expect` takes: mean_speed_m_s of the summary, tracking.depth_m.rms, final.position[2]."""
+    """Return values by the names of `expect`.
+
+    They are as mean_speed_m_s of the summary, tracking.depth_m.rms, final.position[2].
+    """
     for key, value in report.items():
         if isinstance(value, Mapping):
             yield from _flat(value, "" if key == "summary" and not before else f"{before}{key}.")

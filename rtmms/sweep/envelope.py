@@ -1,4 +1,4 @@
-"""How much delay, jitter, and loss, and how low a rate, a controller tolerates before the scenario's tolerance is left.
+"""Limits of delay, jitter, loss and rate of a controller's link, within the scenario's tolerance.
 
 Three studies over `link.CONTROLLER.*` and seeds: a map over delay and loss, a line over jitter, a line over the rate.
 """
@@ -23,12 +23,24 @@ if TYPE_CHECKING:
     from rtmms.sweep.rows import Table
 
 DONE = "duration"
-"""How a run ends that came to its end."""
+"""End of a run that reached its duration."""
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """Values that are tried, one direction each: ms, chances, ms, Hz."""
+    """Values to try, in one direction each.
+
+    Attributes
+    ----------
+    delay_ms : tuple[float, ...]
+        Delays, ms.
+    loss : tuple[float, ...]
+        Probabilities.
+    jitter_ms : tuple[float, ...]
+        Jitters, ms.
+    rate_hz : tuple[float, ...]
+        Rates, Hz.
+    """
 
     delay_ms: tuple[float, ...]
     loss: tuple[float, ...]
@@ -37,7 +49,27 @@ class Ranges:
 
 
 def controller_of(base: Base, named: str | None) -> str:
-    """The controller whose link is tried: the one that is named, else the only one. ModelError."""
+    """Return the controller whose link is tried.
+
+    Parameters
+    ----------
+    base : Base
+        The run.
+    named : str | None
+        Its name; None for the only one.
+
+    Returns
+    -------
+    str
+        Its name.
+
+    Raises
+    ------
+    ModelError
+        There is none, or more than one and no name.
+    UnknownNameError
+        There is no controller of that name.
+    """
     names = called_names(base.controllers)
     if named is None:
         if len(names) != 1:
@@ -51,7 +83,25 @@ def controller_of(base: Base, named: str | None) -> str:
 
 
 def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expectation], list[str]]:
-    """What a run alone shows of what is expected, and the names of the rest. ModelError where nothing is left."""
+    """Return the expectations that a single run can show, and the names of the others.
+
+    Parameters
+    ----------
+    base : Base
+        The run.
+    expected : Sequence[Expectation]
+        Expectations of the scenario.
+
+    Returns
+    -------
+    tuple[list[Expectation], list[str]]
+        Expectations, and names.
+
+    Raises
+    ------
+    ModelError
+        No expectation is left.
+    """
     seed = Axis("seed", (base.seed,))
     report = Runner(Study(base, (seed,))).report((base.seed,), PROBE_STEPS)
     kept = [one for one in expected if one.name in report and isinstance(one.value, float)]
@@ -64,7 +114,31 @@ def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expecta
 
 
 def studies(base: Base, controller: str, ranges: Ranges, seeds: int, names: Sequence[str]) -> dict[str, Study]:
-    """'map', 'jitter', 'rate'; seeds count from the scenario's own. ModelError for too many runs."""
+    """Return the studies 'map', 'jitter' and 'rate'.
+
+    Parameters
+    ----------
+    base : Base
+        The run.
+    controller : str
+        Name of the controller.
+    ranges : Ranges
+        Values to try.
+    seeds : int
+        Number of seeds, from the scenario's own on.
+    names : Sequence[str]
+        Columns of the tables.
+
+    Returns
+    -------
+    dict[str, Study]
+        Studies by name.
+
+    Raises
+    ------
+    ModelError
+        A study has too many runs.
+    """
     drawn = Axis("seed", tuple(base.seed + k for k in range(seeds)))
 
     def axis(key: str, values: Sequence[float]) -> Axis:
@@ -86,7 +160,22 @@ def studies(base: Base, controller: str, ranges: Ranges, seeds: int, names: Sequ
 
 
 def shares(study: Study, table: Table, expected: Sequence[Expectation]) -> npt.NDArray[np.float64]:
-    """Of the seeds, how many keep the tolerance: an axis for each thing that differs but the seed."""
+    """Return the share of seeds that are within the tolerance.
+
+    Parameters
+    ----------
+    study : Study
+        The study, with the seed as its last axis.
+    table : Table
+        Its table.
+    expected : Sequence[Expectation]
+        The tolerance.
+
+    Returns
+    -------
+    npt.NDArray[np.float64]
+        An axis for each axis of the study but the seed.
+    """
     ended = table.column("ended")
     columns = [table.column(one.name) for one in expected]
     good = [
@@ -99,7 +188,26 @@ def shares(study: Study, table: Table, expected: Sequence[Expectation]) -> npt.N
 
 
 def farthest(values: Sequence[float], share: Sequence[float]) -> float | None:
-    """The last value, in the order given, up to which all seeds keep the tolerance; None: not even the first."""
+    """Return the last value, in the given order, up to which all seeds are within the tolerance.
+
+    Parameters
+    ----------
+    values : Sequence[float]
+        The values.
+    share : Sequence[float]
+        Share of seeds of each.
+
+    Returns
+    -------
+    float | None
+        None where the first value fails already.
+
+    Examples
+    --------
+    >>> from rtmms.sweep.envelope import farthest
+    >>> farthest([0.0, 10.0, 20.0], [1.0, 1.0, 0.5])
+    10.0
+    """
     found = None
     for value, one in zip(values, share, strict=True):
         if one < 1.0:
@@ -109,7 +217,22 @@ def farthest(values: Sequence[float], share: Sequence[float]) -> float | None:
 
 
 def limits(made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, float | None]:
-    """How far each may go by itself: delay at the least loss, loss at the least delay, jitter, rate downwards."""
+    """Return the limit of each quantity alone.
+
+    They are the delay at the least loss, the loss at the least delay, the jitter, and the rate downwards.
+
+    Parameters
+    ----------
+    made : Mapping[str, Study]
+        Studies by name.
+    found : Mapping[str, npt.NDArray[np.float64]]
+        Shares of seeds by study.
+
+    Returns
+    -------
+    dict[str, float | None]
+        Limits by quantity, None where the first value fails.
+    """
     delay, loss = (axis.values for axis in made["map"].axes[:2])
     return {
         "delay_ms": farthest(delay, found["map"][:, 0].tolist()),
@@ -120,8 +243,20 @@ def limits(made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64
 
 
 def measured(report: Mapping[str, Any]) -> dict[str, float | None]:
-    """Of a run in real time on this machine, as a link has it: the way there and back of a command is twice a delay,
-    and what is missed at a deadline is lost."""
+    """Return delay and loss of a run in real time on this machine, in the terms of a link.
+
+    The round trip of a command is twice a delay, and a command that misses its deadline is lost.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        Report of the run.
+
+    Returns
+    -------
+    dict[str, float | None]
+        delay_ms, worst_delay_ms, loss, steps.
+    """
     exchange, timing = report["exchange"], report["timing_us"]["exchange"]
     asked = exchange["commands_applied"] + exchange["stale"] + exchange["misses"]
 

@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 AXES = ("x", "y", "z")
 MAX_COLUMNS = 6
-"""Columns that are drawn."""
+"""Largest number of drawn columns."""
 ROUNDING = 1e-9
 FEW = 8
-"""Values along an axis that all have a tick."""
+"""Largest number of values along an axis that all have a tick."""
 
 
 def draw(path: Path, study: Study, table: Table, columns: tuple[str, ...], doubts: Sequence[str] = ()) -> None:
-    """Draw a study: of more columns than MAX_COLUMNS the first ones that differ from run to run.
+    """Draw a study; of more columns than MAX_COLUMNS the first ones that differ from run to run.
 
     Parameters
     ----------
     path : Path
-        The file of the figure.
+        File of the figure.
     study : Study
-        What was run.
+        The study.
     table : Table
         A row for each run.
-    columns : tuple of str
+    columns : tuple[str, ...]
         Columns to choose from.
-    doubts : sequence of str
+    doubts : Sequence[str], default ()
         Sentences about runs that cannot be trusted; they are below the panels.
     """
     from matplotlib.figure import Figure
@@ -68,7 +68,7 @@ def draw(path: Path, study: Study, table: Table, columns: tuple[str, ...], doubt
 
 
 def _heading(study: Study) -> str:
-    """Return what was run: 'manta: 8 runs of 6 s'."""
+    """Return the heading: 'manta: 8 runs of 6 s'."""
     robot = ", ".join(study.base.members) or study.base.robot
     return f"{robot}: {study.runs:,} runs of {study.base.duration:g} s"
 
@@ -85,7 +85,7 @@ def _informative(table: Table, columns: tuple[str, ...]) -> list[str]:
 
 
 def _places(table: Table, key: str) -> tuple[Any, list[str] | None]:
-    """Numbers to draw at; of words their order, and the words."""
+    """Return the numbers to draw at; for words their order, and the words."""
     values = table.column(key)
     if any(isinstance(one, (str, bool)) for one in values):
         words = sorted({str(one) for one in values})
@@ -94,7 +94,7 @@ def _places(table: Table, key: str) -> tuple[Any, list[str] | None]:
 
 
 def _axis(table: Table, key: str) -> str:
-    """Return what differs, as it was typed, with its unit where the name has none."""
+    """Return the label of an axis, as it was typed, with its unit where the name has none."""
     unit = _unit(table, key)
     return key if not unit or key.endswith(_ending(unit)) else f"{key}, {unit}"
 
@@ -117,7 +117,7 @@ def _unit(table: Table, name: str) -> str:
 
 
 def _ending(unit: str) -> str:
-    """Return how names of quantities with this unit end: '_m_s' for m/s."""
+    """Return the ending of names of quantities with this unit: '_m_s' for m/s."""
     return "_" + unit.replace("/", "_").replace(" ", "_").lower()
 
 
@@ -151,7 +151,7 @@ def _map(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None
 
 
 def _parallel(axes: Any, table: Table, names: list[str]) -> None:
-    """A line a run, coloured by the last column, each axis from its least to its greatest value."""
+    """Draw a line for each run, coloured by the last column, each axis from its least to its greatest value."""
     from matplotlib import colormaps
 
     columns = [(_places(table, name)[0] if name != names[-1] else numbers(table, [name])[:, 0]) for name in names]
@@ -176,7 +176,21 @@ def draw_envelope(
     path: Path, title: str, made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64]],
     machine: Mapping[str, Any] | None,
 ) -> None:  # fmt: skip
-    """Write it to `path`.  machine: as rtmms.sweep.envelope.measured returns it, None where it was not measured"""
+    """Draw an envelope.
+
+    Parameters
+    ----------
+    path : Path
+        File of the figure.
+    title : str
+        Title of the map.
+    made : Mapping[str, Study]
+        Studies by name.
+    found : Mapping[str, npt.NDArray[np.float64]]
+        Shares of seeds by study.
+    machine : Mapping[str, Any] | None
+        Result of rtmms.sweep.envelope.measured, None where it was not measured.
+    """
     with styled():
         page = figure(9.0, 4.2)
         grid = page.add_gridspec(2, 2, width_ratios=(1.7, 1.0), wspace=0.35, hspace=0.55, bottom=0.13, top=0.9)
@@ -211,11 +225,27 @@ FEWEST = 64
 
 
 def first_order(study: Study, table: Table, columns: tuple[str, ...]) -> dict[str, dict[str, float]] | None:
-    """{column: {key: share of the variance that the mean over all others explains}}.
+    """Return the first-order sensitivity of columns to the axes.
 
-    Of a grid it is var(mean over the others) / var, exact. Of samples it is estimated by RBD-FAST (Tarantola 2006,
-    SALib), whose bias is some 6 keys / samples. None where there are too few samples, or SALib is missing. Runs that
-    failed do not count.
+    Parameters
+    ----------
+    study : Study
+        The study.
+    table : Table
+        Its table.
+    columns : tuple[str, ...]
+        Columns.
+
+    Returns
+    -------
+    dict[str, dict[str, float]] | None
+        {column: {key: share of the variance that the mean over all others explains}}. None where there are too few
+        samples, or SALib is missing. Failed runs do not count.
+
+    Notes
+    -----
+    For a grid it is var(mean over the others) / var, exact. For samples it is estimated by RBD-FAST (Tarantola 2006,
+    SALib), whose bias is some 6 keys / samples.
     """
     keys = [axis.key for axis in study.axes]
     values = numbers(table, columns)

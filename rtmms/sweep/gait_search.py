@@ -1,8 +1,8 @@
-"""The best gaits of a robot by its words: a front between two goals, by CMA-ES on rollouts.
+"""Best gaits of a robot by its words: a front between two goals, by CMA-ES on rollouts.
 
-One goal is held at values between its extremes while the other is brought to its best, a run of CMA-ES each; what no
-other candidate beats in both goals is the front. Candidates are rollouts of a coarser model, whose error is reported.
-The front's members are then run on the robot's own model.
+One goal is held at values between its extremes while a run of CMA-ES optimises the other. The front has the candidates
+that no other one exceeds in both goals. Candidates are rollouts of a coarser model, whose error is reported. The
+front's members are then run on the robot's own model.
 
 Hansen and Ostermeier, Evolutionary Computation 9(2), 2001; the library is cma.
 """
@@ -41,28 +41,45 @@ GOALS: Mapping[str, tuple[str, float, str]] = {
     "speed": ("mean_speed_m_s", -1.0, "m/s"), "cost_of_transport": ("cost_of_transport", 1.0, ""),
     "power": ("mean_power_w", 1.0, "W"),
 }  # fmt: skip
-"""What may be sought: its name in the robot's summary, -1 where more is better, unit."""
+"""Possible goals: the name in the robot's summary, -1 where more is better, unit."""
 
 SECONDS = 30.0
-"""Of a candidate, from rest: the summary is of the last whole cycles of its second half, as of `rtmms run`."""
+"""Duration of a candidate's run, from rest, s: the summary is of the last whole cycles of its second half, as in `rtmms
+run`.
+"""
 MEMBERS = 12
-"""Of a front, at most."""
+"""Largest number of members of a front."""
 _SAMPLE_S = 0.02
 _LOST, _WEIGHT, _START, _SPREAD = 1e3, 30.0, 0.5, 0.3
 
 Values = Mapping[str, float] | None
-"""Of a candidate, the goals by name; None where it cannot be: beyond limits, without speed, or diverged."""
+"""Goals of a candidate by name; None where it is impossible: beyond limits, without speed, or diverged."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is sought.
+    """Request of a search.
 
-    goals      one or two of GOALS;  at  values of the first at which the second is brought to its best
-    points     as many between the extremes where `at` is empty
-    most_power_w   of the mean power, None for no limit
-    generations, size   of each run of CMA-ES, and candidates in each
-    parameters of the robot, as `rtmms.load` takes them
+    Attributes
+    ----------
+    robot : str
+        Name of the robot.
+    goals : tuple[str, ...]
+        One or two of GOALS.
+    at : tuple[float, ...], default ()
+        Values of the first goal at which the second is optimised.
+    points : int, default 5
+        Number of values between the extremes, where `at` is empty.
+    most_power_w : float | None, optional
+        Largest mean power, W; None for no limit.
+    generations : int, default 15
+        Generations of each run of CMA-ES.
+    size : int, default 10
+        Candidates in each generation.
+    seed : int, default 0
+        Seed of the candidates.
+    parameters : Mapping[str, Any]
+        Parameters of the robot, as for `rtmms.load`.
     """
 
     robot: str
@@ -76,7 +93,13 @@ class Search:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def key(self) -> str:
-        """Distinguishes searches whose candidates would differ."""
+        """Return a key that differs for searches with different candidates.
+
+        Returns
+        -------
+        str
+            Ten hexadecimal digits.
+        """
         decisive = [
             VERSION, self.robot, self.goals, self.at, self.points, self.most_power_w, self.generations, self.size,
             self.seed, sorted(self.parameters.items()), _words_of(self.robot),
@@ -86,7 +109,17 @@ class Search:
 
 @dataclass(frozen=True)
 class Gait:
-    """words of the controller; values on the robot's own model, and coarse ones on that of the search."""
+    """A gait of the front.
+
+    Attributes
+    ----------
+    words : Mapping[str, float]
+        Parameters of the controller.
+    values : Mapping[str, float]
+        Goals on the robot's own model.
+    coarse : Mapping[str, float]
+        Goals on the model of the search.
+    """
 
     words: Mapping[str, float]
     values: Mapping[str, float]
@@ -95,9 +128,24 @@ class Gait:
 
 @dataclass(frozen=True)
 class Front:
-    """gaits   that none other beats, by the first goal;  usual  the controller's default gait on the same model
-    error   of the search's model, {goal: largest share of the value on the robot's own}
-    tried   all candidates: (k, goals), nan where one cannot be
+    """Result of a search.
+
+    Attributes
+    ----------
+    gaits : tuple[Gait, ...]
+        Gaits that no other one exceeds in all goals, by the first goal.
+    usual : Values
+        Goals of the controller's default gait on the same model.
+    error : Mapping[str, float]
+        Error of the search's model: {goal: largest share of the value on the robot's own model}.
+    tried : Array
+        (k, goals) of all candidates, nan where one is impossible.
+    controller : str
+        Name of the controller.
+    model : Mapping[str, Any]
+        Parameters of the search's model.
+    note : str, default ''
+        Why the search ended early.
     """
 
     gaits: tuple[Gait, ...]
@@ -107,11 +155,29 @@ class Front:
     controller: str
     model: Mapping[str, Any]
     note: str = ""
-    """Why the search ended early; '' where it did not."""
+    """Reason of an early end of the search; '' without one."""
 
 
 def checked(asked: Search) -> Search:
-    """ModelError, UnknownNameError where that cannot be sought."""
+    """Check a request.
+
+    Parameters
+    ----------
+    asked : Search
+        The request.
+
+    Returns
+    -------
+    Search
+        The same.
+
+    Raises
+    ------
+    ModelError
+        The goals do not fit together, or a library is missing.
+    UnknownNameError
+        A goal is unknown.
+    """
     for goal in asked.goals:
         if goal not in GOALS:
             raise UnknownNameError("goal of --search", goal, GOALS)
@@ -126,7 +192,7 @@ def checked(asked: Search) -> Search:
 
 
 def _words_of(robot: str) -> Mapping[str, Any]:
-    """What the robot's module declares of its gaits: GAIT_SEARCH."""
+    """Return GAIT_SEARCH of the robot's module: its gaits."""
     found = fact(builder(robot).module, "GAIT_SEARCH")
     if not isinstance(found, dict):
         raise ModelError(f"robot '{robot}': --search needs one whose gait has words to search in, as manta")
@@ -134,7 +200,24 @@ def _words_of(robot: str) -> Mapping[str, Any]:
 
 
 class Model:
-    """A plant that candidates are run on, from rest, by the controller's own update."""
+    """Plant that candidates run on, from rest, by the controller's own update.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    controller : str
+        Name of the controller.
+    plant : Plant
+        The plant.
+    threads : int | None
+        Threads of the rollouts; None: as many as there are cores.
+
+    Raises
+    ------
+    ModelError
+        The robot has no summary of its runs.
+    """
 
     def __init__(self, robot: str, controller: str, plant: Plant, threads: int | None) -> None:
         about = describe_plant(plant)
@@ -149,7 +232,20 @@ class Model:
         self._first = {name: np.array(plant.observe()[name]) for name in about.trace_outputs}
 
     def values(self, gaits: Sequence[Mapping[str, float]], goals: Sequence[str]) -> list[Values]:
-        """The goals of each."""
+        """Return the goals of gaits.
+
+        Parameters
+        ----------
+        gaits : Sequence[Mapping[str, float]]
+            Words of each gait.
+        goals : Sequence[str]
+            Names of the goals.
+
+        Returns
+        -------
+        list[Values]
+            One for each gait.
+        """
         tables = [self._commands(words) for words in gaits]
         there = [k for k, table in enumerate(tables) if table is not None]
         found: list[Values] = [None] * len(gaits)
@@ -169,7 +265,7 @@ class Model:
         return found
 
     def _commands(self, words: Mapping[str, float]) -> Array | None:
-        """(steps, actuators), None where the controller refuses the gait."""
+        """Return the commands (steps, actuators), None where the controller refuses the gait."""
         plant = self.plant
         spec = self.controller + ":" * bool(words) + ",".join(f"{key}={value!r}" for key, value in words.items())
         try:
@@ -186,13 +282,23 @@ class Model:
 
 
 MAX_BYTES = 64 * MIB
-"""Of the state of a search."""
+"""Largest size of the state of a search."""
 
 
 class SavedSearch:
-    """What was measured, generation by generation, in a file that is there whole or not at all.
+    """Results of a search, generation by generation, in a file that is written whole or not at all.
 
-    path   None: nothing is kept
+    Parameters
+    ----------
+    path : Path | None
+        The file; None: nothing is stored.
+    key : str
+        Key of the search; the state of another one is not used.
+
+    Raises
+    ------
+    ModelError
+        The file is no state of a search.
     """
 
     def __init__(self, path: Path | None, key: str) -> None:
@@ -207,7 +313,13 @@ class SavedSearch:
                 raise ModelError(f"{path}: is no state of a search; delete it to begin anew") from None
 
     def add(self, values: list[Values]) -> None:
-        """One generation more."""
+        """Add a generation.
+
+        Parameters
+        ----------
+        values : list[Values]
+            Goals of its candidates.
+        """
         self.generations.append(values)
         if self.path is not None:
             with beside(self.path, "-o") as part:
@@ -218,12 +330,28 @@ def search(
     asked: Search, *, kept: Path | None = None, threads: int | None = None,
     report: Callable[[str, int, int], None] = lambda what, done, total: None, ends_early: bool = False,
 ) -> Front:  # fmt: skip
-    """The front. The same from the same seed, for any number of threads, and where it was broken off and taken up.
+    """Search the front of gaits.
 
-    kept   the file of its state;  report  receives what is done, and how many generations of how many; it may raise
-           OutOfTimeError
-    ends_early  Ctrl-C and OutOfTimeError end the search with the front of what was measured so far, and a note; where
-           nothing was, they are raised
+    The result is the same for the same seed, for any number of threads, and also after an interruption.
+
+    Parameters
+    ----------
+    asked : Search
+        The request.
+    kept : Path | None, optional
+        File of the search's state.
+    threads : int | None, optional
+        Threads of the rollouts; None: as many as there are cores.
+    report : Callable[[str, int, int], None], optional
+        Receives the present task, and how many generations of how many are done; it may raise OutOfTimeError.
+    ends_early : bool, default False
+        Ctrl-C and OutOfTimeError end the search with the front of all results so far, and a note; without results they
+        are raised.
+
+    Returns
+    -------
+    Front
+        The front.
     """
     words = _words_of(checked(asked).robot)
     controller, ranges = str(words["controller"]), words["words"]
@@ -277,8 +405,10 @@ def search(
 
 
 def _thinned(found: list[Any], asked: Search) -> list[Any]:
-    """Each is run on the robot's own model: for each value of `at` the best that reaches it, and evenly from the
-    others, MEMBERS at most."""
+    """Return the members that run on the robot's own model, MEMBERS at most.
+
+    For each value of `at` it is the best that reaches it, and evenly from the others.
+    """
     if len(found) <= MEMBERS:
         return found
     sign = GOALS[asked.goals[0]][1]
@@ -290,7 +420,7 @@ def _thinned(found: list[Any], asked: Search) -> list[Any]:
 
 
 def _gait(ranges: Mapping[str, Any], point: Array) -> dict[str, float]:
-    """Words of a point of the unit cube, with as many digits as a person would type."""
+    """Return the words of a point of the unit cube, rounded to digits that a person would type."""
     return {
         name: float(f"{lower + float(x) * (upper - lower):.5g}")
         for (name, (lower, upper)), x in zip(ranges.items(), point, strict=True)
@@ -301,7 +431,7 @@ Score = Callable[[Mapping[str, float]], float]
 
 
 def _tasks(asked: Search, archive: Sequence[tuple[Mapping[str, float], Values]]) -> Iterator[tuple[str, Score]]:
-    """What each run of CMA-ES brings to its least: each goal alone, then the second with the first held."""
+    """Return the score that each run of CMA-ES minimises: each goal alone, then the second with the first held."""
     for goal in asked.goals:
         yield f"best {goal}", _alone(goal)
     if len(asked.goals) < 2:
@@ -320,7 +450,7 @@ def _alone(goal: str) -> Score:
 
 
 def _held(first: str, second: str, level: float, sizes: Sequence[float]) -> Score:
-    """The second goal, and a price for what the first is worse than its level, both as shares of their sizes."""
+    """Return the second goal, plus a penalty where the first is worse than its level, both as shares of their sizes."""
 
     def score(values: Mapping[str, float]) -> float:
         short = max(0.0, GOALS[first][1] * (values[first] - level)) / sizes[0]
@@ -342,7 +472,7 @@ def _penalised(values: Values, asked: Search, score: Score) -> float:
 
 
 def _evolution(n: int, asked: Search, run: int) -> Iterator[tuple[Array, Callable[[list[float]], None]]]:
-    """Generations of one run of CMA-ES in the unit cube: the candidates, and what takes their scores."""
+    """Return the generations of one run of CMA-ES in the unit cube: the candidates, and a function of their scores."""
     import cma  # type: ignore[import-untyped]
 
     strategy = cma.CMAEvolutionStrategy(
@@ -356,7 +486,7 @@ def _evolution(n: int, asked: Search, run: int) -> Iterator[tuple[Array, Callabl
 
 
 def _front(found: Sequence[tuple[Any, Values]], goals: Sequence[str]) -> list[tuple[Any, Values]]:
-    """Those that no other one beats in all goals, by the first goal."""
+    """Return the candidates that no other one exceeds in all goals, by the first goal."""
     signs = [GOALS[goal][1] for goal in goals]
     rows = [(one, tuple(sign * values[goal] for sign, goal in zip(signs, goals, strict=True)), values)
             for one, values in found if values is not None]  # fmt: skip

@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Peer:
-    """index: of each of its actuators.  waiting: commands for later steps
-    prefix: how the names of its robot begin in the plant"""
+    """A controller in the plant's process.
+
+    It has the `index` of each of its actuators, `waiting` commands for later steps, and the `prefix` of its robot's
+    names.
+    """
 
     name: str
     controller: Controller
@@ -50,10 +53,26 @@ class _Peer:
 
 
 class Direct:
-    """An Exchange (rtmms.loop.ports) of controllers by name. ModelError where a controller asks for what the plant has
-    not, for what another one has, or answers with what is no command.
+    """Exchange (rtmms.loop.ports) of controllers by name.
 
-    links   impaired ones, by controller"""
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    robot : str
+        Name of the robot.
+    seed : int
+        Seed of the run.
+    controllers : Mapping[str, Controller]
+        Controllers by name.
+    links : Mapping[str, ImpairedLink] | None, optional
+        Impaired links, by controller.
+
+    Raises
+    ------
+    ModelError
+        A controller claims an actuator that does not exist or has another claimant, or its answer is no command.
+    """
 
     def __init__(
         self, plant: Plant, robot: str, seed: int, controllers: Mapping[str, Controller],
@@ -116,14 +135,31 @@ class Direct:
         )  # fmt: skip
 
     def set_points(self) -> dict[str, Any]:
-        """What the controllers track, by name, with the present values."""
+        """Return the present set-points of the controllers, by name.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         return {
             peer.prefix + name: peer.settable.values.get(name, getattr(peer.controller, name))
             for peer in self._peers for name in declared(peer.controller, "setpoints")
         }  # fmt: skip
 
     def reads(self, step: int) -> bool:
-        """A controller looks at the plant at this step."""
+        """Return whether a controller reads the plant at a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            True where one does.
+        """
         return any(peer.reads and peer.multirate.asks(step) for peer in self._peers)
 
     # -- as an Exchange ----------------------------------------------------------------------------------------------
@@ -131,13 +167,50 @@ class Direct:
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
+        """Store the state of a step for the controllers.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Time, s.
+        deadline_ns, budget_ns : int
+            Not used.
+        outputs : Mapping[str, Array]
+            Outputs by name.
+        applied : Applied
+            Not used.
+        """
         self._state = (step, time, outputs)
 
     def pass_by(self, step: int) -> None:
-        """Nobody reads this state."""
+        """Store a step whose state no controller reads.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
         self._state = (step, step * self._plant.dt, {})
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
+        """Collect the commands of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        command : Array
+            (n,) result.
+        until_ns : int
+            Not used.
+
+        Returns
+        -------
+        bool
+            True: all commands are there.
+        """
         for peer in self._peers:
             turns = peer.multirate
             if turns.asks(step):
@@ -161,7 +234,10 @@ class Direct:
         return True
 
     def _carried(self, peer: _Peer, link: ImpairedLink, step: int) -> Mapping[str, float] | None:
-        """The newest command that an impaired link brings at this step, after the state that it brings is answered."""
+        """Return the newest command that arrives over an impaired link at this step.
+
+        A state that arrives is answered first.
+        """
         delay, state = peer.multirate.delay, link.states.take(step)
         if state is not None:
             number, message = state
@@ -178,13 +254,13 @@ class Direct:
         self.applied.seq, self.applied.step = seq, step
 
     def _message(self, peer: _Peer, step: int) -> dict[str, Any]:
-        """The present state, as it sets out."""
+        """Return the present state as a message."""
         at, time, outputs = self._state
         values = {one.name: _plain(outputs[peer.prefix + one.name]) for one in peer.reads} if at == step else {}
         return {"step": step, "timestamp": time, "outputs": values, "applied": _applied(self.applied)}
 
     def _answer(self, peer: _Peer, message: dict[str, Any]) -> dict[str, float]:
-        """Its command in answer to a state."""
+        """Return the controller's command in answer to a state."""
         step = message["step"]
         values = peer.controller.update(State(message, peer.info))
         checked: dict[str, float] = {}
@@ -203,18 +279,50 @@ class Direct:
         return checked
 
     def serve(self, until_ns: int) -> None:
-        """Nobody comes."""
+        """Do nothing, as no peer connects.
+
+        Parameters
+        ----------
+        until_ns : int
+            Not used.
+        """
 
     def waiting_for(self) -> tuple[str, ...]:
+        """Return no names, as nothing is awaited.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Empty.
+        """
         return ()
 
     def report(self) -> dict[str, Any]:
+        """Return the exchange's part of the report.
+
+        Returns
+        -------
+        dict[str, Any]
+            Counts, and the impaired links.
+        """
         links = {name: link.report() for name, link in self._links.items()}
         return {"late": 0, "rejected": {}, "peers": [], "links": links}
 
     # -- as Passing: what events set ---------------------------------------------------------------------------------
 
     def pass_on(self, values: Mapping[str, Any]) -> None:
+        """Set parameters of controllers.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            Values by CONTROLLER.PARAMETER.
+
+        Raises
+        ------
+        ModelError
+            There is no such controller, or it refuses the value.
+        """
         for key, value in values.items():
             names = [one.name for one in self._peers]
             owner = owner_of(key, names)
@@ -226,19 +334,51 @@ class Direct:
                 raise ModelError(f"{owner}: {answer['error']}")
 
     def unanswered(self) -> bool:
+        """Return False: every state is answered.
+
+        Returns
+        -------
+        bool
+            False.
+        """
         return False
 
     def failures(self) -> Sequence[str]:
+        """Return no failures, as there are no processes.
+
+        Returns
+        -------
+        Sequence[str]
+            Empty.
+        """
         return ()
 
 
 class Unwatched(Lockstep):
-    """Lockstep with controllers in this process: a state is observed only if one of them reads it."""
+    """Lockstep with controllers in this process: a state is observed only if one of them reads it.
+
+    Parameters
+    ----------
+    exchange : Direct
+        The controllers.
+    """
 
     def __init__(self, exchange: Direct) -> None:
         self._exchange = exchange
 
     def gather(self, step: int) -> bool:
+        """Collect the commands of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            True: all commands are there.
+        """
         if self._exchange.reads(step):
             self.run.publish(step, 0, 0)
         else:
@@ -246,11 +386,23 @@ class Unwatched(Lockstep):
         return self.run.collect(step, 0)
 
     def finish(self, step: int, now_ns: int) -> int:
+        """Return 0, as there is no schedule.
+
+        Parameters
+        ----------
+        step, now_ns : int
+            Not used.
+
+        Returns
+        -------
+        int
+            0.
+        """
         return 0
 
 
 def _plain(value: Any) -> Any:
-    """As a state's message has it: a number, or a list in row-major order."""
+    """Return a value as in a state's message: a number, or a list in row-major order."""
     return value.ravel().tolist() if value.ndim else float(value)
 
 

@@ -1,4 +1,4 @@
-"""Files that decide the rows of a study: those that its words name, and those that are opened while a case is built.
+"""Files that determine the rows of a study: those that its words name, and those that are opened while a case is built.
 
 Each file counts by its hash. The hashes are part of the study's key, so a table never has rows of two contents.
 """
@@ -30,7 +30,7 @@ SYSTEM = (
 """Folders whose files describe the machine, not the study; a file there that the study's words name counts."""
 
 UNPACKED = ("rtmms-fmu-", "rtmms-kernels-")
-"""How folders for temporary files begin in which rtmms unpacks FMUs and compiled kernels."""
+"""First letters of folders for temporary files in which rtmms unpacks FMUs and compiled kernels."""
 
 PACKAGES = ("rtmms_controllers", "rtmms_bridges", "rtmms_benchmarks")
 """Packages of this distribution beside rtmms: their version counts."""
@@ -44,18 +44,24 @@ SETTLED_NS = 1_000_000_000
 _listening: list[dict[str, str]] = []
 _foreign: set[str] = set()
 _sources: dict[str, str] = {}
-"""Hash of each Python file of the user, as it was when this process opened it last."""
+"""Hash of each Python file of the user, at the last time that this process opened it."""
 _recording: list[bool] = []
 _ours = threading.local()
-"""Whether what this thread opens now is our own affair."""
+"""Whether this thread opens files for its own purposes now."""
 _hashes: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
 @contextmanager
 def recorded_modules() -> Iterator[None]:
-    """Within the block, which is a whole command: remember what each module was when it was imported.
+    """Record the state of each module at its import, within the block, which is a whole command.
 
-    Modules that are imported before are not the study's."""
+    Modules that are imported before do not belong to the study.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     _foreign.clear()
     _foreign.update(sys.modules)
     _hook()
@@ -68,9 +74,20 @@ def recorded_modules() -> Iterator[None]:
 
 @contextmanager
 def opened_files(names: dict[str, str]) -> Iterator[None]:
-    """Within the block: add each file of the user that Python opens to read to `names`, with its hash.
+    """Add each file of the user that Python opens to read to `names`, with its hash, within the block.
 
-    The hash is taken before the file is opened for the first time. A file that changes later has another one."""
+    The hash is taken before the file is opened for the first time. A file that changes later has another one.
+
+    Parameters
+    ----------
+    names : dict[str, str]
+        Hashes by name, filled.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     _hook()
     _listening.append(names)
     try:
@@ -81,7 +98,7 @@ def opened_files(names: dict[str, str]) -> Iterator[None]:
 
 @cache
 def _hook() -> None:
-    """Once a process: a hook cannot be taken off again."""
+    """Install the audit hook, once a process: Python cannot remove one."""
     _own_places()  # not within the hook
     sys.addaudithook(_note)
 
@@ -116,20 +133,20 @@ def _add(name: str) -> None:
 
 
 def input_files(words: Any, opened: Mapping[str, str]) -> dict[str, str]:
-    """Hash each file that decides a study's rows.
+    """Hash each file that determines a study's rows.
 
     Parameters
     ----------
-    words
+    words : Any
         The study: all texts in it that name a file count, also those that a C library opens.
-    opened
+    opened : Mapping[str, str]
         Names and hashes of `opened_files`. The files of libraries, of the machine and of caches are not among them.
 
     Returns
     -------
-    dict
-        SHA-256 by name; the name is relative for a file below the working directory. Of a module it is the hash of
-        what was imported, of a file that was opened that of what was read.
+    dict[str, str]
+        SHA-256 by name; the name is relative for a file below the working directory. For a module it is the hash at its
+        import, for an opened file the hash at its reading.
     """
     found = {name: hash_of(name) for name in _named(words)} | dict(opened)
     found |= {name: _sources.get(name) or hash_of(name) for name in _modules()}
@@ -137,7 +154,13 @@ def input_files(words: Any, opened: Mapping[str, str]) -> dict[str, str]:
 
 
 def refuse_stale_modules() -> None:
-    """Raise RtmmsError where a module of the user is another one than its file is now."""
+    """Refuse to run where a module of the user differs from its file.
+
+    Raises
+    ------
+    RtmmsError
+        A file has changed after its import.
+    """
     for name in _modules():
         if name in _sources and hash_of(name) != _sources[name]:
             raise RtmmsError(
@@ -147,19 +170,52 @@ def refuse_stale_modules() -> None:
 
 
 def changed_file(inputs: Mapping[str, str]) -> str:
-    """Return the name of a file that has another content than `inputs` has, '' for none."""
+    """Return the name of a file that has another content than `inputs` has.
+
+    Parameters
+    ----------
+    inputs : Mapping[str, str]
+        SHA-256 by name.
+
+    Returns
+    -------
+    str
+        '' for none.
+    """
     return next((name for name, found in inputs.items() if hash_of(os.path.abspath(name)) != found), "")
 
 
 def refuse_changed(inputs: Mapping[str, str]) -> None:
-    """Raise RtmmsError where a file has another content than `inputs` has."""
+    """Refuse to run where a file has another content than `inputs` has.
+
+    Parameters
+    ----------
+    inputs : Mapping[str, str]
+        SHA-256 by name.
+
+    Raises
+    ------
+    RtmmsError
+        A file has changed.
+    """
     name = changed_file(inputs)
     if name:
         raise RtmmsError(f"{name}: changed while the study ran; run the same command again: it begins anew")
 
 
 def hash_of(name: str) -> str:
-    """Return the SHA-256 of a file, '' where there is no such file that can be read."""
+    """Return the SHA-256 of a file.
+
+    Parameters
+    ----------
+    name : str
+        The file.
+
+    Returns
+    -------
+    str
+        '' where there is no such readable file.
+    """
     before, _ours.opening = getattr(_ours, "opening", False), True
     try:
         return _hash_of(name)
@@ -191,7 +247,7 @@ def _hash_of(name: str) -> str:
 
 
 def _source(name: str) -> str:
-    """Return the file itself for compiled code that Python keeps of it."""
+    """Return the source file for compiled code that Python stores of it."""
     if not name.endswith(".pyc"):
         return name
     try:
@@ -201,7 +257,10 @@ def _source(name: str) -> str:
 
 
 def _modules() -> set[str]:
-    """Files of the user's modules that were imported since the command began: such a module is not opened again."""
+    """Return the files of the user's modules that were imported since the command began.
+
+    Python does not open them again.
+    """
     found = set()
     for name, module in list(sys.modules.items()):
         origin = getattr(getattr(module, "__spec__", None), "origin", None)
@@ -213,7 +272,7 @@ def _modules() -> set[str]:
 
 @cache
 def _counts(name: str) -> bool:
-    """Whether a file that was opened is the user's."""
+    """Return whether an opened file is the user's."""
     place = os.path.realpath(name)
     if place.startswith((*SYSTEM, *_own_places())) or f"{os.sep}__pycache__{os.sep}" in place:
         return False
@@ -222,7 +281,7 @@ def _counts(name: str) -> bool:
 
 @cache
 def _own_places() -> tuple[str, ...]:
-    """How the names of files begin that belong to this distribution, to its environment or to caches."""
+    """Return the first letters of files that belong to this distribution, to its environment or to caches."""
     from platformdirs import user_cache_dir
 
     folders = [user_cache_dir(), os.environ.get("NUMBA_CACHE_DIR", "")]
@@ -239,7 +298,7 @@ def _own_places() -> tuple[str, ...]:
 
 
 def _named(words: Any) -> set[str]:
-    """Files that a text among the words names: the whole text, or a part of it as in 'shape:file=g.csv'."""
+    """Return the files that the words name: a whole text, or a part of it as in 'shape:file=g.csv'."""
     found: set[str] = set()
     for text in set(_texts(words)):
         for part in {text, *re.split(r"[,=:]", text)}:
@@ -268,6 +327,6 @@ def _texts(words: Any) -> Iterator[str]:
 
 
 def _shown(name: str) -> str:
-    """Relative for a file below the working directory: workers elsewhere may have their own."""
+    """Return a relative name for a file below the working directory, as workers elsewhere may have their own."""
     found = os.path.relpath(name) if os.path.splitdrive(name)[0] == os.path.splitdrive(os.getcwd())[0] else name
     return name if found.startswith(os.pardir) else found

@@ -14,16 +14,26 @@ from rtmms.base.files import beside
 
 Kind = Literal["int", "float", "bool", "text"]
 Value = Any
-"""int, float, bool, str, or None for a missing value."""
+"""Value of a cell: int, float, bool, str, or None for a missing value."""
 _TYPES: Mapping[Kind, tuple[type, ...]] = {"int": (int,), "float": (float,), "bool": (bool,), "text": (str,)}
 
 ENDS = ("ended", "reason", "steps")
-"""Columns of every table besides `run`: how a run ended, why, and its number of steps."""
+"""Columns of every table besides `run`: end of a run, its reason, and the number of steps."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name, the type of its values, and their unit ('' for none)."""
+    """Column of a table.
+
+    Attributes
+    ----------
+    name : str
+        Name.
+    kind : Kind
+        Type of its values.
+    unit : str, default ''
+        Unit, '' for none.
+    """
 
     name: str
     kind: Kind
@@ -32,7 +42,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Form:
-    """Columns of a table, and the mark of the study that the table is of."""
+    """Columns of a table, and the mark of its study.
+
+    Attributes
+    ----------
+    columns : tuple[Column, ...]
+        Columns in order.
+    mark : str, default ''
+        Key of the study.
+    """
 
     columns: tuple[Column, ...]
     mark: str = ""
@@ -51,8 +69,16 @@ class Table:
     ----------
     form : Form
         Columns.
-    values : dict
+    values : Mapping[str, list[Value]]
         Values of each column by name, a list with one value for each row; None for a missing value.
+
+    Examples
+    --------
+    >>> from rtmms.sweep.rows import Column, Form, Table
+    >>> form = Form((Column("run", "int"), Column("speed", "float", "m/s")))
+    >>> table = Table(form, {"run": [0, 1], "speed": [0.4, 0.5]})
+    >>> table.num_rows, table.unit("speed")
+    (2, 'm/s')
     """
 
     form: Form
@@ -69,26 +95,91 @@ class Table:
         return len(self.values["run"])
 
     def column(self, name: str) -> list[Value]:
-        """Return the values of a column."""
+        """Return the values of a column.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        list[Value]
+            One for each row.
+        """
         return self.values[name]
 
     def unit(self, name: str) -> str:
-        """Return the unit of a column, '' for none."""
+        """Return the unit of a column.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        str
+            '' for none.
+        """
         return next(column.unit for column in self.form.columns if column.name == name)
 
     def rows(self, first: int, count: int) -> Table:
-        """Return `count` rows from row `first` on."""
+        """Return a part of the rows.
+
+        Parameters
+        ----------
+        first : int
+            First row.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        Table
+            A table of the same form.
+        """
         return Table(self.form, {name: values[first : first + count] for name, values in self.values.items()})
 
 
 def joined(tables: Sequence[Table]) -> Table:
-    """Return the rows of tables of one form, in order."""
+    """Join the rows of tables of one form, in order.
+
+    Parameters
+    ----------
+    tables : Sequence[Table]
+        At least one.
+
+    Returns
+    -------
+    Table
+        One table.
+    """
     form = tables[0].form
     return Table(form, {name: [value for table in tables for value in table.column(name)] for name in form.names})
 
 
 def as_kind(kind: Kind, value: Any) -> Value:
-    """Return a value as one of a column of this kind."""
+    """Convert a value to the type of a column.
+
+    Parameters
+    ----------
+    kind : Kind
+        'int', 'float', 'bool' or 'text'.
+    value : Any
+        The value; None stays None.
+
+    Returns
+    -------
+    Value
+        The converted value.
+
+    Examples
+    --------
+    >>> from rtmms.sweep.rows import as_kind
+    >>> as_kind("float", 3)
+    3.0
+    """
     if value is None:
         return None
     if kind == "float":
@@ -99,13 +190,38 @@ def as_kind(kind: Kind, value: Any) -> Value:
 
 
 def encode(table: Table) -> bytes:
-    """Return a table as JSON with its form; `decode` reads the same bits again."""
+    """Return a table as JSON with its form; `decode` reads the same bits again.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Returns
+    -------
+    bytes
+        UTF-8.
+    """
     form = {"mark": table.form.mark, "columns": [[one.name, one.kind, one.unit] for one in table.form.columns]}
     return json.dumps({"form": form, "values": [table.column(name) for name in table.form.names]}).encode()
 
 
 def decode(data: bytes, form: Form, rows: int) -> Table:
     """Return the table that `encode` wrote.
+
+    Parameters
+    ----------
+    data : bytes
+        UTF-8.
+    form : Form
+        Form that the table must have.
+    rows : int
+        Number of rows that it must have.
+
+    Returns
+    -------
+    Table
+        The table.
 
     Raises
     ------
@@ -131,6 +247,13 @@ def write_csv(table: Table, path: Path) -> None:
     """Write a table as CSV: a line of names, which begins with 'run' and `ENDS`, then a line for each run.
 
     Numbers have all their digits, a missing value is an empty field, and a flag is true or false.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    path : Path
+        The file.
     """
     names = ["run", *ENDS, *(name for name in table.column_names if name not in ("run", *ENDS))]
     text = io.StringIO()
@@ -146,7 +269,15 @@ def _texts(values: Iterable[Value]) -> list[str]:
 
 
 def write_parquet(table: Table, path: Path) -> None:
-    """Write a table as Parquet; the metadata of each field has its unit."""
+    """Write a table as Parquet; the metadata of each field has its unit.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    path : Path
+        The file.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""The chunks of a study on processes of this machine, or on the workers of a Dask cluster."""
+"""Chunks of a study on processes of this machine, or on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -34,10 +34,15 @@ _opened: dict[str, str] = {}
 def probe(study: Study) -> tuple[Study, dict[str, str]]:
     """Take a few steps of a study's first run, which also compiles.
 
+    Parameters
+    ----------
+    study : Study
+        The study.
+
     Returns
     -------
-    tuple
-        The study with the hashes of the files that decide its rows, and the columns of its table with their units.
+    tuple[Study, dict[str, str]]
+        The study with the hashes of the files that determine its rows, and the columns of its table with their units.
     """
     named, opened = input_files(study, {}), dict[str, str]()
     with opened_files(opened):
@@ -47,12 +52,21 @@ def probe(study: Study) -> tuple[Study, dict[str, str]]:
 
 
 def take(study: Study, form: Form, chunk: Chunk) -> tuple[Table, dict[str, str]]:
-    """The runs of one chunk, in any process: nothing but the arguments and the study's files decides the result.
+    """Take the runs of one chunk, in any process: only the arguments and the study's files determine the result.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    form : Form
+        Form of its table.
+    chunk : Chunk
+        First run, and one past the last.
 
     Returns
     -------
-    tuple
-        The rows, and the hashes of the files beyond the study's that were opened.
+    tuple[Table, dict[str, str]]
+        The rows, and the hashes of the opened files beyond the study's.
 
     Raises
     ------
@@ -75,9 +89,28 @@ def take(study: Study, form: Form, chunk: Chunk) -> tuple[Table, dict[str, str]]
 
 
 def on_processes(study: Study, form: Form, parts: Parts, left: list[Chunk], workers: int, done: Done) -> None:
-    """All that is left, on so many processes; done receives the runs of each chunk. The kernels are compiled already.
+    """Take all remaining chunks on processes of this machine; the kernels are compiled already.
 
-    RtmmsError where a worker ended before its work."""
+    Parameters
+    ----------
+    study : Study
+        The study.
+    form : Form
+        Form of its table.
+    parts : Parts
+        Parts of the table.
+    left : list[Chunk]
+        Remaining chunks.
+    workers : int
+        Number of processes.
+    done : Done
+        Receives the number of runs of each chunk.
+
+    Raises
+    ------
+    RtmmsError
+        A worker ended before its work.
+    """
     if workers == 1 or len(left) == 1:
         for chunk in left:
             parts.write(chunk, *take(study, form, chunk))
@@ -99,7 +132,7 @@ def on_processes(study: Study, form: Form, parts: Parts, left: list[Chunk], work
 
 
 def _on_workers(client: Any, function: Any, *given: Any) -> dict[str, Any]:
-    """What each worker makes of it; one that is lost meanwhile is left out, what it had to do falls to the others."""
+    """Call a function on each worker; a lost worker is left out, and the others take over its work."""
     found = client.run(function, *given, on_error="return")
     for fault in found.values():
         if isinstance(fault, Exception) and not isinstance(fault, OSError):
@@ -111,11 +144,11 @@ def _on_workers(client: Any, function: Any, *given: Any) -> dict[str, Any]:
 class Cluster:
     """A Dask cluster.
 
-    Parameters
+    Attributes
     ----------
-    address
-        Of its scheduler, for example `tls://host:8786`.
-    security
+    address : str
+        Address of its scheduler, for example `tls://host:8786`.
+    security : Mapping[str, str]
         Files `ca`, `cert` and `key` of TLS; empty for a cluster without.
     """
 
@@ -124,16 +157,28 @@ class Cluster:
 
 
 TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
-"""Keys of a security file, and what Dask calls them."""
+"""Keys of a security file, and Dask's names for them."""
 
 
 def read_cluster(address: str, security: Path | None) -> Cluster:
     """Read the words of --dask and --dask-security. Files are beside the security file.
 
+    Parameters
+    ----------
+    address : str
+        Address of the scheduler.
+    security : Path | None
+        The security file.
+
+    Returns
+    -------
+    Cluster
+        The cluster.
+
     Raises
     ------
     ModelError
-        TLS without a security file or the reverse, a key that is missing or unknown, or a file that is not there.
+        TLS without a security file or the reverse, a missing or unknown key, or a missing file.
     """
     secure = address.startswith("tls://")
     if security is None:
@@ -158,7 +203,28 @@ def read_cluster(address: str, security: Path | None) -> Cluster:
 
 
 def on_dask(study: Study, form: Form, parts: Parts, left: list[Chunk], cluster: Cluster, done: Done) -> None:
-    """The same on a cluster that runs; ModelError where there is none, or where its workers have another rtmms."""
+    """Take all remaining chunks on a running cluster.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    form : Form
+        Form of its table.
+    parts : Parts
+        Parts of the table.
+    left : list[Chunk]
+        Remaining chunks.
+    cluster : Cluster
+        The cluster.
+    done : Done
+        Receives the number of runs of each chunk.
+
+    Raises
+    ------
+    ModelError
+        There is no cluster, or its workers have another version of rtmms.
+    """
     address = cluster.address
     try:
         from dask.distributed import Client, Security, as_completed
@@ -193,18 +259,45 @@ def on_dask(study: Study, form: Form, parts: Parts, left: list[Chunk], cluster: 
 
 
 def version() -> str:
-    """Of rtmms where this is called."""
+    """Return the version of rtmms in the process of the call.
+
+    Returns
+    -------
+    str
+        As '0.2.0'.
+    """
     return VERSION
 
 
 def prepare(permitted: str | None, study: Study) -> None:
-    """Compile, or fetch from the cache, what the study's runs need: once a worker, before the work."""
+    """Compile the kernels of the study's runs, or load them from the cache: once a worker, before the work.
+
+    Parameters
+    ----------
+    permitted : str | None
+        Files that may run (rtmms.base.trust.permitted_files).
+    study : Study
+        The study.
+    """
     os.environ["RTMMS_QUIET"] = "1"
     with asked_by_process(permitted):
         Runner(study).columns()
 
 
 def take_for(permitted: str | None, study: Study, form: Form, chunk: Chunk) -> tuple[Table, dict[str, str]]:
-    """`take`, on a worker that did not inherit which files may run (rtmms.base.trust.permitted_files)."""
+    """Call `take` on a worker that did not inherit the files that may run (rtmms.base.trust.permitted_files).
+
+    Parameters
+    ----------
+    permitted : str | None
+        Files that may run.
+    study, form, chunk : Study, Form, Chunk
+        See `take`.
+
+    Returns
+    -------
+    tuple[Table, dict[str, str]]
+        See `take`.
+    """
     with asked_by_process(permitted):
         return take(study, form, chunk)

@@ -1,4 +1,4 @@
-"""A study: what is run, what differs from run to run, and what is kept of each."""
+"""Study: the run, the values that differ from run to run, and the columns of its table."""
 
 from __future__ import annotations
 
@@ -23,16 +23,28 @@ from rtmms.version import VERSION
 from rtmms.world.members import read
 
 LINK = "link."
-"""Before CONTROLLER.KEY: what differs is the link of a controller."""
+"""Prefix of CONTROLLER.KEY for an axis of a controller's link."""
 MOST_AXES = 64
 LONGEST_WORD = 4096
 STEPS_A_CHUNK, RUNS_A_CHUNK = 20_000, 256
-"""A chunk of runs is one piece of work: seconds, whatever the machine; of the study alone, so that parts are found."""
+"""Size of a chunk of runs, which is one piece of work of some seconds. It depends on the study alone, so that parts are
+found again.
+"""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that differs.  values: those of a grid, or words to choose from;  low, high: of samples in between"""
+    """One quantity that differs from run to run.
+
+    Attributes
+    ----------
+    key : str
+        Name of the quantity.
+    values : tuple[Any, ...]
+        Values of a grid, or words to choose from.
+    low, high : float | None, optional
+        Limits of samples.
+    """
 
     key: str
     values: tuple[Any, ...]
@@ -42,10 +54,18 @@ class Axis:
 
 @dataclass(frozen=True)
 class Base(RunOptions):
-    """One run, as `rtmms run --mode lockstep` takes it: the options that a study carries, others at their defaults.
+    """One run, as in `rtmms run --mode lockstep`: the options that a study carries, others at their defaults.
 
-    over     tables of sensors over those of the profile
-    events   as of a scenario;  where  the file that they are from
+    Attributes
+    ----------
+    duration : float, default 20.0
+        Simulated time, s.
+    over : Mapping[str, Any]
+        Tables of sensors over those of the profile.
+    events : tuple[Event, ...], default ()
+        Events of a scenario.
+    where : str, default ''
+        File of the events, for messages.
     """
 
     duration: float = 20.0
@@ -61,8 +81,25 @@ class Base(RunOptions):
 
 @dataclass(frozen=True)
 class Study:
-    """samples: of a method other than grid; seed: of these;  inputs: hashes of the files that decide the rows, by name
-    (rtmms.sweep.inputs)"""
+    """Many runs with different values.
+
+    Attributes
+    ----------
+    base : Base
+        The run.
+    axes : tuple[Axis, ...]
+        Quantities that differ.
+    method : str, default 'grid'
+        'grid', 'sobol' or 'lhs'.
+    samples : int, default 0
+        Number of samples, of a method other than grid.
+    seed : int, default 0
+        Seed of the samples.
+    columns : tuple[str, ...], default ()
+        Columns of the table; () for all.
+    inputs : Mapping[str, str]
+        Hashes of the files that determine the rows, by name (rtmms.sweep.inputs).
+    """
 
     base: Base
     axes: tuple[Axis, ...]
@@ -73,15 +110,23 @@ class Study:
     inputs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Check the number of runs."""
         if self.runs > MAX_RUNS:
             raise ModelError(f"{self.runs:,} runs; expected at most {MAX_RUNS:,}")
 
     @property
     def runs(self) -> int:
+        """Number of runs."""
         return self.samples if self.method != "grid" else math.prod(len(axis.values) for axis in self.axes)
 
     def cases(self) -> list[tuple[Any, ...]]:
-        """Of each run a value for each axis."""
+        """Return the values of each run, one for each axis.
+
+        Returns
+        -------
+        list[tuple[Any, ...]]
+            In the order of the runs.
+        """
         if self.method == "grid":
             sizes = [len(axis.values) for axis in self.axes]
             places = np.stack(np.unravel_index(np.arange(self.runs), sizes), axis=1)
@@ -106,9 +151,15 @@ class Study:
         return max(1, min(RUNS_A_CHUNK, round(STEPS_A_CHUNK / max(1.0, steps))))
 
     def digest(self) -> str:
-        """Of all that decides the table: the study, hashes of its files, the version, and whether kernels are compiled.
+        """Return a hash of all that determines the table.
 
-        A plain kernel rounds otherwise.
+        These are the study, hashes of its files, the version, and whether kernels are compiled. A kernel in plain
+        Python rounds differently.
+
+        Returns
+        -------
+        str
+            Sixteen hexadecimal digits.
         """
         from rtmms.base.jit import COMPILED
 
@@ -118,14 +169,36 @@ class Study:
 
 
 def _drawn(axis: Axis, u: float) -> Any:
-    """The value at the fraction u of an axis."""
+    """Return the value at the fraction u of an axis."""
     if axis.low is not None and axis.high is not None:
         return axis.low + u * (axis.high - axis.low)
     return axis.values[min(int(u * len(axis.values)), len(axis.values) - 1)]
 
 
 def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
-    """'0.5:2:7' (seven values from 0.5 to 2), '0.5:2' (samples in between), 'v1,v2,...' or a list of values."""
+    """Read an axis.
+
+    Parameters
+    ----------
+    place : str
+        Origin of the text, for messages.
+    key : str
+        Name of the quantity.
+    given : Any
+        '0.5:2:7' (seven values from 0.5 to 2), '0.5:2' (samples in between), 'v1,v2,...' or a list of values.
+    method : str
+        Method of the study.
+
+    Returns
+    -------
+    Axis
+        The axis.
+
+    Raises
+    ------
+    ModelError
+        The text is none of these, or has a value twice.
+    """
     if isinstance(given, str) and ":" in given:
         return _range(place, key, given, method)
     values = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
@@ -141,7 +214,7 @@ def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
 
 
 def _in_a_column(value: Any) -> bool:
-    """A word, or a number that a table can hold: 64 bits, finite."""
+    """Return whether a value is a word, or a number that a table can store: 64 bits, finite."""
     if isinstance(value, str):
         return len(value) <= LONGEST_WORD
     return -(1 << 63) <= value < 1 << 63 if isinstance(value, int) else math.isfinite(value)
@@ -177,7 +250,7 @@ def _range(place: str, key: str, word: str, method: str) -> Axis:
 
 
 def _value(word: Any) -> Any:
-    """A number where the word is one."""
+    """Return a number where the word is one."""
     if not isinstance(word, str):
         return word
     for kind in (int, float):
@@ -192,10 +265,34 @@ def read_study(
     place: str, base: Base, table: Mapping[str, Any], over: Sequence[str], samples: int | None, method: str | None,
     columns: Sequence[str],
 ) -> Study:  # fmt: skip
-    """The study of a table [sweep] and the words of a command line, which replace it.
+    """Read a study from a table [sweep] and the words of a command line, which replace it.
 
-    place  the file of the table, for messages;  table  as `Scenario.sweep` has it;  over  'KEY=...' each.
-    UnknownNameError, ModelError: key, what was got, what is expected
+    Parameters
+    ----------
+    place : str
+        File of the table, for messages.
+    base : Base
+        The run.
+    table : Mapping[str, Any]
+        As in `Scenario.sweep`.
+    over : Sequence[str]
+        'KEY=...' each.
+    samples : int | None
+        Number of samples; None: the table's.
+    method : str | None
+        Method; None: the table's.
+    columns : Sequence[str]
+        Columns; () for the table's.
+
+    Returns
+    -------
+    Study
+        The study.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        A key or a value is wrong; the message has what was got and what is expected.
     """
     kind = method or table.get("method") or ("sobol" if samples is not None or "samples" in table else "grid")
     axes: dict[str, Axis] = {}
@@ -231,7 +328,7 @@ def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
 
 
 def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
-    """ModelError for a key of no controller; of the robot's parameters, the robot itself reports them."""
+    """Raise ModelError for a key of no controller; the robot itself reports its unknown parameters."""
     from rtmms.scenario.plant import called_names
 
     names = called_names(base.controllers)
@@ -251,18 +348,29 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
 
 
 MANY = 1000
-"""Values from which on not each is checked."""
+"""Number of values from which on not each is checked."""
 
 
 def to_check(values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values of a link that are held to its range: of many numbers the least and the greatest."""
+    """Return the values of a link that are checked against its range: of many numbers the least and the greatest.
+
+    Parameters
+    ----------
+    values : Sequence[Any]
+        All values.
+
+    Returns
+    -------
+    Sequence[Any]
+        All, or two of them.
+    """
     if len(values) <= MANY or not all(isinstance(one, (int, float)) for one in values):
         return values
     return min(values), max(values)
 
 
 def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
-    """ModelError for a link of no controller, a key that links have not, a value that it cannot be."""
+    """Raise ModelError for a link of no controller, an unknown key of links, or an impossible value."""
     from rtmms.scenario.links import KEYS, from_values
 
     controller, _, name = key.removeprefix(LINK).rpartition(".")

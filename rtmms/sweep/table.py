@@ -1,4 +1,4 @@
-"""The table of a study: whole parts, one file of CSV or Parquet, and the lock of whoever writes it."""
+"""Table of a study: whole parts, one file of CSV or Parquet, and the lock of the process that writes it."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ TRIES = 8
 
 
 class Lock:
-    """A locked file. The system unlocks it when the process ends, however that is.
+    """A locked file. The system unlocks it when the process ends, in whatever way.
 
     Parameters
     ----------
-    path
-        The file, which is made, and removed by `close`.
-    busy
+    path : Path
+        The file, which is made here, and removed by `close`.
+    busy : str
         Sentence of the error where another process has the lock.
 
     Raises
     ------
     ModelError
-        Another process has the lock, or the file cannot be had.
+        Another process has the lock, or the file cannot be made.
     """
 
     def __init__(self, path: Path, busy: str) -> None:
@@ -65,7 +65,7 @@ class Lock:
         self._descriptor = self._locked(busy)
 
     def close(self) -> None:
-        """Remove the file and unlock. Twice does nothing."""
+        """Remove the file and unlock; a second call does nothing."""
         if self._descriptor < 0:
             return
         with suppress(OSError):
@@ -114,19 +114,24 @@ LOCK = "lock"
 """File in the folder of parts that the process locks which makes the table."""
 _PART = re.compile(r"part-[0-9a-f]{16}-\d{8,}-\d{8,}\.(part|parquet)|table-[0-9a-f]{16}\.(parquet|csv)")
 _UNFINISHED = re.compile(r"\.(part-[0-9a-f]{16}-\d{8,}-\d{8,}|table-[0-9a-f]{16})\.\w+\.(part|parquet|csv)")
-"""What a process leaves that was killed while it wrote one."""
+"""Names of files of a process that was killed while it wrote them."""
 MOST_PART_BYTES = 1 << 28
-"""Of a part, unpacked, as it declares it."""
+"""Largest declared size of an unpacked part, bytes."""
 LONGEST_END = 32
 
 
 def refuse_wrong_name(output: Path) -> None:
     """Refuse a name of a table that is neither CSV nor Parquet, and Parquet where pyarrow is missing.
 
+    Parameters
+    ----------
+    output : Path
+        File of the table.
+
     Raises
     ------
     ModelError
-        Another ending, a library that is missing, or a file that is not a table of a study.
+        Another ending, a missing library, or a file that is not a table of a study.
     """
     if output.suffix not in (".csv", ".parquet"):
         raise ModelError(f"-o {output}: expected a name that ends in .parquet or .csv")
@@ -136,7 +141,20 @@ def refuse_wrong_name(output: Path) -> None:
 
 
 def schema(study: Study, units: Mapping[str, str]) -> Form:
-    """Columns: run, what differs, what a run comes to, how it ended."""
+    """Return the columns of a table: run, axes, results, end of the run.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    units : Mapping[str, str]
+        Units of the results by name.
+
+    Returns
+    -------
+    Form
+        Columns, with the study's mark.
+    """
     columns = [Column("run", "int")]
     for axis in study.axes:
         option = run_options().get(axis.key)
@@ -160,7 +178,26 @@ def _kind(values: Sequence[Any]) -> Kind:
 def rows_table(
     study: Study, form: Form, first: int, cases: Sequence[tuple[Any, ...]], rows: Sequence[Mapping[str, Any]]
 ) -> Table:
-    """Return the rows of the runs from `first` on."""
+    """Return the rows of some runs.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    form : Form
+        Form of its table.
+    first : int
+        Index of the first run.
+    cases : Sequence[tuple[Any, ...]]
+        Values of each run.
+    rows : Sequence[Mapping[str, Any]]
+        Results of each run.
+
+    Returns
+    -------
+    Table
+        The rows.
+    """
     keys = [axis.key for axis in study.axes]
     columns: dict[str, list[Any]] = {name: [] for name in form.names}
     for k, (case, row) in enumerate(zip(cases, rows, strict=True)):
@@ -172,11 +209,23 @@ def rows_table(
 
 
 class Parts:
-    """The folder beside the table in which chunks stand until all are done.
+    """Folder beside the table with the finished chunks, until all are done.
 
-    A part has a checksum, and the hashes of the files beyond the study's that were opened while its runs were made.
+    A part has a checksum, and the hashes of the files beyond the study's that were opened during its runs.
 
-    left_out   parts that were of another study, damaged, or made with files that have changed: they are made anew
+    Parameters
+    ----------
+    path : Path
+        File of the table.
+    study : Study
+        The study.
+    form : Form
+        Form of its table.
+
+    Attributes
+    ----------
+    left_out : list of str
+        Parts of another study, damaged parts, or parts whose files have changed: they are made anew.
     """
 
     def __init__(self, path: Path, study: Study, form: Form) -> None:
@@ -188,17 +237,44 @@ class Parts:
         self.left_out: list[str] = []
 
     def chunks(self) -> list[tuple[int, int]]:
-        """First run and one past the last of each."""
+        """Return the chunks of the study.
+
+        Returns
+        -------
+        list[tuple[int, int]]
+            First run and one past the last of each.
+        """
         size, runs = self._study.chunk, self._study.runs
         return [(first, min(first + size, runs)) for first in range(0, runs, size)]
 
     def file(self, chunk: tuple[int, int]) -> Path:
+        """Return the file of a chunk.
+
+        Parameters
+        ----------
+        chunk : tuple[int, int]
+            First run and one past the last.
+
+        Returns
+        -------
+        Path
+            Its path.
+        """
         return self.folder / f"part-{self._digest}-{chunk[0]:08d}-{chunk[1]:08d}.part"
 
     def open(self) -> list[tuple[int, int]]:
-        """Make and lock the folder; the chunks that are still to be done.
+        """Make and lock the folder.
 
-        ModelError where it cannot be made, or another process makes the same table."""
+        Returns
+        -------
+        list[tuple[int, int]]
+            Chunks that are still to be done.
+
+        Raises
+        ------
+        ModelError
+            The folder cannot be made, or another process makes the same table.
+        """
         try:
             if self.folder.is_symlink():
                 raise ModelError(f"{self.folder}: is a link, expected none or a folder: remove it")
@@ -229,7 +305,10 @@ class Parts:
             self._lock = None
 
     def _read(self, file: Path, chunk: tuple[int, int]) -> Table | None:
-        """A part; None where it is not whole, its runs are others than the study's, or a file of it has changed."""
+        """Return a part, or None.
+
+        It is None where the part is damaged, belongs to other runs than the study's, or a file of it has changed.
+        """
         try:
             if not stat.S_ISREG(file.lstat().st_mode) or file.lstat().st_size > MOST_PART_BYTES:  # a pipe would wait
                 return None
@@ -242,7 +321,7 @@ class Parts:
             return None
 
     def _is_of(self, table: Table, chunk: tuple[int, int]) -> bool:
-        """The runs that stand in it are those of the study, and end as runs do."""
+        """Return whether the runs in a part are those of the study, with valid ends."""
         if self._cases is None:
             self._cases = self._study.cases()
         cases = self._cases[chunk[0] : chunk[1]]
@@ -256,10 +335,22 @@ class Parts:
         return all(isinstance(one, str) and 0 < len(one) <= LONGEST_END and one.isidentifier() for one in ends)
 
     def write(self, chunk: tuple[int, int], table: Table, inputs: Mapping[str, str] | None = None) -> None:
-        """One chunk, by a temporary file and a rename.
+        """Write one chunk, by a temporary file and a rename.
 
-        inputs   hashes of the files beyond the study's that were opened for it, by name. RtmmsError where a chunk
-                 before had another content of one."""
+        Parameters
+        ----------
+        chunk : tuple[int, int]
+            First run and one past the last.
+        table : Table
+            Its rows.
+        inputs : Mapping[str, str] | None, optional
+            Hashes of the files beyond the study's that were opened for it, by name.
+
+        Raises
+        ------
+        RtmmsError
+            The file cannot be written, or an earlier chunk had another content of an input.
+        """
         for name, found in (inputs or {}).items():
             if self._inputs.setdefault(name, found) != found:
                 refuse_changed({name: self._inputs[name]})
@@ -271,8 +362,23 @@ class Parts:
             raise RtmmsError(f"{file}: {fault.strerror or fault}") from None
 
     def join(self, path: Path) -> Table:
-        """The whole table in the runs' order, to `path`; the parts go. RtmmsError where a part is damaged, or a file of
-        the study has changed."""
+        """Write the whole table in the runs' order, and remove the parts.
+
+        Parameters
+        ----------
+        path : Path
+            File of the table.
+
+        Returns
+        -------
+        Table
+            The table.
+
+        Raises
+        ------
+        RtmmsError
+            A part is damaged, or a file of the study has changed.
+        """
         refuse_changed({**self._study.inputs, **self._inputs})
         tables = []
         for chunk in self.chunks():
@@ -298,14 +404,46 @@ class Parts:
 
 
 def seal_part(payload: bytes, name: str, inputs: Mapping[str, str]) -> bytes:
-    """The bytes of a part's file: a line that names the format, a checksum of all that follows and of the file's name,
-    the inputs, and the rows."""
+    """Return the bytes of a part's file.
+
+    Parameters
+    ----------
+    payload : bytes
+        The rows.
+    name : str
+        Name of the file.
+    inputs : Mapping[str, str]
+        Hashes of input files by name.
+
+    Returns
+    -------
+    bytes
+        A line that names the format, a checksum of all that follows and of the file's name, the inputs, and the rows.
+    """
     body = json.dumps(inputs, sort_keys=True).encode() + b"\n" + payload
     return MAGIC + _checksum(body, name).encode() + b"\n" + body
 
 
 def unseal_part(data: bytes, name: str) -> tuple[dict[str, str], bytes]:
-    """Inputs and rows of a part; ValueError where it is not as it was written."""
+    """Return inputs and rows of a part.
+
+    Parameters
+    ----------
+    data : bytes
+        Bytes of the file.
+    name : str
+        Name of the file.
+
+    Returns
+    -------
+    tuple[dict[str, str], bytes]
+        Hashes by name, and the rows.
+
+    Raises
+    ------
+    ValueError
+        The part is damaged.
+    """
     magic, checksum, body = data.split(b"\n", 2)
     if magic + b"\n" != MAGIC or checksum.decode() != _checksum(body, name):
         raise ValueError(f"{name}: another checksum")
@@ -319,7 +457,20 @@ def _checksum(body: bytes, name: str) -> str:
 
 
 def numbers(table: Table, names: Iterable[str]) -> Any:
-    """Return columns (runs, names) as float64, nan for a missing value."""
+    """Return columns as numbers.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : Iterable[str]
+        Columns.
+
+    Returns
+    -------
+    : (runs, names) array
+        float64, nan for a missing value.
+    """
     import numpy as np
 
     return np.stack([np.array(table.column(name), dtype=float) for name in names], axis=1)

@@ -1,4 +1,4 @@
-"""Where the camera of films, stills and the browser stands: its direction, its distance, and how it follows."""
+"""Camera of films, stills and the browser: its direction, its distance, and how it follows."""
 
 from __future__ import annotations
 
@@ -11,19 +11,35 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 VIEW_DEG = 28.0
-"""Height of the camera's view."""
+"""Vertical angle of the camera's view, deg."""
 FROM = np.array([0.60, -1.0, 0.50]) / np.linalg.norm([0.60, -1.0, 0.50])
-"""From where the camera looks at a robot whose x is forward: from ahead, from its right, from above."""
+"""Direction from a robot whose x is forward to the camera: from ahead, from its right, from above."""
 FILLED = (0.78, 0.72)
-"""Of a picture's width and height that the robot takes."""
+"""Shares of a picture's width and height that the robot fills."""
 
 SMOOTH_S, ASTRAY = 1.0, 0.15
-"""Over which the camera's own motion is averaged."""
+"""Time over which the camera's own motion is averaged, s; its largest distance from the path, of the robot's size."""
 
 
 def smoothed(path: Array, time: Array, size: float) -> Array:
-    """(n, 3) m: the mean over SMOOTH_S round each instant, shorter at the ends, so that a camera that follows does not
-    wag with the body; never further from it than ASTRAY of its size."""
+    """Smooth a path for a camera, so that it does not swing with the body.
+
+    It is the mean over SMOOTH_S around each instant, shorter at the ends.
+
+    Parameters
+    ----------
+    path : Array
+        (n, 3) points of the path, m.
+    time : Array
+        (n,) times, s.
+    size : float
+        Size of the robot, m; the result is never further from the path than ASTRAY of it.
+
+    Returns
+    -------
+    Array
+        (n, 3) m.
+    """
     n = max(1, round(0.5 * SMOOTH_S / max(float(time[-1]) / max(len(time) - 1, 1), 1e-9)))
     sums = np.vstack([np.zeros(3), np.cumsum(path, axis=0)])
     at = np.arange(len(path))
@@ -34,9 +50,21 @@ def smoothed(path: Array, time: Array, size: float) -> Array:
 
 
 def frame(points: Sequence[Array] | Array, aspect: float, towards: Array = FROM) -> tuple[Array, float]:
-    """The point to look at and the distance, m, from which all points are seen.
+    """Return the point to look at and the distance from which all points are visible.
 
-    points   (n, 3) m;  towards  from the robot to the camera;  aspect  width over height of the picture
+    Parameters
+    ----------
+    points : Sequence[Array] | Array
+        (n, 3) m, or several such.
+    aspect : float
+        Width over height of the picture.
+    towards : Array, optional
+        From the robot to the camera.
+
+    Returns
+    -------
+    tuple[Array, float]
+        (3,) m, and m.
     """
     cloud = np.concatenate(points) if isinstance(points, Sequence) else points
     middle = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))

@@ -40,7 +40,7 @@ Array = npt.NDArray[np.float64]
 CONSTANT_RATE_FACTOR = 15
 """Quality of x264, from 0 (lossless) to 51."""
 MAX_LINES = 20
-"""Of FFmpeg's own messages, kept for the error."""
+"""Lines of FFmpeg's own messages that are stored for the error."""
 
 
 class Encoder:
@@ -51,10 +51,10 @@ class Encoder:
     program : str
         FFmpeg's file.
     part : Path
-        Where the film is written.
+        File to write.
     path : Path
         The name that the user gave, for errors.
-    size : tuple of int
+    size : tuple[int, int]
         Width and height, pixels.
     rate_hz : float
         Pictures a second.
@@ -78,7 +78,18 @@ class Encoder:
         self._reader.start()
 
     def add(self, picture: npt.NDArray[Any]) -> None:
-        """Encode one picture, (high, wide, 3) bytes. RtmmsError where FFmpeg has ended."""
+        """Encode one picture.
+
+        Parameters
+        ----------
+        picture : npt.NDArray[Any]
+            (high, wide, 3) bytes.
+
+        Raises
+        ------
+        RtmmsError
+            FFmpeg has ended.
+        """
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(picture.tobytes())
@@ -87,7 +98,13 @@ class Encoder:
             raise unwritten(self._path, "-o", "FFmpeg ended before the film did") from None
 
     def close(self) -> None:
-        """End the film. RtmmsError where FFmpeg did not write all of it."""
+        """End the film.
+
+        Raises
+        ------
+        RtmmsError
+            FFmpeg did not write all of it.
+        """
         assert self._process.stdin is not None
         with suppress(OSError):  # its status has the reason
             self._process.stdin.close()
@@ -97,7 +114,7 @@ class Encoder:
             raise unwritten(self._path, "-o", f"FFmpeg {self._reason(status)}")
 
     def kill(self) -> None:
-        """End FFmpeg, where it has not ended."""
+        """End FFmpeg, if it still runs."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -106,12 +123,12 @@ class Encoder:
         self._reader.join()
 
     def _read(self, stream: IO[bytes]) -> None:
-        """Take FFmpeg's messages, so that it never waits for a reader."""
+        """Read FFmpeg's messages, so that it never waits for a reader."""
         with stream:
             self._lines.extend(line.decode(errors="replace").strip() for line in stream)
 
     def _reason(self, status: int) -> str:
-        """Return how it ended, with its first message."""
+        """Return how FFmpeg ended, with its first message."""
         line = next((one for one in self._lines if one), "")
         if status < 0:
             with suppress(ValueError):
@@ -121,7 +138,25 @@ class Encoder:
 
 @contextmanager
 def encoder(part: Path, path: Path, size: tuple[int, int], rate_hz: float) -> Iterator[Encoder]:
-    """Within: an encoder, which is closed at the end. ModelError where FFmpeg is missing; RtmmsError of `close`."""
+    """Make an encoder, which is closed at the end of the block.
+
+    Parameters
+    ----------
+    part, path, size, rate_hz : Path, tuple[int, int], float
+        See `Encoder`.
+
+    Yields
+    ------
+    Encoder
+        The encoder.
+
+    Raises
+    ------
+    ModelError
+        FFmpeg is missing.
+    RtmmsError
+        FFmpeg did not write all of the film.
+    """
     import imageio_ffmpeg
 
     try:
@@ -145,29 +180,40 @@ FILMS, STILLS = (".mp4", ".gif"), (".png",)
 FRAMES_HZ = {".mp4": 30.0, ".gif": 12.5}
 SIZES = {".mp4": (1280, 720), ".gif": (640, 360), ".png": (1280, 720)}
 SAMPLES = 24
-"""States from which the camera takes how far it must be."""
+"""States from which the camera's distance is computed."""
 SEEN_HZ = 1.5
-"""Beats a second of a film in slow motion, at most."""
+"""Largest frequency of beats in a film in slow motion, Hz."""
 SLOW = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 MOST_HZ = 4.0
-"""Faster beats than this are shown in slow motion."""
+"""Frequency above which beats are shown in slow motion, Hz."""
 GRAIN = 1.0 / 150.0
-"""Of the robot's size: from one point of the way that it came to the next."""
+"""Distance of the path's points, of the robot's size."""
 COLOURS = 255
-"""Of a GIF."""
+"""Colours of a GIF."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Take:
-    """How a run is filmed.
+    """Settings of a film.
 
-    speed       of the film against simulated time; None: 1, or slow motion where limbs beat faster than MOST_HZ
-    follow      the camera goes along with the robot; False: it stands still, and sees the whole path
-    size        pixels, wide and high; None for the usual of the file's kind
-    path        whether the way that it came is shown
-    forces, model, deadlines, axes   whether forces, the model's own links, the strip of deadlines, the body's axes
-                are shown
-    title       whether the robot's name and the time are written
+    Attributes
+    ----------
+    speed : float | None, optional
+        Speed of the film against simulated time; None: 1, or slow motion where limbs beat faster than MOST_HZ.
+    follow : bool, default True
+        The camera follows the robot; False: it is fixed, and shows the whole path.
+    size : tuple[int, int] | None, optional
+        Width and height, pixels; None for the default of the file's kind.
+    path : bool, default True
+        Whether the robot's path is shown.
+    forces, model, axes : bool, default False
+        Whether forces, the model's own links, the body's axes are shown.
+    deadlines : bool | None, optional
+        Whether the strip of deadlines is shown; None: where the run has deadlines.
+    title : bool, default True
+        Whether the robot's name and the time are written.
+    start_s, end_s : float, float | None
+        Part of the run, s; None: to its end.
     """
 
     speed: float | None = None
@@ -184,17 +230,48 @@ class Take:
 
 
 def refuse_ending(path: Path) -> None:
-    """ModelError for a file that is no film and no still."""
+    """Refuse a file that is no film and no still.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    ModelError
+        Its ending is another one.
+    """
     if path.suffix.lower() not in (*FILMS, *STILLS):
         known = f"{', '.join(FILMS)} or {STILLS[0]}"
         raise ModelError(f"-o {path}: expected a file that ends in {known}, got '{path.suffix}'")
 
 
 def write_film(recording: Recording, path: Path, progress: Callable[[int, int], None], take: Take | None = None) -> int:
-    """Write the recording as a film; the number of its pictures. Nothing is left of a film that did not get done.
+    """Write a recording as a film; nothing is left of an unfinished film.
 
-    progress   called with the pictures that are rendered and all of them
-    ModelError for another ending, or where a library is missing; RtmmsError where the file cannot be written.
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    path : Path
+        The file.
+    progress : Callable[[int, int], None]
+        Receives the number of rendered pictures and of all.
+    take : Take | None, optional
+        Settings of the film.
+
+    Returns
+    -------
+    int
+        Number of pictures.
+
+    Raises
+    ------
+    ModelError
+        The ending is wrong, the part of the run is empty, or a library is missing.
+    RtmmsError
+        The file cannot be written.
     """
     refuse_ending(path)
     take = take or Take()
@@ -225,7 +302,26 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
 
 
 def write_still(recording: Recording, path: Path, at_s: float | None = None, take: Take | None = None) -> None:
-    """Write one picture of the recording, at an instant, s; None: the last. Errors as of write_film."""
+    """Write one picture of a recording.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    path : Path
+        The file.
+    at_s : float | None, optional
+        Simulated time, s; None: the last.
+    take : Take | None, optional
+        Settings of the picture.
+
+    Raises
+    ------
+    ModelError
+        The ending or the time is wrong, or a library is missing.
+    RtmmsError
+        The file cannot be written.
+    """
     from PIL import Image as Images
 
     refuse_ending(path)
@@ -241,7 +337,7 @@ def write_still(recording: Recording, path: Path, at_s: float | None = None, tak
 
 
 def _write_gif(path: Path, pictures: Any, rate: float, progress: Callable[[int, int], None], count: int) -> None:
-    """One palette for all of them, without dithering: a quarter of the bytes."""
+    """Write a GIF with one palette for all pictures, without dithering: a quarter of the bytes."""
     from PIL import Image as Images
 
     frames = []
@@ -258,9 +354,19 @@ def _write_gif(path: Path, pictures: Any, rate: float, progress: Callable[[int, 
 
 
 def slow_motion(recording: Recording) -> float:
-    """The speed at which the fastest beat of the joints is seen, SEEN_HZ or less; 1 of a robot that beats slowly.
+    """Return the speed at which the fastest beat of the joints is visible, at SEEN_HZ or less.
 
     The beat is the frequency at which the joints' motion has most of its power.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+
+    Returns
+    -------
+    float
+        1 for a robot that beats slowly.
     """
     name = next((n for n in ("truth.joint_position", "joint_position") if n in recording.slices), "")
     if not name or len(recording.time) < 16:
@@ -279,9 +385,20 @@ def slow_motion(recording: Recording) -> float:
 
 @dataclass
 class Filming:
-    """A renderer with its camera on one recording.
+    """Renderer with its camera on one recording; a context manager.
 
-    rows   states that the camera must see; None: all
+    Attributes
+    ----------
+    recording : Recording
+        The recording.
+    take : Take
+        Settings of the film.
+    size : tuple[int, int]
+        Width and height, pixels.
+    speed : float
+        Speed of the film against simulated time.
+    rows : Sequence[int] | None, optional
+        States that the camera must show; None: all.
     """
 
     recording: Recording
@@ -292,6 +409,7 @@ class Filming:
     _closing: list[Callable[[], None]] = field(default_factory=list)
 
     def __enter__(self) -> Filming:
+        """Make the renderer."""
         from rtmms.view.render import Renderer, Shown
 
         run, (wide, high) = self.recording, self.size
@@ -339,11 +457,15 @@ class Filming:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """End the renderer."""
         for close in self._closing:
             close()
 
     def _sampled(self) -> tuple[list[Array], float]:
-        """(n, 3) m of some states, from the body's origin along the world's axes; z of the lowest point of the run."""
+        """Return (n, 3) m of some states, from the body's origin along the world's axes.
+
+        Z of the lowest point of the run.
+        """
         run, clouds, lowest = self.recording, [], np.inf
         for k in self._looked_at():
             drawn = self._picture.draw(run.outputs(int(k)))
@@ -370,7 +492,18 @@ class Filming:
         self._targets = smoothed(path, run.time, self._picture.size) + middle
 
     def picture(self, k: int) -> Image:
-        """(high, wide, 3), of the k-th state."""
+        """Render a state.
+
+        Parameters
+        ----------
+        k : int
+            Index of the state.
+
+        Returns
+        -------
+        Image
+            (high, wide, 3).
+        """
         run, renderer = self.recording, self._renderer
         drawn, time = self._picture.draw(run.outputs(k)), float(run.time[k])
         renderer.show(drawn)
@@ -395,10 +528,15 @@ def behind(path: Array, body: Array) -> Array:
 
     Parameters
     ----------
-    path : (n, 3) array
-        m, the way of the body's origin; the last point is its present place.
-    body : (k, 3) array
-        m, points of the robot from the body's origin, along the world's axes.
+    path : Array
+        (n, 3) m, path of the body's origin; the last point is its present place.
+    body : Array
+        (k, 3) m, points of the robot from the body's origin, along the world's axes.
+
+    Returns
+    -------
+    Array
+        Part of the path.
     """
     back = path - path[-1]
     away, reach = np.linalg.norm(back, axis=1), float(np.linalg.norm(body, axis=1).max())
@@ -411,13 +549,30 @@ def behind(path: Array, body: Array) -> Array:
 
 
 def _apart(path: Array, least: float) -> Any:
-    """Rows of a path that are so far apart along it, m: shorter pieces than a pixel leave gaps."""
+    """Return the rows of a path that are so far apart along it, m: pieces shorter than a pixel leave gaps."""
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
     return np.unique(np.searchsorted(along, np.arange(0.0, along[-1] + least, least)).clip(0, len(path) - 1))
 
 
 def pictures(recording: Recording, at: Sequence[int], take: Take, size: tuple[int, int]) -> list[Image]:
-    """Some states of a run, (high, wide, 3) each."""
+    """Render some states of a run.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    at : Sequence[int]
+        Indices of the states.
+    take : Take
+        Settings of the pictures.
+    size : tuple[int, int]
+        Width and height, pixels.
+
+    Returns
+    -------
+    list[Image]
+        (high, wide, 3) each.
+    """
     with Filming(recording, take, size, 1.0, list(at)) as filming:
         return [filming.picture(k) for k in at]
 
@@ -436,13 +591,47 @@ def _font(size: int) -> Any:
 
 
 def nice(length: float) -> float:
-    """The largest of 1, 2, 5 times a power of ten that is not longer."""
+    """Return the largest of 1, 2, 5 times a power of ten that is not longer.
+
+    Parameters
+    ----------
+    length : float
+        Any length.
+
+    Returns
+    -------
+    float
+        In the same unit.
+
+    Examples
+    --------
+    >>> from rtmms.view.film import nice
+    >>> nice(3.7)
+    2.0
+    """
     power = 10.0 ** floor(log10(max(length, 1e-9)))
     return float(max((k * power for k in (1.0, 2.0, 5.0) if k * power <= length * (1.0 + 1e-9)), default=power))
 
 
 def metres(length: float) -> str:
-    """1 m, 10 cm, 5 mm."""
+    """Return a length as text: 1 m, 10 cm, 5 mm.
+
+    Parameters
+    ----------
+    length : float
+        Length, m.
+
+    Returns
+    -------
+    str
+        With its unit.
+
+    Examples
+    --------
+    >>> from rtmms.view.film import metres
+    >>> metres(0.05)
+    '5 cm'
+    """
     for unit, size in (("m", 1.0), ("cm", 0.01), ("mm", 0.001)):
         if length >= 0.999 * size:
             return f"{length / size:g} {unit}"
@@ -450,11 +639,22 @@ def metres(length: float) -> str:
 
 
 class Overlay:
-    """Of one run.
+    """Text, scale and deadlines over the pictures of one run.
 
-    words       before the time, "" for neither;  colour  of the text
-    grid_m      of the floor's cells, None without a floor
-    m_a_pixel   at the robot;  deadlines  of the recording, None to leave them out
+    Parameters
+    ----------
+    wide, high : int
+        Pixels.
+    words : str
+        Text before the time, '' for neither.
+    colour : Colour
+        Colour of the text.
+    grid_m : float | None
+        Cell of the floor, m; None without a floor.
+    m_a_pixel : float
+        Metres of a pixel at the robot.
+    deadlines : Recording | None, optional
+        Recording with the deadlines, None to leave them out.
     """
 
     def __init__(
@@ -487,7 +687,22 @@ class Overlay:
         )
 
     def write(self, picture: Image, time: float, note: str = "") -> Image:
-        """The picture with all that over it; time s."""
+        """Write the overlay on a picture.
+
+        Parameters
+        ----------
+        picture : Image
+            (high, wide, 3) picture.
+        time : float
+            Time, s.
+        note : str, default ''
+            A second line.
+
+        Returns
+        -------
+        Image
+            (high, wide, 3).
+        """
         made = Images.fromarray(picture)
         pen, u = ImageDraw.Draw(made), self._unit
         font, small = _font(round(20 * u)), _font(round(14 * u))
@@ -513,7 +728,7 @@ class Overlay:
 
 
 def _strip(run: Recording, wide: int, high: int) -> Image:
-    """What share of its period the slowest step of each instant took; where a command was missed or a step overran."""
+    """Draw the share of its period that the slowest step of each instant took, with misses and overruns."""
     period = np.nansum(run.times_us, axis=1)
     used = np.nansum(run.times_us[:, : PARTS.index("slack")], axis=1) / np.maximum(period, 1e-9)
     at = np.minimum((np.arange(len(used)) * wide) // max(len(used), 1), wide - 1)
@@ -530,5 +745,16 @@ def _strip(run: Recording, wide: int, high: int) -> Image:
 
 
 def has_deadlines(run: Recording) -> bool:
-    """Whether its steps had any: in real time they do."""
+    """Return whether the steps of a recording had deadlines, as in real time.
+
+    Parameters
+    ----------
+    run : Recording
+        The recording.
+
+    Returns
+    -------
+    bool
+        True where they had.
+    """
     return run.info.mode in ("realtime", "external") and bool(np.isfinite(run.times_us).any())

@@ -1,4 +1,4 @@
-"""What controllers are after: the path that is planned, where the robot is to be now, and set-points beside outputs."""
+"""Goals of controllers: the planned path, the robot's wanted place, and set-points beside outputs."""
 
 from __future__ import annotations
 
@@ -20,27 +20,49 @@ from rtmms.planning.shadow import of_text
 Array = npt.NDArray[np.float64]
 
 ATTITUDE = "attitude, deg"
-"""Roll, pitch and heading of the output `quaternion`, as a plot of their own."""
+"""Plot of roll, pitch and heading from the output `quaternion`."""
 BELONGS: Mapping[str, tuple[str, int, float]] = {
     "depth_m": ("position", 2, -1.0), "altitude_m": ("position", 2, 1.0), "z_m": ("position", 2, 1.0),
     "x_m": ("position", 0, 1.0), "y_m": ("position", 1, 1.0), "speed_m_s": ("velocity", 0, 1.0),
     "roll_deg": (ATTITUDE, 0, 1.0), "pitch_deg": (ATTITUDE, 1, 1.0), "heading_deg": (ATTITUDE, 2, 1.0),
     "yaw_deg": (ATTITUDE, 2, 1.0),
 }  # fmt: skip
-"""Of a quantity that is tracked: the output, which of its numbers, and their sign."""
+"""Output of a tracked quantity, with the index of its number and its sign."""
 PLACE = ("x_m", "y_m")
 HEADINGS = ("heading_deg", "yaw_deg")
 MAX_POINTS = 1500
 
 
 def planned(points: Mapping[str, Any]) -> Array | None:
-    """(n, 3) m, world: the course that is followed; None where there is none."""
+    """Return the course that a controller follows.
+
+    Parameters
+    ----------
+    points : Mapping[str, Any]
+        Set-points by name.
+
+    Returns
+    -------
+    Array | None
+        (n, 3) m, world; None without a course.
+    """
     course = _course(points)
     return None if course is None else course.points[:: max(1, len(course.points) // MAX_POINTS)]
 
 
 def ahead(points: Mapping[str, Any]) -> list[Array]:
-    """(n, 3) m, world, of each motion that a controller plans from now on."""
+    """Return the motions that controllers plan from now on.
+
+    Parameters
+    ----------
+    points : Mapping[str, Any]
+        Set-points by name.
+
+    Returns
+    -------
+    list[Array]
+        (n, 3) m, world, each.
+    """
     found = []
     for name, words in points.items():
         if name.rpartition(".")[2] == PLANNED_MOTION and isinstance(words, str):
@@ -51,7 +73,18 @@ def ahead(points: Mapping[str, Any]) -> list[Array]:
 
 
 def tried(points: Mapping[str, Any]) -> list[Array]:
-    """(n, 3) m, world, of motions that were tried beside those of `ahead`."""
+    """Return the motions that planners tried beside those of `ahead`.
+
+    Parameters
+    ----------
+    points : Mapping[str, Any]
+        Set-points by name.
+
+    Returns
+    -------
+    list[Array]
+        (n, 3) m, world, each.
+    """
     found = []
     for name, words in points.items():
         prefix, _, last = name.rpartition(PLANNED_SAMPLES)
@@ -69,7 +102,7 @@ def _read_tried(words: str, motion: str) -> list[Array]:
 
 @lru_cache(maxsize=8)
 def _read_motion(words: str) -> Array | None:
-    """None where it is none: others may send anything."""
+    """Read a motion; None for a malformed text, as other peers may send anything."""
     try:
         path = np.array([[float(x) for x in word.split(",")] for word in words.split()])
     except ValueError:
@@ -78,10 +111,24 @@ def _read_motion(words: str) -> Array | None:
 
 
 def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:
-    """Where the robot is to be, m, world; None without a set-point of it.
+    """Return the robot's wanted place.
 
-    On a course the point of it that is nearest. Else the place, and what no set-point has of it is the robot's own, or
-    lies ahead in the wanted heading: `size` m, about as large as the robot.
+    On a course it is the nearest point. Else it is the place of the set-points. Coordinates without a set-point are the
+    robot's own, or `size` ahead in the wanted heading.
+
+    Parameters
+    ----------
+    points : Mapping[str, Any]
+        Set-points by name.
+    pose : Pose
+        Pose of the body in the world.
+    size : float
+        Size of the robot, m.
+
+    Returns
+    -------
+    Vector | None
+        m, world; None without a set-point of it.
     """
     course = _course(points)
     if course is not None:
@@ -101,7 +148,22 @@ def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:
 
 
 def beside(output: str, set_points: Sequence[tuple[float, Mapping[str, Any]]], time: Array) -> dict[str, Array]:
-    """(n,) at each time, of the set-points that belong to an output, by name; what holds first held before, too."""
+    """Return the set-points that belong to an output, at each time; the first value holds before, too.
+
+    Parameters
+    ----------
+    output : str
+        Name of the output.
+    set_points : Sequence[tuple[float, Mapping[str, Any]]]
+        Time (s) and set-points of each change.
+    time : Array
+        (n,) times, s.
+
+    Returns
+    -------
+    dict[str, Array]
+        (n,) by name.
+    """
     names = [name for name in dict.fromkeys(name for _, points in set_points for name in points)
              if name in BELONGS and BELONGS[name][0] == output]  # fmt: skip
     found = {}
@@ -115,7 +177,7 @@ def beside(output: str, set_points: Sequence[tuple[float, Mapping[str, Any]]], t
 
 
 def _is_number(value: Any) -> bool:
-    """A finite one: set-points of others may be anything."""
+    """Return whether a value is a finite number, as set-points of other peers may be anything."""
     return isinstance(value, int | float) and abs(value) < 1e300
 
 

@@ -1,7 +1,7 @@
-"""Who may look at a view on loopback: this machine's own pages of it, and no page of others in the same browser.
+"""Guard of a view on loopback: only this machine's own pages of it may read it, no page of other sites.
 
-A page of any site may open a websocket to 127.0.0.1, and by a name of its own that leads there (DNS rebinding) read
-what it sends. The browser states in Host and Origin by what name, and for which page, it asks.
+A page of any site in the same browser may open a websocket to 127.0.0.1. By a name of its own that leads there (DNS
+rebinding) it may read the view's data. The browser states in Host and Origin the name, and the page of the request.
 """
 
 from __future__ import annotations
@@ -20,7 +20,24 @@ _PATCHING = threading.Lock()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what is bound there."""
+    """Return whether only this machine can reach a server at an address.
+
+    Parameters
+    ----------
+    host : str
+        Address, or 'localhost'.
+
+    Returns
+    -------
+    bool
+        True for loopback.
+
+    Examples
+    --------
+    >>> from rtmms.view.guard import is_loopback
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, False)
+    """
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -28,10 +45,21 @@ def is_loopback(host: str) -> bool:
 
 
 def refusal(bound: str, port: int, hosts: Sequence[str], origins: Sequence[str]) -> str:
-    """Why a request is refused, "" where it is not.
+    """Return why a request is refused.
 
-    bound, port    where the server listens: a loopback address or localhost
-    hosts, origins   the values of these headers
+    Parameters
+    ----------
+    bound : str
+        Address of the server: a loopback address or localhost.
+    port : int
+        Port of the server.
+    hosts, origins : Sequence[str]
+        Values of these headers.
+
+    Returns
+    -------
+    str
+        '' where it is not refused.
     """
     names = {*_NAMES, f"[{bound}]" if ":" in bound else bound}
     expected = {f"{name}:{port}" for name in names} | (names if port == 80 else set())
@@ -48,11 +76,25 @@ def _joined(values: Sequence[str]) -> str:
 
 @contextmanager
 def guarding(host: str) -> Iterator[None]:
-    """Within, a viser server may be made: on loopback each of its requests is looked at first.
+    """Guard a viser server that the block makes: on loopback each of its requests is checked first.
 
-    The library has no place for such a check, and keeps the server that it makes to itself. So what it makes it with,
-    `serve` of the library websockets, is another one for as long as it is made. RtmmsError where that was not asked:
-    a view that is not guarded is not shown.
+    The library has no place for such a check, and does not expose its server. So `serve` of the library websockets,
+    which it calls, is replaced within the block.
+
+    Parameters
+    ----------
+    host : str
+        Address of the server.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Raises
+    ------
+    RtmmsError
+        The library did not call it: an unguarded view is not shown.
     """
     if not is_loopback(host):
         yield

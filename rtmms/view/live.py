@@ -1,4 +1,4 @@
-"""A plant that runs, in the browser: an observer as bridges are, attached and detached at will."""
+"""Running plant in the browser: an observer as bridges are, attached and detached at will."""
 
 from __future__ import annotations
 
@@ -28,7 +28,21 @@ COUNTED = ("missed", "overruns")
 
 @dataclass(kw_only=True)
 class View(Bridge):
-    """The robot in the browser, live: its shape, path, forces and outputs, and how its deadlines are kept."""
+    """The robot in the browser, live: its shape, path, forces and outputs, and how its deadlines are kept.
+
+    Attributes
+    ----------
+    outputs : tuple[str, ...], default ('*',)
+        Outputs that the view reads.
+    host : str, default '127.0.0.1'
+        Address where it listens.
+    port : int, default 0
+        Port where it listens; a busy one is refused; 0 takes 8080, or a free one.
+    telemetry : str, default ''
+        Telemetry endpoint of the plant that is meant; another plant is refused; '': any.
+    frames_hz : float, default 30.0
+        Pictures per second of wall time, at most; those that come too early are left out. Unit: Hz.
+    """
 
     outputs: tuple[str, ...] = ("*",)
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
@@ -46,6 +60,13 @@ class View(Bridge):
     requires = {"viser": "viser"}  # noqa: RUF012
 
     def open(self, plant: PlantInfo) -> None:
+        """Start the server.
+
+        Parameters
+        ----------
+        plant : PlantInfo
+            The plant.
+        """
         self._refuse_another(plant)
         with suppress(OSError, AttributeError):
             os.nice(10)  # pictures may wait; the controllers beside it may not
@@ -63,7 +84,10 @@ class View(Bridge):
         self.io.log(f"view: open http://{self.host}:{self.server.get_port()} in a browser")
 
     def _refuse_another(self, plant: PlantInfo) -> None:
-        """By the port: a plant may be bound to all addresses of its machine, under other names than ours."""
+        """Refuse a plant with another telemetry port.
+
+        A plant may be bound to all addresses, under other names than ours.
+        """
         endpoint = plant.telemetry_endpoint
         if self.telemetry and endpoint and endpoint.rpartition(":")[2] != self.telemetry.rpartition(":")[2]:
             raise ModelError(
@@ -95,6 +119,13 @@ class View(Bridge):
             self._plot = None
 
     def on_state(self, state: State) -> None:
+        """Show a state, if the next picture is due.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+        """
         now = monotonic()
         if now < self._due or state.step < 0:
             return
@@ -150,6 +181,13 @@ class View(Bridge):
             plots.update(self._plot, time, shown.values)
 
     def tick(self, now: float) -> None:
+        """Ask the plant for its status, if that is due.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if now >= self._status_due and not self._asked and self._shown:
             self._status_due, self._asked = now + STATUS_S, True
             self.io.ask("status", self._answered)

@@ -1,4 +1,4 @@
-"""A run as one page, also within a notebook."""
+"""Run as one page, also within a notebook."""
 
 from __future__ import annotations
 
@@ -26,9 +26,26 @@ MOST_PATH = 1000
 
 
 def write_page(recording: Recording, path: Path, progress: Callable[[int, int], None]) -> int:
-    """Write the recording as a page; its size in bytes. RtmmsError where the file cannot be written.
+    """Write a recording as a page.
 
-    progress   called with the pictures that are drawn and all of them
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    path : Path
+        The file.
+    progress : Callable[[int, int], None]
+        Receives the number of drawn pictures and of all.
+
+    Returns
+    -------
+    int
+        Size in bytes.
+
+    Raises
+    ------
+    RtmmsError
+        The file cannot be written.
     """
     server = serve("127.0.0.1", 0, recording.info.robot)
     try:
@@ -61,7 +78,15 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a notebook shows of it is the page.  text: its HTML;  height: of the frame, pixels"""
+    """Page that a notebook shows.
+
+    Attributes
+    ----------
+    text : str
+        HTML of the page.
+    height : int
+        Height of the frame, pixels.
+    """
 
     text: str
     height: int
@@ -71,10 +96,24 @@ class Shown:
 
 
 def show(log: str | Path, height: int = 480) -> Shown:
-    """The run that a log holds, to be the last line of a cell. Needs `rtmms[view]`.
+    """Show the run of a log, as the last line of a cell. Needs `rtmms[view]`.
 
-    log     the file;  height: of the frame, pixels
-    ModelError where the file is no log, or what it holds cannot be drawn.
+    Parameters
+    ----------
+    log : str | Path
+        The file.
+    height : int, default 480
+        Height of the frame, pixels.
+
+    Returns
+    -------
+    Shown
+        The page.
+
+    Raises
+    ------
+    ModelError
+        The file is no log, or its run cannot be drawn.
     """
     file = Path(log)
     with tempfile.TemporaryDirectory() as folder, drawing(file):

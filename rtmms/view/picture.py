@@ -31,14 +31,26 @@ Array = npt.NDArray[np.float64]
 CURRENT = (("current_x_m_s", "current_y_m_s", "current_z_m_s"), ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s"))
 
 LARGEST = 1e9
-"""Of a number that is drawn."""
+"""Largest number that is drawn."""
 LEAST_M, MOST_M = 1e-6, 1e6
-"""Of a robot that is drawn as large as it declares."""
+"""Range of a robot's declared size, m; others are drawn with a default size."""
 
 
 @dataclass(frozen=True)
 class Force:
-    """An output that is drawn as arrows: `rows` of `width` numbers, the first three a force, N, in `frame`."""
+    """Output that is drawn as arrows.
+
+    Attributes
+    ----------
+    output : str
+        Name of the output.
+    rows : int
+        Number of arrows.
+    width : int
+        Numbers of a row, the first three a force, N.
+    frame : str
+        Frame of the force.
+    """
 
     output: str
     rows: int
@@ -50,11 +62,20 @@ class Force:
 class Drawn:
     """One state, drawn.
 
-    pose     of the body in the world;  ghost  where an estimate has it, None without one
-    skins    (n, 3) points of each skin, m, body frame
-    bent     (n, 3) vertices of each surface of the visual that bends, m, body frame
-    frames   of the moving parts in the body's, by name
-    forces   (k, 2, 3) where each acts and the force, N, body frame
+    Attributes
+    ----------
+    pose : Pose
+        Pose of the body in the world.
+    ghost : Pose | None
+        Pose by the estimate, None without one.
+    skins : tuple[Array, ...]
+        (n, 3) points of each skin, m, body frame.
+    bent : tuple[Array, ...]
+        (n, 3) vertices of each bending surface of the visual, m, body frame.
+    frames : dict[str, Pose]
+        Frames of the moving parts in the body's, by name.
+    forces : Array
+        (k, 2, 3) point of action (m) and force (N), body frame.
     """
 
     pose: Pose
@@ -66,13 +87,25 @@ class Drawn:
 
 
 class Picture:
-    """Of one plant.
+    """Picture of one plant.
 
-    shape    None where nothing is known of it but where its body is
-    visual   what it looks like, over its shape; None without one
-    needs    outputs that it is drawn from
-    current  m/s, world, of the water or the air, as its parameters have it
-    size     m, about as large as the robot is
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Attributes
+    ----------
+    shape : Shape or None
+        None where only the pose of its body is known.
+    visual : Visual or None
+        Look of the robot, over its shape.
+    needs : tuple of str
+        Outputs that it is drawn from.
+    current : tuple of float
+        Velocity of the current, m/s, world, of the water or the air, as its parameters have it.
+    size : float
+        Approximate size of the robot, m.
     """
 
     def __init__(self, plant: PlantInfo) -> None:
@@ -106,20 +139,48 @@ class Picture:
         self.size = 1.0
 
     def measure(self, drawn: Drawn) -> None:
-        """Take the robot's size from how it is drawn."""
+        """Set the robot's size from a drawn state.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            The state.
+        """
         points = self.points(drawn)
         size = 2.0 * float(np.abs(points).max()) if len(points) else 0.5
         self.size = size if LEAST_M < size < MOST_M else 0.5
 
     def paths(self, recording: Recording) -> list[Array]:
-        """(n, 3) m, world, of each robot's body in all states; at the origin where no output has it."""
+        """Return the path of each robot's body in all states.
+
+        Parameters
+        ----------
+        recording : Recording
+            The recording.
+
+        Returns
+        -------
+        list[Array]
+            (n, 3) m, world; at the origin where no output has it.
+        """
         shapes = {c.name: c.shape for c in recording.info.outputs}
         names = [self._names.get(f"{owner}.position") for owner in self._owners] or [self._names.get("position")]
         found = [recording.series(name) for name in names if name is not None and shapes.get(name) == (3,)]
         return found or [np.zeros((len(recording.time), 3))]
 
     def points(self, drawn: Drawn) -> Array:
-        """(n, 3) m, body frame: all that is to be seen of it."""
+        """Return all visible points of the robot.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            The state.
+
+        Returns
+        -------
+        Array
+            (n, 3) m, body frame.
+        """
         found = [points for points in (*drawn.skins, *drawn.bent) if len(points)]
         for surface in () if self.visual is None else self.visual.surfaces:
             if surface.vertices is not None:
@@ -128,7 +189,18 @@ class Picture:
         return np.concatenate(found) if found else np.zeros((0, 3))
 
     def draw(self, outputs: Mapping[str, Any]) -> Drawn:
-        """outputs: numbers, or flat lists or arrays, by the plant's own names."""
+        """Draw a state.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Any]
+            Numbers, or flat lists or arrays, by the plant's own names.
+
+        Returns
+        -------
+        Drawn
+            The drawn state.
+        """
         get = {name: _flat(outputs[output]) for name, output in self._names.items() if output in outputs}
         pose = _pose_of(get, self._pose)
         frames, skins, bent = dict[str, Pose](), tuple[Array, ...](), tuple[Array, ...]()
@@ -140,7 +212,10 @@ class Picture:
         return Drawn(pose, ghost, skins, bent, frames, self._arrows(get, pose, frames))
 
     def _arrows(self, get: Mapping[str, list[float]], pose: Pose, frames: Mapping[str, Pose]) -> Array:
-        """Row k of an output acts at the k-th moving part where there are as many, else at the body's origin."""
+        """Return the arrows of forces.
+
+        Row k of an output acts at the k-th moving part where there are as many, else at the body's origin.
+        """
         found: list[tuple[Vector, Vector]] = []
         places = [position for position, _ in frames.values()]
         for force in self._forces:
@@ -160,7 +235,7 @@ class Picture:
 
 
 def _true(name: str, owners: Sequence[str]) -> str:
-    """What an output is called where it is the truth's.  owners  'ROBOT.' of several robots"""
+    """Return the name of an output without the prefix of the truth; `owners` are 'ROBOT.' of several robots."""
     for owner in owners:
         if name.startswith(owner):
             return owner + name.removeprefix(owner).removeprefix(TRUTH)
@@ -178,12 +253,12 @@ def _current(scene: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _speed(given: Sequence[Any]) -> tuple[float, ...]:
-    """0 of what is no number."""
+    """Return numbers, 0 for other values."""
     return tuple(float(v) if isinstance(v, int | float) and -LARGEST < v < LARGEST else 0.0 for v in given)
 
 
 def _flat(value: Any) -> list[float]:
-    """Its numbers; one that is none, or that no viewer can place, is 0."""
+    """Return the numbers of a value; one that is none, or that no viewer can place, is 0."""
     if hasattr(value, "tolist"):
         value = value.ravel().tolist()
     numbers = value if isinstance(value, list) else [float(value)]
@@ -214,10 +289,16 @@ def _pose_of(get: Mapping[str, list[float]], names: tuple[str, ...], prefix: str
 class Scenery:
     """Colours of a scene.
 
-    above, far   of the background: at its upper edge; at the horizon, into which the floor fades
-    floor, line  of the floor near the robot, and of the lines of its grid
-    has_floor    False in space
-    text         of what is written over a picture
+    Attributes
+    ----------
+    above, far : Colour
+        Background at its upper edge; at the horizon, into which the floor fades.
+    floor, line : Colour
+        Floor near the robot, and the lines of its grid.
+    has_floor : bool, default True
+        False in space.
+    text : Colour, default (40, 54, 70)
+        Text over a picture.
     """
 
     above: Colour
@@ -243,20 +324,47 @@ PATH, FORCE, FLOW, PLAN, GHOST, AHEAD, TRIED = (
     (250, 190, 40),
     (240, 222, 170),
 )
-"""Of the path, forces, flow, set-points, the estimate, the planned motion, and others that were tried."""
+"""Colours of the path, forces, flow, set-points, the estimate, the planned motion, and other tried motions."""
 SUN = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
-"""Where the light comes from, world."""
+"""Direction to the light, world."""
 
 
 def cell(size: float) -> float:
-    """m, of a robot of this size: 1, or 0.1, 0.01 of smaller ones."""
+    """Return the cell of the floor's grid for a robot's size.
+
+    Parameters
+    ----------
+    size : float
+        Size of the robot, m.
+
+    Returns
+    -------
+    float
+        m: 1, or 0.1, 0.01 for smaller robots.
+    """
     return float(10.0 ** floor(log10(max(size, 1e-9)) + 1e-9))
 
 
 def floor_height(scene: str, ground: float | None, start: float, lowest: float, size: float) -> float:
-    """m, world: of the floor under a robot, which it never crosses.
+    """Return the height of the floor under a robot, which it never crosses.
 
-    ground   of its visual;  start  z of its body at first;  lowest  z of its lowest point so far, or in the whole run
+    Parameters
+    ----------
+    scene : str
+        Name of the scene.
+    ground : float | None
+        Height of the ground of its visual, m, body frame; None without one.
+    start : float
+        z of its body at first, m, world.
+    lowest : float
+        z of its lowest point so far, or in the whole run, m, world.
+    size : float
+        Size of the robot, m.
+
+    Returns
+    -------
+    float
+        m, world.
     """
     if ground is not None:
         return min(start + ground, lowest)

@@ -1,4 +1,4 @@
-"""A log on the stage: played, stopped, stepped through, and taken to where something went wrong."""
+"""Log on the stage: played, stopped, stepped through, with jumps to misses and overruns."""
 
 from __future__ import annotations
 
@@ -19,14 +19,24 @@ SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5", "10")
 MOST_PATH = 4000
 """Points of the path."""
 MOST_MARKS = 200
-"""Misses and overruns that stand on the path."""
+"""Marks of misses and overruns on the path."""
 WINDOW_S = 0.25
 
 
 class Player:
-    """The panel of a log, and the clock that plays it.
+    """Panel of a log, and the clock that plays it.
 
-    at   index of the state that is shown
+    Parameters
+    ----------
+    server : Any
+        Server of the view.
+    recording : Recording
+        The recording.
+
+    Attributes
+    ----------
+    at : int
+        Index of the shown state.
     """
 
     def __init__(self, server: Any, recording: Recording) -> None:
@@ -44,7 +54,7 @@ class Player:
         server.on_client_connect(lambda _: self._begin())
 
     def _begin(self) -> None:
-        """Somebody looks: play, the first time."""
+        """Play at the first visitor."""
         if not self._begun:
             self._begun = self.playing.value = True
 
@@ -106,7 +116,7 @@ class Player:
             self._plot = plots.output_plot(self._gui, shown, name)
 
     def _trace(self) -> None:
-        """The whole path, with a mark that can be clicked where a command was missed or a step overran."""
+        """Draw the whole path, with a mark that can be clicked for each miss and overrun."""
         recording = self.recording
         stride = max(1, len(recording.time) // MOST_PATH)
         self.stage.trace([path[::stride] for path in self._paths])
@@ -122,7 +132,13 @@ class Player:
         return min(int(np.searchsorted(self.recording.time, time - 1e-9)), len(self.recording.time) - 1)
 
     def go(self, time: float) -> None:
-        """Show the state at an instant, s, and stop there."""
+        """Show the state at an instant, and stop there.
+
+        Parameters
+        ----------
+        time : float
+            Time, s.
+        """
         self.playing.value = False
         self._position = time
         self._dirty.set()
@@ -155,7 +171,13 @@ class Player:
             self.go(before[-1] if before else self._marks[-1][0])
 
     def run(self, until: Any) -> None:
-        """Play until `until()`; frames that come too late are left out."""
+        """Play until `until()`; late frames are left out.
+
+        Parameters
+        ----------
+        until : Any
+            Returns whether to end.
+        """
         before = monotonic()
         while not until():
             self._dirty.wait(1.0 / FRAMES_HZ)
@@ -169,7 +191,7 @@ class Player:
             self.frame()
 
     def frame(self) -> None:
-        """What is to be seen now, if it is another than before."""
+        """Show the present state, if it differs from the last one."""
         k = self._index(self._position)
         if k == self._shown:
             return

@@ -1,4 +1,4 @@
-"""A log in memory, as a viewer wants it: any step at once, and what each of them took."""
+"""Log in memory, for viewers: any step at once, with the times of its parts."""
 
 from __future__ import annotations
 
@@ -21,22 +21,35 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
 MOST_BYTES = 1 << 28
-"""Of outputs that are kept; of longer logs every other step is, and so on."""
+"""Largest size of the stored outputs; of longer logs every other step is stored, and so on."""
 
 
 MOST_PICTURES, LEAST_PICTURES, PICTURES_A_STATE = 500_000, 250, 100
-"""Of a film or a page, at most: all together; and for each state that the log has, beside some."""
+"""Largest number of pictures of a film or a page: all together; the base and the number for each state of the log."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The last run of a log (what came after its last reset).
+    """Last run of a log (after its last reset).
 
-    info      the plant
-    time      (n,) s, of the states that are kept;  states (n, w) float32, outputs one after the other
-    steps     (m,) numbers of all steps;  times_us (m, 4) wake, exchange, plant, slack, nan where unknown
-    missed, overrun   (m,) bool
-    set_points   (s, {name: value}) of what controllers tracked, from each change on
+    Attributes
+    ----------
+    info : PlantInfo
+        The plant.
+    time : Array
+        (n,) s, of the stored states.
+    states : npt.NDArray[np.float32]
+        (n, w) float32, outputs one after the other.
+    steps : npt.NDArray[np.int64]
+        (m,) indices of all steps.
+    times_us : Array
+        (m, 4) wake, exchange, plant, slack, nan where unknown.
+    missed, overrun : npt.NDArray[np.bool_]
+        (m,) flags of the steps.
+    slices : dict[str, slice]
+        Place of each output in a state.
+    set_points : tuple[tuple[float, Mapping[str, Any]], ...], default ()
+        (s, {name: value}) of the controllers' set-points, from each change on.
     """
 
     info: PlantInfo
@@ -50,21 +63,70 @@ class Recording:
     set_points: tuple[tuple[float, Mapping[str, Any]], ...] = ()
 
     def tracked(self, time: float) -> Mapping[str, Any]:
-        """The set-points at an instant, s; {} before the first."""
+        """Return the set-points at an instant.
+
+        Parameters
+        ----------
+        time : float
+            Time, s.
+
+        Returns
+        -------
+        Mapping[str, Any]
+            {} before the first.
+        """
         k = bisect_right(self.set_points, time + 1e-9, key=itemgetter(0))
         return self.set_points[k - 1][1] if k else {}
 
     def outputs(self, k: int) -> dict[str, Any]:
-        """Flat lists by name, of the k-th state."""
+        """Return the outputs of a state.
+
+        Parameters
+        ----------
+        k : int
+            Index of the state.
+
+        Returns
+        -------
+        dict[str, Any]
+            Flat lists by name.
+        """
         row = self.states[k]
         return {name: row[part].tolist() for name, part in self.slices.items()}
 
     def series(self, name: str) -> Array:
-        """(n, size) of an output."""
+        """Return an output over all states.
+
+        Parameters
+        ----------
+        name : str
+            Name of the output.
+
+        Returns
+        -------
+        Array
+            (n, size).
+        """
         return self.states[:, self.slices[name]].astype(float)
 
     def pictures(self, apart_s: float) -> Array:
-        """Simulated times of pictures so far apart, s; ModelError where there were more than MOST_PICTURES."""
+        """Return the simulated times of pictures at an interval.
+
+        Parameters
+        ----------
+        apart_s : float
+            Interval, s.
+
+        Returns
+        -------
+        Array
+            s.
+
+        Raises
+        ------
+        ModelError
+            There are more than MOST_PICTURES.
+        """
         last = float(self.time[-1])
         most = min(MOST_PICTURES, LEAST_PICTURES + PICTURES_A_STATE * len(self.time))
         if not 0.0 <= last <= apart_s * most:
@@ -74,7 +136,7 @@ class Recording:
 
     @property
     def marks(self) -> list[tuple[float, str]]:
-        """Times at which a command was missed or a step overran, s, and which of the two."""
+        """Times of misses and overruns, s, with their kind."""
         dt = self.info.dt
         found = [(float(self.steps[k]) * dt, "missed") for k in np.flatnonzero(self.missed)]
         found += [(float(self.steps[k]) * dt, "overrun") for k in np.flatnonzero(self.overrun)]
@@ -82,7 +144,18 @@ class Recording:
 
 
 def info_of(log: Log) -> PlantInfo:
-    """The plant of a log, as its welcome described it."""
+    """Return the plant of a log, as its welcome described it.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+
+    Returns
+    -------
+    PlantInfo
+        The plant.
+    """
     origin = log.origin
 
     def channels(listed: Any) -> tuple[Channel, ...]:
@@ -101,9 +174,24 @@ def info_of(log: Log) -> PlantInfo:
 
 
 def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> Recording:
-    """Read the log once. progress: called with the number of steps read so far.
+    """Read a log once.
 
-    ModelError where there is no step in it.
+    Parameters
+    ----------
+    log : Log
+        The log.
+    progress : Callable[[int], None], default lambda done: None
+        Receives the number of steps read so far.
+
+    Returns
+    -------
+    Recording
+        Its last run.
+
+    Raises
+    ------
+    ModelError
+        The log has no step.
     """
     steps, _ = log.count_steps()
     width = sum(signal.size for signal in log.outputs)

@@ -1,4 +1,4 @@
-"""Pictures of a robot in its scene by VTK, without a display: the one module that knows the library."""
+"""Pictures of a robot in its scene by VTK, without a display: the only module that uses the library."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Array = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]
 
 REACH = 9.0
-"""Of the robot's size: how far the floor is seen."""
+"""Visible radius of the floor, of the robot's size."""
 RINGS, SPOKES = 24, 64
 SKY = 40.0
-"""Of the robot's size: the sphere on which the background is."""
+"""Radius of the sphere with the background, of the robot's size."""
 LIFT = 2e-3
-"""Of the robot's size: a shadow over the floor, and lines over a shadow."""
+"""Height of a shadow over the floor, and of lines over a shadow, of the robot's size."""
 MODEL_SKIN, MODEL_SOLID, EDGE = (41, 120, 181), (140, 148, 158), (13, 38, 64)
 MOST_ARROWS = 64
 AXES, AXIS = ((214, 40, 40), (40, 160, 60), (40, 80, 200)), 0.5
@@ -41,7 +41,18 @@ WINDOWS = {"vtkEGLRenderWindow": "EGL", "vtkOSOpenGLRenderWindow": "OSMesa"}
 
 
 def library() -> Any:
-    """pyvista, with a window that needs no display. ModelError where it, or OpenGL, is missing."""
+    """Return pyvista, with a window that needs no display.
+
+    Returns
+    -------
+    : module
+        pyvista.
+
+    Raises
+    ------
+    ModelError
+        The library, or OpenGL, is missing.
+    """
     if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         kinds = [kind for kind, name in WINDOWS.items() if ctypes.util.find_library(name)]
         if not kinds:  # VTK would end the process
@@ -61,10 +72,20 @@ def library() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What a picture has beside the robot.
+    """Visible parts of a picture beside the robot.
 
-    model     the model's own links, with the robot's surfaces transparent over them
-    axes      the body's axes: x red, y green, z blue
+    Attributes
+    ----------
+    path, forces, flow : bool
+        The robot's path, forces on it, the flow.
+    aims, plan : bool, default True
+        Set-points and the planned path; planned motions.
+    estimate : bool, default True
+        The robot at its estimated pose.
+    model : bool, default False
+        The model's own links, with the robot's surfaces transparent over them.
+    axes : bool, default False
+        The body's axes: x red, y green, z blue.
     """
 
     path: bool = True
@@ -78,7 +99,27 @@ class Shown:
 
 
 class Part:
-    """A mesh of the scene whose points may move."""
+    """Mesh of the scene whose points may move.
+
+    Parameters
+    ----------
+    plotter : Any
+        Plotter of the scene.
+    faces : Any
+        (k, 3) indices of the vertices of triangles.
+    colour : Colour
+        Red, green, blue.
+    vertices : Array
+        (n, 3) vertices, m.
+    opacity : float, default 1.0
+        0 to 1.
+    gloss : float, default 0.25
+        0 to 1.
+    lit : bool, default True
+        Whether the light changes its colour.
+    smooth : bool, default True
+        Whether its faces are shaded smoothly.
+    """
 
     def __init__(
         self,
@@ -127,24 +168,63 @@ class Part:
         plotter.renderer.AddActor(self.actor)
 
     def move(self, vertices: Array) -> None:
+        """Move the vertices.
+
+        Parameters
+        ----------
+        vertices : Array
+            (n, 3) vertices, m.
+        """
         self.mesh.points = np.ascontiguousarray(vertices, dtype=np.float32)
         self.mesh.Modified()
 
     def paint(self, colours: Array) -> None:
-        """(n, 3) of each vertex, 0 to 255."""
+        """Colour each vertex.
+
+        Parameters
+        ----------
+        colours : Array
+            (n, 3), 0 to 255.
+        """
         self.mesh.point_data.set_array(colours.astype(np.uint8), "colour")
         self.mesh.set_active_scalars("colour")
         self.mapper.ScalarVisibilityOn()
 
     def place(self, pose: Pose) -> None:
+        """Set the pose of the mesh.
+
+        Parameters
+        ----------
+        pose : Pose
+            Position and quaternion, world.
+        """
         self.actor.SetUserMatrix(_matrix(pose))
 
     def show(self, seen: bool) -> None:
+        """Show or hide the mesh.
+
+        Parameters
+        ----------
+        seen : bool
+            Whether it is visible.
+        """
         self.actor.SetVisibility(seen)
 
 
 class Line:
-    """Polylines, unlit."""
+    """Polylines, unlit.
+
+    Parameters
+    ----------
+    plotter : Any
+        Plotter of the scene.
+    colour : Colour
+        Red, green, blue.
+    width : float
+        Pixels.
+    opacity : float, default 1.0
+        0 to 1.
+    """
 
     def __init__(self, plotter: Any, colour: Colour, width: float, opacity: float = 1.0) -> None:
         from pyvista import PolyData
@@ -166,7 +246,15 @@ class Line:
         plotter.renderer.AddActor(self.actor)
 
     def draw(self, strips: Sequence[Array], colours: Array | None = None) -> None:
-        """(k, 3) each, m, world; colours (n, 3) of all their points."""
+        """Draw strips.
+
+        Parameters
+        ----------
+        strips : Sequence[Array]
+            (k, 3) each, m, world.
+        colours : Array | None, optional
+            (n, 3) of all their points.
+        """
         strips = [strip for strip in strips if len(strip) > 1]
         self.actor.SetVisibility(bool(strips))
         if not strips:
@@ -185,14 +273,33 @@ class Line:
         self.mesh.Modified()
 
     def place(self, pose: Pose) -> None:
+        """Set the pose of the lines.
+
+        Parameters
+        ----------
+        pose : Pose
+            Position and quaternion, world.
+        """
         self.actor.SetUserMatrix(_matrix(pose))
 
 
 class Renderer:
-    """One picture after the other of a robot.
+    """Renderer of one picture after the other of a robot.
 
-    picture   what is drawn, measured;  first  its first state;  floor  z of the floor, m
-    wide, high  pixels
+    Parameters
+    ----------
+    picture : Picture
+        Picture of the robot, measured.
+    first : Drawn
+        Its first state.
+    floor : float
+        z of the floor, m, world.
+    shown : Shown
+        Visible parts.
+    wide, high : int
+        Pixels.
+    ghost : bool, default False
+        Whether the robot has an estimate.
     """
 
     def __init__(
@@ -275,7 +382,7 @@ class Renderer:
         return made
 
     def _make_shadow(self, first: Drawn) -> Part | None:
-        """All solid surfaces as one mesh that is laid flat on the floor."""
+        """Make the shadow: all solid surfaces as one mesh that is projected on the floor."""
         visual = self._picture.visual
         if visual is None:
             return None
@@ -291,7 +398,7 @@ class Renderer:
         return Part(self._plotter, np.concatenate(faces), dark, np.zeros((count, 3)), lit=False)  # type: ignore[arg-type]
 
     def _make_model(self, first: Drawn) -> tuple[list[Any], list[Any], list[Any]]:
-        """The model's own: sheets and lines of its skins, solids."""
+        """Make the model's own parts: sheets and lines of its skins, solids."""
         from rtmms.shapes.visual_bodies import solid_mesh
 
         shape = self._picture.shape
@@ -310,7 +417,7 @@ class Renderer:
         return sheets, lines, solids
 
     def _make_floor(self) -> None:
-        """A disc round the robot that fades into the distance; its lines stay where they are in the world."""
+        """Make the floor: a disc round the robot that fades into the distance; its lines are fixed in the world."""
         scenery, plotter = self._scenery, self._plotter
         radius = REACH * self.size * np.linspace(0.0, 1.0, RINGS) ** 1.5
         angle = np.linspace(0.0, 2.0 * np.pi, SPOKES, endpoint=False)
@@ -322,7 +429,7 @@ class Renderer:
         self._thin, self._thick = Line(plotter, scenery.line, 1.0), Line(plotter, scenery.line, 2.0)
 
     def _make_sky(self) -> None:
-        """A sphere round everything: the colour of the distance below the horizon, lighter above."""
+        """Make the sky: a sphere with the colour of the distance below the horizon, lighter above."""
         self._sky = Part(self._plotter, *_sky(self.size), lit=False)
         height = self._sky.mesh.points[:, 2] / (SKY * self.size)
         share = np.clip((height - 0.02) / 0.5, 0.0, 1.0)[:, None] ** 0.7
@@ -331,7 +438,7 @@ class Renderer:
         self._sky.paint(colours)
 
     def _faded(self, distance: Array, colour: Colour) -> Array:
-        """(n, 3) of a colour seen through so much water or air."""
+        """Return (n, 3) of a colour seen through so much water or air."""
         share = np.clip(distance / (0.92 * REACH * self.size), 0.0, 1.0) ** 0.8
         share = share * share * (3.0 - 2.0 * share)
         return np.asarray((1.0 - share)[:, None] * np.array(colour) + share[:, None] * np.array(self._scenery.far))
@@ -360,7 +467,13 @@ class Renderer:
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def show(self, drawn: Drawn) -> None:
-        """Everything of the robot to where this state has it."""
+        """Move all parts of the robot to a state.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            The state.
+        """
         for part, way in zip(self._frame, np.eye(3), strict=False):
             part.show(True)
             arrow = _arrow(np.zeros(3), way, AXIS * self.size, 0.5 * AXIS * self.size)
@@ -392,7 +505,7 @@ class Renderer:
             self._push(drawn)
 
     def _flattened(self, drawn: Drawn) -> Array:
-        """Solid surfaces along the light on to the floor, m, world."""
+        """Project solid surfaces along the light on the floor, m, world."""
         points, bent = [], iter(drawn.bent)
         for one, _ in self._surfaces:
             vertices = next(bent) if one.vertices is None else one.vertices
@@ -418,7 +531,15 @@ class Renderer:
                 part.actor.SetUserMatrix(_matrix_of(_affine(drawn.pose) @ _arrow(at, force, long, 0.34 * self.size)))
 
     def stream(self, current: Sequence[float], around: Array) -> None:
-        """Arrows of a uniform flow in a layer round a place, which stay where they are in the world."""
+        """Draw arrows of a uniform flow in a layer round a place; they are fixed in the world.
+
+        Parameters
+        ----------
+        current : Sequence[float]
+            (3,) velocity of the current, m/s, world.
+        around : Array
+            (3,) centre of the layer, m, world.
+        """
         speed = float(np.linalg.norm(current))
         for part in self._flow:
             part.show(False)
@@ -437,11 +558,27 @@ class Renderer:
                     k += 1
 
     def trace(self, paths: Sequence[Array]) -> None:
-        """The way that each robot came, (n, 3) m."""
+        """Draw the path of each robot.
+
+        Parameters
+        ----------
+        paths : Sequence[Array]
+            (n, 3) points of each path, m, world.
+        """
         self._path.draw(paths if self._shown.path else [])
 
     def aim(self, course: Array | None, goal: Sequence[float] | None, place: Sequence[float]) -> None:
-        """The planned path, (n, 3) m, and where the robot is to be."""
+        """Draw the planned path, and the robot's wanted place.
+
+        Parameters
+        ----------
+        course : Array | None
+            (n, 3) points of the path, m, world; None without one.
+        goal : Sequence[float] | None
+            Goal, m, world; None without one.
+        place : Sequence[float]
+            Position of the robot, m, world.
+        """
         self._course.draw([course] if course is not None and self._shown.aims else [])
         seen = goal is not None and self._shown.aims
         self._goal.show(seen)
@@ -450,12 +587,26 @@ class Renderer:
             self._goal.place((tuple(goal), HOME[1]))  # type: ignore[arg-type]
 
     def ahead(self, plans: Sequence[Array], tried: Sequence[Array] = ()) -> None:
-        """The motions that controllers plan from now on, and others that they tried, (n, 3) m, world."""
+        """Draw the motions that controllers plan from now on, and others that they tried.
+
+        Parameters
+        ----------
+        plans, tried : Sequence[Array]
+            (n, 3) points of each motion, m, world.
+        """
         self._ahead.draw(plans if self._shown.plan else [])
         self._tried.draw(tried if self._shown.plan else [])
 
     def look(self, eye: Array, target: Array) -> None:
-        """The camera, and with it the floor that it sees."""
+        """Set the camera, and the visible floor.
+
+        Parameters
+        ----------
+        eye : Array
+            Position of the camera, m, world.
+        target : Array
+            Point that it looks at, m, world.
+        """
         camera = self._plotter.camera
         camera.position, camera.focal_point, camera.up = tuple(eye), tuple(target), (0.0, 0.0, 1.0)
         camera.view_angle = VIEW_DEG
@@ -489,7 +640,13 @@ class Renderer:
             node.draw(lines, self._faded(away, self._scenery.line) if lines else None)
 
     def shoot(self) -> Image:
-        """(high, wide, 3)."""
+        """Render the picture.
+
+        Returns
+        -------
+        Image
+            (high, wide, 3).
+        """
         if not self._begun:
             self._plotter.show(auto_close=False, interactive=False)
             self._begun = True
@@ -497,6 +654,7 @@ class Renderer:
         return np.asarray(self._plotter.image)[..., :3]
 
     def close(self) -> None:
+        """End the plotter."""
         self._plotter.close()
 
 
@@ -511,7 +669,7 @@ def _lay(parts: Sequence[tuple[Surface, Part]], drawn: Drawn, pose: Pose) -> Non
 
 
 def _sky(size: float) -> tuple[Any, Colour, Array]:
-    """Faces, colour and vertices of the background."""
+    """Return faces, colour and vertices of the background."""
     ring = np.linspace(0.0, 1.5, 24)  # below the horizon all is the background's own colour
     angle = np.linspace(0.0, 2.0 * np.pi, 48, endpoint=False)
     points = [
@@ -533,7 +691,7 @@ def _affine(pose: Pose) -> Array:
 
 
 def _arrow(at: Array, way: Array, long: float, thick: float) -> Array:
-    """(4, 4): x of an arrow of length 1 along a way."""
+    """Return (4, 4): x of an arrow of length 1 along a direction."""
     x = np.asarray(way, dtype=float) / np.linalg.norm(way)
     y = np.cross(np.eye(3)[int(np.argmin(np.abs(x)))], x)
     y /= np.linalg.norm(y)

@@ -1,4 +1,4 @@
-"""The scene in the browser, and curves beside it."""
+"""Scene in the browser, and curves beside it."""
 
 from __future__ import annotations
 
@@ -55,23 +55,42 @@ PORT = 8080
 LONGEST_PATH = 2000
 """Points of the path; beyond that every other is dropped, and so on."""
 GRAIN = 1.0 / 2048.0
-"""Of the robot's size: points are rounded to about this, which cannot be seen; a page is a third as long."""
+"""Rounding of points, of the robot's size: it is invisible, and a page is a third as long."""
 SCALE_N = 0.25
-"""Of the robot's size: how long the largest force so far is drawn."""
+"""Length of the largest force so far, of the robot's size."""
 THIN = 0.3
 """Opacity of the skin, where the links within are shown."""
 LAG = 0.2
-"""Of the way to the robot that the camera goes from one picture to the next."""
+"""Share of the distance to the robot that the camera moves from one picture to the next."""
 WIDE = 40.0
-"""Of the robot's size: the floor's grid."""
+"""Width of the floor's grid, of the robot's size."""
 SHOWN = ("path", "forces", "flow", "estimate", "model's links")
-"""What a panel switches on and off, beside set-points."""
+"""Parts that a panel switches on and off, beside set-points."""
 
 
 def serve(host: str, port: int, label: str) -> Any:
-    """A viser server that listens at host and port (0: PORT, or any that is free).
+    """Start a viser server.
 
-    ModelError where the library is missing, RtmmsError where the port is not to be had.
+    Parameters
+    ----------
+    host : str
+        Address.
+    port : int
+        Port; 0: PORT, or any free one.
+    label : str
+        Title of the page.
+
+    Returns
+    -------
+    : viser.ViserServer
+        The server.
+
+    Raises
+    ------
+    ModelError
+        The library is missing.
+    RtmmsError
+        The port is busy.
     """
     try:
         import viser
@@ -91,13 +110,19 @@ def serve(host: str, port: int, label: str) -> Any:
 
 
 def end(server: Any) -> None:
-    """Stop it, without a word from the library."""
+    """Stop a server, without output of the library.
+
+    Parameters
+    ----------
+    server : Any
+        The server.
+    """
     with redirect_stdout(StringIO()):
         server.stop()
 
 
 def _refuse_busy(host: str, port: int) -> None:
-    """The library would take the next port that is free, without a word."""
+    """Refuse a busy port; the library would silently take the next free one."""
     import socket
 
     with socket.socket() as probe:
@@ -120,12 +145,27 @@ def _free(host: str) -> int:
 
 
 class Stage:
-    """A robot in its scene.
+    """Robot in its scene.
 
-    picture   what is drawn;  model  whether the model's own links are there to be switched on
-    lowest    m, world: z of the robot's lowest point in the whole run, where that is known
-    nodes     what can be switched on and off, by the names of SHOWN
-    follow    the scene moves so that the robot stays before the camera
+    Parameters
+    ----------
+    server : Any
+        Server of the view.
+    picture : Picture
+        Picture of the robot.
+    first : Drawn
+        Its first state.
+    model : bool, default True
+        Whether the model's own links can be switched on.
+    lowest : float | None, optional
+        z of the robot's lowest point in the whole run, m, world, where it is known.
+
+    Attributes
+    ----------
+    nodes : dict
+        Parts that can be switched on and off, by the names of SHOWN.
+    follow : bool
+        The scene moves so that the robot stays before the camera.
     """
 
     def __init__(
@@ -171,7 +211,7 @@ class Stage:
     # -- making ----------------------------------------------------------------------------------------------------
 
     def _furnish(self, scene: Any, kind: str) -> None:
-        """Background and light."""
+        """Add background and light."""
         scenery = SCENERIES[kind]
         share = np.clip(np.linspace(1.6, 0.0, 64), 0.0, 1.0)[:, None, None]
         ramp = share * np.array(scenery.above) + (1.0 - share) * np.array(scenery.far)
@@ -187,7 +227,7 @@ class Stage:
                                     wxyz=tuple(turned / np.linalg.norm(turned)))  # fmt: skip
 
     def _dress(self, root: str, first: Drawn, colour: tuple[int, int, int] | None) -> _Dress:
-        """The robot's surfaces below a node; of one colour and transparent where it is an estimate's."""
+        """Add the robot's surfaces below a node; of one colour and transparent for an estimate."""
         scene, visual = self.server.scene, self.picture.visual
         frames: dict[str, Any] = {}
         meshes, bending = [], []
@@ -216,7 +256,7 @@ class Stage:
         return _Dress(root_node, frames, bending, meshes)
 
     def _links(self, first: Drawn) -> _Links:
-        """The model's own sheets, lines and solids, hidden at first."""
+        """Add the model's own sheets, lines and solids, hidden at first."""
         scene, shape = self.server.scene, self.picture.shape
         assert shape is not None
         root = "/scene/robot/model"
@@ -257,7 +297,7 @@ class Stage:
         )  # fmt: skip
 
     def _add_marks(self, scene: Any) -> None:
-        """Path, forces, set-points, flow."""
+        """Add path, forces, set-points and flow."""
         size = self._size
         nothing = np.zeros((1, 2, 3), np.float32)
         self.forces = scene.add_arrows("/scene/robot/forces", nothing, FORCE, visible=False, shaft_radius=0.008 * size,
@@ -287,7 +327,15 @@ class Stage:
     # -- showing ---------------------------------------------------------------------------------------------------
 
     def show(self, drawn: Drawn, target: Array | None = None) -> None:
-        """Move everything to where this state has it.  target  what the camera follows; None: the robot, with a lag"""
+        """Move all parts to a state.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            The state.
+        target : Array | None, optional
+            Point that the camera follows, m, world; None: the robot, with a lag.
+        """
         here = np.array(drawn.pose[0])
         off = here - self._target
         lagging = self._target + LAG * off if np.linalg.norm(off) < 2.0 * self._size else here
@@ -316,7 +364,7 @@ class Stage:
             node.vertices = self._rounded(vertices[used])
 
     def _see_through(self, seen: bool) -> None:
-        """The skin, where the model's own links are to be seen within it."""
+        """Make the skin transparent, where the model's own links are visible within it."""
         if seen != self._thin:
             self._thin = seen
             for mesh, opacity in self._body.meshes:
@@ -341,7 +389,10 @@ class Stage:
         return floor_height(self._scene, self._ground, self._start, low if lowest is None else lowest, self._size)
 
     def _move_grid(self, drawn: Drawn) -> None:
-        """With the robot, by whole sections, so that its lines stay; and down before the robot crosses it."""
+        """Move the grid with the robot, by whole sections, so that its lines stay.
+
+        And down before the robot crosses it.
+        """
         if self._grid is None:
             return
         x, y, z = drawn.pose[0]
@@ -353,12 +404,18 @@ class Stage:
             self._grid.position = place
 
     def loosen(self, follow: bool) -> None:
-        """Let the camera follow, or stay with the scene as it stands."""
+        """Let the camera follow the robot, or stay.
+
+        Parameters
+        ----------
+        follow : bool
+            Whether it follows.
+        """
         self.follow = follow
 
     @property
     def aims(self) -> bool:
-        """Whether set-points and the planned path are to be seen."""
+        """Whether set-points and the planned path are visible."""
         return self._aims
 
     @aims.setter
@@ -368,7 +425,15 @@ class Stage:
             self.goal.visible = False
 
     def aim(self, points: Mapping[str, Any], drawn: Drawn) -> None:
-        """The set-points of now, by name: the planned path, and where the robot is to be."""
+        """Show the present set-points: the planned path, and the robot's wanted place.
+
+        Parameters
+        ----------
+        points : Mapping[str, Any]
+            Set-points by name.
+        drawn : Drawn
+            The state.
+        """
         course = planned(points)
         if course is not self._planned and not np.array_equal(course, self._planned):  # type: ignore[arg-type]
             self._planned = course
@@ -393,7 +458,13 @@ class Stage:
         return self._rounded(np.stack([start, end], axis=1))
 
     def travel(self, drawn: Drawn) -> None:
-        """The robot came by here: one more point of its path."""
+        """Add a point to the robot's path.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            The state.
+        """
         self._skipped += 1
         if self._skipped < self._every:
             return
@@ -408,11 +479,17 @@ class Stage:
             self.trace([self._path[: self._points]])
 
     def trace(self, paths: Sequence[Array]) -> None:
-        """The paths of all robots, (n, 3) each."""
+        """Show the paths of all robots.
+
+        Parameters
+        ----------
+        paths : Sequence[Array]
+            (n, 3) m, world, each.
+        """
         self.path.points = np.concatenate([_segments(path) for path in paths if len(path) > 1])
 
     def forget(self) -> None:
-        """A new run: the path begins again."""
+        """Start the path anew, for a new run."""
         self._points = self._skipped = 0
         self._every = 1
         self.path.points = np.zeros((1, 2, 3), np.float32)
@@ -425,8 +502,10 @@ class Stage:
 
 
 class _Dress(NamedTuple):
-    """Nodes of a robot's surfaces: the body's, its parts', those that bend with the vertices that they use, and all
-    with their opacity."""
+    """Nodes of a robot's surfaces.
+
+    They are the body's, its parts', those that bend with their vertices, and all with their opacity.
+    """
 
     root: Any
     frames: dict[str, Any]
@@ -443,7 +522,7 @@ class _Links(NamedTuple):
 
 
 def _used(surface: Surface) -> tuple[Any, Any]:
-    """The vertices that a surface's faces use, and the faces by their new numbers."""
+    """Return the vertices that a surface's faces use, and the faces by their new indices."""
     used, faces = np.unique(surface.faces, return_inverse=True)
     return used, faces.reshape(-1, 3).astype(np.uint32)
 
@@ -457,7 +536,7 @@ def _pairs(skin: Skin) -> Any:
 
 
 def _flow(scene: Any, current: tuple[float, ...], size: float) -> Any:
-    """Arrows of a uniform current around the origin; hidden where there is none."""
+    """Add arrows of a uniform current around the origin; hidden where there is none."""
     speed = float(np.linalg.norm(current))
     at = np.array([(x, y, 0.0) for x in range(-4, 5, 2) for y in range(-4, 5, 2)], dtype=float) * 1.5 * size
     along = np.array(current) / speed * size if speed > 0.0 else np.zeros(3)
@@ -476,13 +555,37 @@ NONE = "none"
 
 
 def plottable(plant: PlantInfo) -> list[str]:
-    """Names of outputs that fit a plot, and of each number of longer ones that is worth one."""
+    """Return the outputs that fit a plot.
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    list[str]
+        Names, with NONE first and ATTITUDE where the plant has a quaternion.
+    """
     fitting = [c.name for c in plant.outputs if int(np.prod(c.shape, dtype=int)) <= MOST_CURVES]
     return [NONE, *([ATTITUDE] if _quaternion(fitting) else []), *fitting]
 
 
 def source(name: str, plant: PlantInfo) -> str:
-    """The output that a plot is drawn from."""
+    """Return the output that a plot is drawn from.
+
+    Parameters
+    ----------
+    name : str
+        Name of the plot.
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    str
+        Name of the output.
+    """
     return _quaternion([c.name for c in plant.outputs]) if name == ATTITUDE else name
 
 
@@ -492,9 +595,20 @@ def _quaternion(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Curves:
-    """What stands in a plot: (n,) times, (n, k) values, k names, and how many of them, the last, are set-points.
+    """Content of a plot.
 
-    colours   of each an index into COLOURS: a set-point has that of what it belongs to
+    Attributes
+    ----------
+    time : Array
+        (n,) times, s.
+    values : Array
+        (n, k) values.
+    names : tuple[str, ...]
+        k names.
+    dashed : int
+        Number of set-points, the last of the curves.
+    colours : tuple[int, ...]
+        Index of each curve into COLOURS: a set-point has that of its quantity.
     """
 
     time: Array
@@ -507,8 +621,24 @@ class Curves:
 def of_output(
     name: str, time: Array, values: Array, set_points: Sequence[tuple[float, Mapping[str, Any]]]
 ) -> Curves:  # fmt: skip
-    """The curves of an output, (n, k) as it comes, and beside them its set-points: (s, {name: value}) from each change
-    on."""
+    """Return the curves of an output, with its set-points.
+
+    Parameters
+    ----------
+    name : str
+        Name of the plot.
+    time : Array
+        (n,) times, s.
+    values : Array
+        (n, k) of the output.
+    set_points : Sequence[tuple[float, Mapping[str, Any]]]
+        (s, {name: value}) from each change on.
+
+    Returns
+    -------
+    Curves
+        The curves.
+    """
     names: tuple[str, ...] = tuple(f"{name}[{k}]" for k in range(values.shape[1])) if values.shape[1] > 1 else (name,)
     if name == ATTITUDE:
         values, names = np.degrees(attitude_angles(values)), ("roll", "pitch", "heading")
@@ -525,7 +655,22 @@ def of_output(
 
 
 def output_plot(gui: Any, shown: Curves, title: str) -> Any:
-    """A plot of an output with its set-points."""
+    """Add a plot of an output with its set-points.
+
+    Parameters
+    ----------
+    gui : Any
+        Panel of the server.
+    shown : Curves
+        The curves.
+    title : str
+        Title of the plot.
+
+    Returns
+    -------
+    Any
+        Handle of the plot.
+    """
     solid = len(shown.names) - shown.dashed
     return _plot(gui, shown.time, shown.values, [
         _series_of(name, shown.colours[k], {} if k < solid else {"dash": [6, 4]}) for k, name in enumerate(shown.names)
@@ -533,7 +678,26 @@ def output_plot(gui: Any, shown: Curves, title: str) -> Any:
 
 
 def curves(gui: Any, time: Array, values: Array, names: Sequence[str], title: str) -> Any:
-    """A plot of (n,) times and (n, k) values."""
+    """Add a plot of curves.
+
+    Parameters
+    ----------
+    gui : Any
+        Panel of the server.
+    time : Array
+        (n,) times, s.
+    values : Array
+        (n, k) values.
+    names : Sequence[str]
+        k names.
+    title : str
+        Title of the plot.
+
+    Returns
+    -------
+    Any
+        Handle of the plot.
+    """
     return _plot(gui, time, values, [_series_of(name, k, {}) for k, name in enumerate(names)], title)
 
 
@@ -555,16 +719,63 @@ def _data(time: Array, values: Array) -> tuple[Array, ...]:
 
 
 def update(plot: Any, time: Array, values: Array) -> None:
+    """Replace the data of a plot.
+
+    Parameters
+    ----------
+    plot : Any
+        Handle of the plot.
+    time : Array
+        (n,) times, s.
+    values : Array
+        (n, k) values.
+    """
     plot.data = _data(time, values)
 
 
 def strip(gui: Any, time: Array, times_us: Array, around: float, window_s: float = 0.25) -> Any:
-    """The deadline strip: wake, exchange, plant and slack of the steps around an instant, us."""
+    """Add the deadline strip: wake, exchange, plant and slack of the steps around an instant, us.
+
+    Parameters
+    ----------
+    gui : Any
+        Panel of the server.
+    time : Array
+        (m,) times, s.
+    times_us : Array
+        (m, 4) wake, exchange, plant and slack of each step, us.
+    around : float
+        The instant, s.
+    window_s : float, default 0.25
+        Width of the window, s.
+
+    Returns
+    -------
+    Any
+        Handle of the plot.
+    """
     return curves(gui, *near(time, times_us, around, window_s), PARTS, "steps, us")
 
 
 def near(time: Array, values: Array, around: float, window_s: float) -> tuple[Array, Array]:
-    """What lies within half a window of an instant; two points at least."""
+    """Return the rows within half a window of an instant; at least two.
+
+    Parameters
+    ----------
+    time : Array
+        (n,) times, s.
+    values : Array
+        (n, k) values.
+    around : float
+        The instant, s.
+    window_s : float
+        Width of the window, s.
+
+    Returns
+    -------
+    tuple[Array, Array]
+        Parts of time and values.
+    """
     first, last = np.searchsorted(time, [around - 0.5 * window_s, around + 0.5 * window_s])
     first = int(max(0, min(first, len(time) - 2)))
     return time[first : max(last, first + 2)], values[first : max(last, first + 2)]

@@ -1,4 +1,4 @@
-"""What `run` and `serve` are made of: plan, processes, display, loop and report, put together in session.py.
+"""Parts of `run` and `serve`: plan, processes, display, loop and report, put together in session.py.
 
-No command of its own.
+The package has no command of its own.
 """

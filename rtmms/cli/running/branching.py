@@ -1,5 +1,7 @@
-"""A run that goes on from a recorded moment: which log, what of it stays, and how the plant and its controllers get
-there."""
+"""Run that continues from a recorded moment of a log.
+
+The module has the log, the settings that stay, and the way of the plant and its controllers to that moment.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +28,31 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Array, Plant
 
 USUAL_S = 20.0
-"""How long a run goes on from the end of a log, unless more is asked for."""
+"""Default duration of a run from the end of a log, s."""
 
 
 @dataclass(frozen=True)
 class Parent:
-    """The log that a run goes on from.
+    """Log that a run continues from.
 
-    robot, trusted    as the user named or confirmed it, see rtmms.record.origin.rebuilt
-    seconds, step     simulated time at which the run begins, and its first step;  run  of the log, resets divide them
-    changed           what the run sets at its first step, by name;  faulty  a fault is among it
-    same_controllers  it has those of the log, word for word
+    Attributes
+    ----------
+    log : Log
+        The log.
+    robot, trusted : str | None, bool
+        As the user named or confirmed it, see rtmms.record.origin.rebuilt.
+    seconds : float
+        Simulated time at which the run begins, s.
+    step : int
+        Its first step.
+    run : int
+        Run of the log; resets divide runs.
+    changed : Mapping[str, Any]
+        Values that the run sets at its first step, by name.
+    same_controllers : bool
+        It has those of the log, word for word.
+    faulty : bool, default False
+        A fault is among the changes.
     """
 
     log: Log
@@ -51,18 +67,38 @@ class Parent:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Of the log's plant, as they were given, without the coupling."""
+        """Parameters of the log's plant, as they were given, without the coupling."""
         return {key: one for key, one in self.log.origin["parameters"].items() if key != "coupling"}
 
     def built(self) -> Plant:
-        """The plant of the log, with faults where the run is to have some."""
+        """Build the plant of the log, with faults where the run is to have some.
+
+        Returns
+        -------
+        Plant
+            The plant, at its reset.
+        """
         origin = {**self.log.origin, "faults": self.log.origin.get("faults") or self.faulty}
         return rebuilt(origin, self.robot, trusted=self.trusted)
 
     def replayed(self, plant: Plant) -> tuple[Branch, Array | None]:
-        """Take the plant through the log to where the run begins; and the command of the step before.
+        """Replay the log up to the start of the run.
 
-        RtmmsError where it does not give the bits of the log."""
+        Parameters
+        ----------
+        plant : Plant
+            The plant; it is at that moment afterwards.
+
+        Returns
+        -------
+        tuple[Branch, Array | None]
+            The branch, and the command of the step before.
+
+        Raises
+        ------
+        RtmmsError
+            The replay does not give the bits of the log.
+        """
         from rtmms.record.rerun import play
 
         path, found = self.log.path, play(self.log, plant, (self.run, self.step))
@@ -78,7 +114,13 @@ class Parent:
         return Branch(str(path), hashed, self.seconds, self.step, state, found.values, line), found.command
 
     def states(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
-        """What the controllers saw before: each step of the run, and the outputs before it."""
+        """Return the states that the controllers received before.
+
+        Yields
+        ------
+        tuple[int, Mapping[str, Array]]
+            Each step of the run, and the outputs before it.
+        """
         log, run = self.log, -1
         before: tuple[int, Mapping[str, Array]] | None = None
         for row in log.rows():
@@ -96,7 +138,23 @@ class Parent:
             yield before
 
     def agenda(self, plant: Plant) -> Agenda:
-        """What is set at the first step. ModelError for what the plant has not."""
+        """Return the changes at the first step.
+
+        Parameters
+        ----------
+        plant : Plant
+            The plant.
+
+        Returns
+        -------
+        Agenda
+            The agenda.
+
+        Raises
+        ------
+        ModelError
+            The plant has no such parameter.
+        """
         from rtmms.loop.chores import Agenda, Due
         from rtmms.scenario.plant import check_setting
 
@@ -110,12 +168,30 @@ class Parent:
 def parent(
     word: str, robot: str | None, words: dict[str, Any], typed: Collection[str], controllers: tuple[str, ...] | None
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """The robot, options and controllers of a run from LOG@SECONDS, its parent among the options. ModelError for what
-    cannot be.
+    """Return robot, options and controllers of a run from LOG@SECONDS, with its parent among the options.
 
-    words        the options by name; trust_log is among them
-    typed         names of those that were given, the others are the log's
-    controllers  None: those of the log
+    Parameters
+    ----------
+    word : str
+        LOG@SECONDS.
+    robot : str | None
+        Robot of the command line; None: the log's.
+    words : dict[str, Any]
+        Options by name; trust_log is among them.
+    typed : Collection[str]
+        Names of the options on the command line; the others are the log's.
+    controllers : tuple[str, ...] | None
+        None: those of the log.
+
+    Returns
+    -------
+    tuple[str, dict[str, Any], tuple[str, ...]]
+        Robot, options, controllers.
+
+    Raises
+    ------
+    ModelError
+        The run is impossible.
     """
     name, at, text = word.rpartition("@")
     if not at or not name:
@@ -179,7 +255,7 @@ def parent(
 
 
 def _span(log: Log, word: str) -> tuple[int, int, int]:
-    """Of the log's last run: its number, first step, and the step after the last."""
+    """Return the log's last run: its number, first step, and the step after the last."""
     spans = log.spans()
     if not spans or not any(end > first for first, end in spans):
         raise ModelError(f"--from {word}: the log holds no steps")
@@ -192,7 +268,7 @@ def _recorded_controllers(origin: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _recorded_links(origin: Mapping[str, Any], controllers: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of controllers that the run has."""
+    """Return the recorded links of controllers that the run has."""
     found, names = origin.get("links"), called_names(controllers)
     recorded = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
     return tuple(one for one in recorded if one.partition(":")[0] in names)
@@ -202,7 +278,7 @@ _NAMES_A_FILE = re.compile(r"[/\\~]|\.[A-Za-z_.]")
 
 
 def _refuse_files(controllers: tuple[str, ...], word: str, *, trusted: bool) -> None:
-    """ModelError where a controller that the log names is a file, or names one: a log is data."""
+    """Raise ModelError where a controller that the log names is a file, or names one: a log is data."""
     for one in controllers:
         if not trusted and (is_file(split_word(one)[0]) or _NAMES_A_FILE.search(one)):
             raise ModelError(

@@ -1,4 +1,4 @@
-"""The processes that a run starts, controllers, bridges and the display: start, admission, cores, end."""
+"""Processes that a run starts, controllers, bridges and the display: start, admission, cores, end."""
 
 from __future__ import annotations
 
@@ -35,9 +35,21 @@ _taken: dict[str, str] = {}
 
 
 def environment_for(bridge: str = "") -> dict[str, str]:
-    """The environment of a child: secrets (RTMMS_BRIDGE_PASSWORD, ..._SECRET, ..._TOKEN) are the named bridge's alone.
+    """Return the environment of a child.
 
-    This process gives them up: it runs the plant, which may be a user's file."""
+    Secrets (RTMMS_BRIDGE_PASSWORD, ..._SECRET, ..._TOKEN) are the named bridge's alone. This process deletes them from
+    its own environment, as it runs the plant, which may be a user's file.
+
+    Parameters
+    ----------
+    bridge : str, default ''
+        Name of the bridge; '' for another child.
+
+    Returns
+    -------
+    dict[str, str]
+        Variables.
+    """
     for name in [name for name in os.environ if _SECRET.fullmatch(name)]:
         _taken[name] = os.environ.pop(name)
     own = {name: value for name, value in _taken.items() if bridge and _owner(name) == bridge.upper()}
@@ -50,19 +62,47 @@ def _owner(name: str) -> str:
 
 
 def without_own_name(name: str, line: str) -> str:
-    """Return a child's line without the words that the sentence about the child begins with: its command, its name."""
+    """Return a child's line without its command and its name, which the message about the child has already.
+
+    Parameters
+    ----------
+    name : str
+        Name of the child.
+    line : str
+        Its line.
+
+    Returns
+    -------
+    str
+        The rest of the line.
+    """
     kind = name.partition(" ")[0]
     line = line.removeprefix("rtmms control: ").removeprefix("rtmms bridge: ")
     return re.sub(rf"^(?:{re.escape(kind)} '[^']*': )+", "", line)
 
 
 class Child:
-    """One process.
+    """A process of a run.
 
-    name   for messages, as 'controller gait'
-    peer   name in its hello; '' for one that does not
-    words  its standard error and output together, a file without a name: a pipe nobody reads would stop it
-    crash  how it ended, where that was not by itself and well and `death` found it; '' else
+    Parameters
+    ----------
+    name : str
+        Name for messages, as 'controller gait'.
+    peer : str
+        Name in its hello; '' for a process that sends none.
+    arguments : Sequence[str]
+        Arguments of Python.
+    words : IO[bytes] | None
+        Its standard error and output together, a file without a name: an unread pipe would stop it.
+    pass_fds : Sequence[int], default ()
+        File descriptors that it inherits.
+    environment : Mapping[str, str] | None, optional
+        Its environment; None: that of `environment_for`.
+
+    Attributes
+    ----------
+    crash : str
+        How it ended, where it failed and `death` found it; '' else.
     """
 
     def __init__(
@@ -79,7 +119,13 @@ class Child:
             )  # fmt: skip
 
     def death(self) -> str:
-        """A sentence, once, when it has ended otherwise than by itself and well; '' else."""
+        """Return a sentence, once, when the process has failed.
+
+        Returns
+        -------
+        str
+            '' else.
+        """
         status = self.process.poll()
         if status is None or self.reported:
             return ""
@@ -88,25 +134,54 @@ class Child:
         return self.crash
 
     def obituary(self, status: int) -> str:
-        """What it was and how it ended; if by itself, then with the last line it wrote."""
+        """Return how the process ended, with its last line where it ended by itself.
+
+        Parameters
+        ----------
+        status : int
+            Its exit status.
+
+        Returns
+        -------
+        str
+            A sentence.
+        """
         if status < 0:
             return f"{self.name} was ended by {signal.Signals(-status).name}"
         last = without_own_name(self.name, self.last_line())
         return f"{self.name} ended with exit status {status}" + (f": {last}" if last else "")
 
     def compiling(self) -> bool:
-        """It reported that it compiles (rtmms.base.jit.compile_progress), and not yet that it is done."""
+        """Return whether it reported that it compiles (rtmms.base.jit.compile_progress), and not yet that it is done.
+
+        Returns
+        -------
+        bool
+            True while it compiles.
+        """
         lines = self.last_lines()
         begun, done = (sum(line.startswith(f"rtmms: {word} ") for line in lines) for word in ("compiling", "compiled"))
         return begun > done
 
     def last_line(self) -> str:
-        """The last line that it wrote, '' for none."""
+        """Return the last line that it wrote.
+
+        Returns
+        -------
+        str
+            '' for none.
+        """
         lines = self.last_lines()
         return lines[-1].strip() if lines else ""
 
     def last_lines(self) -> list[str]:
-        """The last lines that it wrote."""
+        """Return the last lines that it wrote.
+
+        Returns
+        -------
+        list[str]
+            Without empty ones.
+        """
         if self.words is None or self.words.closed:
             return []
         at = max(0, os.fstat(self.words.fileno()).st_size - LAST_WORDS)
@@ -120,7 +195,7 @@ class Child:
 
 @contextlib.contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Ctrl-C is the run's to handle. A process started in here keeps SIGINT blocked; to us it is given afterwards."""
+    """Block SIGINT while a process starts, so that the run alone handles Ctrl-C; a pending one arrives afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -134,7 +209,10 @@ def _deaf_to_interrupts() -> Iterator[None]:
 class Children:
     """All processes of a run.
 
-    may_move   controllers may leave the core on which they are placed (rtmms.wire.peer.client)
+    Parameters
+    ----------
+    may_move : bool, default False
+        Controllers may leave the core on which they are placed (rtmms.wire.peer.client).
     """
 
     def __init__(self, may_move: bool = False) -> None:
@@ -145,12 +223,44 @@ class Children:
         self.unmet: list[str] = []
 
     def start_controller(self, word: str, exchange: str, keys: Path | None = None) -> Child:
-        """`rtmms control WORD` against the exchange endpoint, with a folder of keys where the plant asks for them."""
+        """Start `rtmms control WORD`.
+
+        Parameters
+        ----------
+        word : str
+            Word of the controller.
+        exchange : str
+            Exchange endpoint of the plant.
+        keys : Path | None, optional
+            Folder of keys where the plant requires them.
+
+        Returns
+        -------
+        Child
+            The process.
+        """
         return self._start("controller", "control", word, exchange, keys)
 
     def start_bridge(self, word: str, exchange: str, keys: Path | None = None, *, secrets: bool = True) -> Child:
-        """`rtmms bridge WORD`, likewise.  secrets: it gets its own from the environment; not where a scenario, which
-        anybody may have written, sets where they go."""
+        """Start `rtmms bridge WORD`.
+
+        Parameters
+        ----------
+        word : str
+            Word of the bridge.
+        exchange : str
+            Exchange endpoint of the plant.
+        keys : Path | None, optional
+            Folder of keys where the plant requires them.
+        secrets : bool, default True
+            It gets its own secrets from the environment; not where a scenario, whose author may be anybody, sets their
+            destination.
+
+        Returns
+        -------
+        Child
+            The process.
+        """
         child = self._start("bridge", "bridge", word, exchange, keys, secrets=secrets)
         self.bridges.append(child)
         return child
@@ -170,9 +280,17 @@ class Children:
         return child
 
     def watch(self, holders: Callable[[], set[str]]) -> tuple[list[str], list[str]]:
-        """A sentence for each that died since the last call: those that held an actuator, and the others.
+        """Return a sentence for each process that failed since the last call: claimants, and others.
 
-        holders   the names of the peers that hold one
+        Parameters
+        ----------
+        holders : Callable[[], set[str]]
+            Returns the names of the claimants.
+
+        Returns
+        -------
+        tuple[list[str], list[str]]
+            Sentences about claimants, and about others.
         """
         died = [(child.peer, sentence) for child in self.all if (sentence := child.death())]
         if not died:
@@ -181,14 +299,29 @@ class Children:
         return [text for peer, text in died if peer in holding], [text for peer, text in died if peer not in holding]
 
     def who_may_drive(self) -> list[str]:
-        """What bridges reported of who may drive the robot through them (rtmms.bridging.untrusted)."""
+        """Return the bridges' reports of who may drive the robot through them (rtmms.bridging.untrusted).
+
+        Returns
+        -------
+        list[str]
+            A sentence for each bridge with such a report.
+        """
         lines = [(child.name, line) for child in self.bridges for line in child.last_lines()]
         return [f"{name}: {line}" for name, line in lines if DRIVES in line]
 
     def failures(self, peers: Iterable[Mapping[str, Any]]) -> list[str]:
-        """A sentence for each that crashed, and each whose commands were all refused.
+        """Return a sentence for each process that crashed, and each whose commands were all refused.
 
-        peers   of the exchange's report"""
+        Parameters
+        ----------
+        peers : Iterable[Mapping[str, Any]]
+            Peers of the exchange's report.
+
+        Returns
+        -------
+        list[str]
+            Sentences.
+        """
         died = {child.peer: child.crash for child in self.all if child.crash}
         mute = {
             peer["name"]: f"all {peer['rejected']} commands of {child.name} were refused: {peer['refusal']}"
@@ -198,20 +331,42 @@ class Children:
         return [*(mute | died).values()]
 
     def refused(self) -> str:
-        """A sentence of a bridge whose words were wrong, as it found when it knew the plant; '' for none."""
+        """Return a sentence of a bridge that refused its words once it had the plant's description.
+
+        Returns
+        -------
+        str
+            '' for none.
+        """
         wrong = (child for child in self.bridges if child.process.poll() == 2)
         return next((child.obituary(2) for child in wrong), "")
 
     def ended(self) -> list[Child]:
-        """Those that are no longer running, however they ended."""
+        """Return the processes that no longer run.
+
+        Returns
+        -------
+        list[Child]
+            However they ended.
+        """
         return [child for child in self.all if child.process.poll() is not None]
 
     def close(self, patience_s: float = 1.0) -> list[str]:
-        """Wait for those that end by themselves at the plant's bye; then ask, then make them: a sentence for each.
-        patience_s 0: there was no bye, the run ended early, and they may still be starting: nothing is reported.
+        """Wait for the processes that end by themselves at the plant's bye; then terminate them, then kill them.
 
-        What the bridges counted is then in `bridge_counts`, None for one that could not report; `unmet` has a sentence
-        for each that ended with an error after the plant's bye, such as one whose partner has never been there."""
+        The counts of the bridges are then in `bridge_counts`, None for one without a report. `unmet` has a sentence for
+        each that ended with an error after the plant's bye, such as one whose partner never connected.
+
+        Parameters
+        ----------
+        patience_s : float, default 1.0
+            Wait, s. 0: there was no bye, the run ended early, and they may still be starting; nothing is reported.
+
+        Returns
+        -------
+        list[str]
+            A sentence for each killed process.
+        """
         stuck: list[Child] = []
         for order, patience in (("", patience_s), ("terminate", 0.5), ("kill", 0.5)):
             alive = [child for child in self.all if child.process.poll() is None]
@@ -240,13 +395,22 @@ def _wait(children: Sequence[Child], patience_s: float) -> None:
 # --- The wait for the processes that a run starts: step 0 is theirs, too.
 
 ADMISSION_S, STARVED_S, COMPILING_S = 10.0, 50.0, 300.0
-"""For a hello; and besides, at most, for as long as its sender was ready to run and got no core. Who reports that it
-compiles may do so first, so long."""
+"""Limits of the wait for a hello, s: alone; plus at most the time that its sender was ready to run without a core; plus
+the time that it compiles, if it reports that.
+"""
 STARVED_REPORT_S = 3.0
 
 
 class StartError(RtmmsError):
-    """A run that could not begin. status is what the command exits with."""
+    """Error of a run that could not begin.
+
+    Parameters
+    ----------
+    text : str
+        The message.
+    status : int, default 1
+        Exit status of the command.
+    """
 
     def __init__(self, text: str, status: int = 1) -> None:
         super().__init__(text)
@@ -254,10 +418,23 @@ class StartError(RtmmsError):
 
 
 def await_peers(server: Server, children: Children, for_claim: bool, report: Callable[[str], None]) -> None:
-    """Until every process that was started is admitted and warm; StartError naming the one that is not.
+    """Wait until every started process is admitted and warm.
 
-    for_claim   and until somebody claims an actuator
-    report      what is waited for
+    Parameters
+    ----------
+    server : Server
+        The plant's server.
+    children : Children
+        The processes.
+    for_claim : bool
+        Also wait until a peer claims an actuator.
+    report : Callable[[str], None]
+        Receives the present wait.
+
+    Raises
+    ------
+    StartError
+        A process ended, or sent no hello in time; the message names it.
     """
     expected = {child.peer for child in children.all}
     if expected:
@@ -298,7 +475,18 @@ def await_peers(server: Server, children: Children, for_claim: bool, report: Cal
 
 
 def waited_s(pid: int) -> float:
-    """s for which a process was ready to run and had no core, since it began; 0 where the system does not report it."""
+    """Return the time for which a process was ready to run and had no core, since its start.
+
+    Parameters
+    ----------
+    pid : int
+        Number of the process.
+
+    Returns
+    -------
+    float
+        s; 0 where the system does not report it.
+    """
     try:
         return 1e-9 * int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
     except (OSError, ValueError, IndexError):
@@ -309,8 +497,17 @@ def waited_s(pid: int) -> float:
 
 
 def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None:
-    """Processes just started, which have our core from us: onto the others. What the run starts loads there, and what
-    only watches or writes stays there."""
+    """Move new processes, which inherit the loop's core, to the other cores.
+
+    Children load there, and observers and writers stay there.
+
+    Parameters
+    ----------
+    processes : Iterable[Popen[bytes] | None]
+        The processes.
+    ready : Readiness
+        Set-up of the machine; failures are noted in it.
+    """
     from rtmms.loop.machine import pin
 
     for process in processes:
@@ -320,8 +517,18 @@ def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None
 
 
 def put_together(children: Iterable[Child], ready: Readiness) -> None:
-    """Lockstep with one controller: the two alternate, so on one core neither waits for another one to wake up, which
-    takes five times as long as all the rest. Its other threads, if any, go where they like."""
+    """Put the loop and a single controller of a lockstep run on one core.
+
+    The two alternate, so that neither waits for another core to wake up, which takes five times as long as all the
+    rest. Other threads of the controller may run anywhere.
+
+    Parameters
+    ----------
+    children : Iterable[Child]
+        The processes.
+    ready : Readiness
+        Set-up of the machine; failures are noted in it.
+    """
     import os
 
     from rtmms.loop.machine import Cores, allowed
@@ -341,8 +548,19 @@ def put_together(children: Iterable[Child], ready: Readiness) -> None:
 
 
 def place_controllers(children: Iterable[Child], ready: Readiness, priority: str) -> None:
-    """Controllers that are loaded and warm onto their core; raised only where a number was asked for, favoured where
-    the loop is."""
+    """Move loaded, warm controllers to their core, with the priority of the run.
+
+    Their priority is raised only where a number was requested, and favoured where the loop's is.
+
+    Parameters
+    ----------
+    children : Iterable[Child]
+        The controllers.
+    ready : Readiness
+        Set-up of the machine; failures are noted in it.
+    priority : str
+        Word of --priority.
+    """
     from rtmms.loop.machine import CHILD_BELOW, favour_child, parse_priority, pin, raise_child, scheduling
 
     number, explicit = parse_priority(priority)

@@ -1,7 +1,7 @@
-"""What a run shows while it goes (the board), and the live display, which is a process of its own.
+"""Status of a run on a shared page (the board), and the live display, which is another process.
 
-The display reads the board and what the children print, and writes to standard error: on a terminal two lines are
-redrawn, elsewhere a plain line comes every five seconds. The plant's process never waits for it.
+The display reads the board and the output of the children, and writes to standard error: on a terminal it redraws two
+lines, elsewhere it prints a plain line every five seconds. The plant's process never waits for it.
 """
 
 from __future__ import annotations
@@ -32,20 +32,56 @@ COLUMNS = 80
 
 
 def speed(outputs: Mapping[str, Any]) -> float | None:
-    """m/s along body x, where the plant has a velocity; else None."""
+    """Return the speed along body x.
+
+    Parameters
+    ----------
+    outputs : Mapping[str, Any]
+        Outputs by name.
+
+    Returns
+    -------
+    float | None
+        m/s; None for a plant without a velocity.
+    """
     found = outputs.get("velocity")
     return float(found[0]) if isinstance(found, list) and len(found) == 3 else None
 
 
 def height(outputs: Mapping[str, Any]) -> float | None:
-    """m above the origin of the world frame (z up); else None."""
+    """Return the height above the origin of the world frame (z up).
+
+    Parameters
+    ----------
+    outputs : Mapping[str, Any]
+        Outputs by name.
+
+    Returns
+    -------
+    float | None
+        m; None for a plant without a position.
+    """
     found = outputs.get("position")
     return float(found[2]) if isinstance(found, list) and len(found) == 3 else None
 
 
 def level(outputs: Mapping[str, Any], medium: str) -> tuple[str, float | None]:
-    """What the height is called, and its value: `depth`, positive down, of what swims; `altitude`, up, of what flies;
-    `z` where the plant does not report it."""
+    """Return the name of the height in a medium, and its value.
+
+    It is `depth`, positive down, in water; `altitude`, up, in air; `z` where the plant reports no medium.
+
+    Parameters
+    ----------
+    outputs : Mapping[str, Any]
+        Outputs by name.
+    medium : str
+        'water', 'air' or ''.
+
+    Returns
+    -------
+    tuple[str, float | None]
+        Name, and m.
+    """
     found = height(outputs)
     if medium == "water":
         return "depth", None if found is None else 0.0 - found
@@ -53,7 +89,18 @@ def level(outputs: Mapping[str, Any], medium: str) -> tuple[str, float | None]:
 
 
 def heading(outputs: Mapping[str, Any]) -> float | None:
-    """deg, yaw from the quaternion w, x, y, z; else None."""
+    """Return the yaw from the quaternion w, x, y, z.
+
+    Parameters
+    ----------
+    outputs : Mapping[str, Any]
+        Outputs by name.
+
+    Returns
+    -------
+    float | None
+        deg; None for a plant without a quaternion.
+    """
     found = outputs.get("quaternion")
     if not isinstance(found, list) or len(found) != 4:
         return None
@@ -65,7 +112,18 @@ Facts = list[tuple[str, str]]
 
 
 def facts(content: Mapping[str, Any]) -> tuple[Facts, Facts]:
-    """(label, value) pairs for what is known: of the robot, and of the loop."""
+    """Return (label, value) pairs of the robot, and of the loop, as far as they are known.
+
+    Parameters
+    ----------
+    content : Mapping[str, Any]
+        Content of the board.
+
+    Returns
+    -------
+    tuple[Facts, Facts]
+        Robot and loop.
+    """
     outputs = content.get("outputs", {})
     duration = content.get("duration_s")
     time_s = f"{content.get('time_s', 0.0):.1f}" + (f" / {duration:g} s" if duration is not None else " s")
@@ -88,13 +146,25 @@ def facts(content: Mapping[str, Any]) -> tuple[Facts, Facts]:
 
 
 class Words:
-    """What the children write, line by line."""
+    """Output of the children, line by line.
+
+    Parameters
+    ----------
+    files : Mapping[str, int]
+        File descriptors by name.
+    """
 
     def __init__(self, files: Mapping[str, int]) -> None:
         self.files, self.read = dict(files), dict.fromkeys(files, 0)
 
     def new_lines(self) -> list[str]:
-        """Whole lines since the last call, each with its author's name."""
+        """Return the whole lines since the last call, each with its author's name.
+
+        Returns
+        -------
+        list[str]
+            Lines.
+        """
         lines: list[str] = []
         for name, descriptor in self.files.items():
             text = os.pread(descriptor, 1 << 16, self.read[name])
@@ -105,15 +175,31 @@ class Words:
 
 
 class Plain:
-    """Lines for a log file."""
+    """Display as lines for a log file."""
 
     def __init__(self) -> None:
         self.shown_s, self.phase = -PLAIN_EVERY_S, ""
 
     def write_line(self, line: str) -> None:
+        """Print a line.
+
+        Parameters
+        ----------
+        line : str
+            The line.
+        """
         print_text(line, err=True)
 
     def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
+        """Print a line about the run, if it is due.
+
+        Parameters
+        ----------
+        content : Mapping[str, Any] | None
+            Content of the board; None: nothing yet.
+        now_s : float
+            Monotonic time, s.
+        """
         phase = (content or {}).get("phase", "starting")
         new_phase = phase != self.phase and phase not in ("starting", "done")
         if phase == "done" or (not new_phase and now_s - self.shown_s < PLAIN_EVERY_S):
@@ -129,22 +215,43 @@ class Plain:
         elif new_phase:
             self.write_line(f"{phase} ...")
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Do nothing."""
+        ...
 
 
 class Terminal:
-    """A line for each phase of the start, when the plant may print something of its own; then two lines, redrawn."""
+    """Display on a terminal: a line for each phase of the start, when the plant may print too.
+
+    Then two lines, redrawn.
+    """
 
     def __init__(self) -> None:
         self.console, self.phase = console(err=True), ""
         self.live: Live | None = None
 
     def write_line(self, line: str) -> None:
+        """Print a line above the redrawn ones.
+
+        Parameters
+        ----------
+        line : str
+            The line.
+        """
         from rich.text import Text
 
         self.console.print(Text(shown(line)))
 
     def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
+        """Redraw the lines, or print a new phase.
+
+        Parameters
+        ----------
+        content : Mapping[str, Any] | None
+            Content of the board; None: nothing yet.
+        now_s : float
+            Monotonic time, s.
+        """
         phase = (content or {}).get("phase", "")
         if content is not None and phase == "running":
             self._redraw(content)
@@ -168,13 +275,24 @@ class Terminal:
         self.live.update(line, refresh=True)
 
     def close(self) -> None:
+        """End the redrawn lines."""
         if self.live is not None:
             self.live.stop()
             self.live = None
 
 
 def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> None:
-    """Show what stands on the board until it shows that the run is done, or until the run is gone."""
+    """Show the content of the board until the run is done or gone.
+
+    Parameters
+    ----------
+    board : Board
+        The board.
+    words : Words
+        Output of the children.
+    screen : Plain | Terminal
+        The display.
+    """
     begun, parent, shown = time.monotonic(), os.getppid(), 0
     while os.getppid() == parent:
         content = board.read()
@@ -194,7 +312,13 @@ def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> Non
 
 
 def main(arguments: list[str]) -> None:
-    """python -m rtmms.cli.running.display BOARD_FD [NAME=FD ...]"""
+    """Run the display: `python -m rtmms.cli.running.display BOARD_FD [NAME=FD ...]`.
+
+    Parameters
+    ----------
+    arguments : list[str]
+        File descriptors of the board and of the children's output.
+    """
     end_with_parent()
     files = {name: int(descriptor) for name, _, descriptor in (word.rpartition("=") for word in arguments[1:])}
     screen = Terminal() if sys.stderr.isatty() else Plain()
@@ -208,10 +332,16 @@ _HEAD = struct.Struct("<QQ")
 
 
 class Board:
-    """A page shared by file descriptor: a counter, odd while it is written, a length, and a JSON object."""
+    """Page shared by file descriptor: a counter, odd while it is written, a length, and a JSON object.
+
+    Parameters
+    ----------
+    descriptor : int | None, optional
+        The page; None: a new one (in the run).
+    """
 
     def __init__(self, descriptor: int | None = None) -> None:
-        """Without a descriptor a new page is made (the run); with one it is opened (the display)."""
+        """Make a new page, or open that of a descriptor."""
         if descriptor is None:
             with tempfile.TemporaryFile() as file:
                 os.ftruncate(file.fileno(), SIZE)
@@ -221,7 +351,13 @@ class Board:
         self._count = 0
 
     def write(self, content: dict[str, Any]) -> None:
-        """Replace what stands there; what does not fit is left out as a whole."""
+        """Replace the content; one that does not fit is left out as a whole.
+
+        Parameters
+        ----------
+        content : dict[str, Any]
+            The JSON object.
+        """
         text = json.dumps(content).encode()
         if len(text) > SIZE - _HEAD.size:
             return
@@ -231,7 +367,13 @@ class Board:
         _HEAD.pack_into(self._page, 0, self._count, len(text))
 
     def read(self) -> dict[str, Any] | None:
-        """What stands there; None when there is nothing yet or it is being written."""
+        """Return the content.
+
+        Returns
+        -------
+        dict[str, Any] | None
+            None when there is nothing yet or it is being written.
+        """
         count, length = _HEAD.unpack_from(self._page, 0)
         if count == 0 or count % 2:
             return None
@@ -242,6 +384,7 @@ class Board:
         return content
 
     def close(self) -> None:
+        """Close the page."""
         self._page.close()
         os.close(self.descriptor)
 
@@ -252,9 +395,19 @@ MOST_MESSAGES = 50
 
 
 class RunProgress:
-    """phase   what the run is about;  messages  those that the display shows
+    """Phase and messages of a run.
 
-    silent  there is no display
+    Parameters
+    ----------
+    silent : bool
+        There is no display.
+
+    Attributes
+    ----------
+    phase : str
+        Present phase of the run.
+    messages : list of str
+        Messages for the display.
     """
 
     def __init__(self, *, silent: bool) -> None:
@@ -262,20 +415,35 @@ class RunProgress:
         self.messages: list[str] = []
 
     def report(self, phase: str, message: str = "") -> None:
-        """Another phase, '' for the same, and a message."""
+        """Set the phase, and add a message.
+
+        Parameters
+        ----------
+        phase : str
+            The phase, '' for the same.
+        message : str, default ''
+            The message, '' for none.
+        """
         self.phase = phase or self.phase
         self.note([message] if message else [])
         self.board.write({"phase": self.phase, "messages": self.messages})
 
     def note(self, messages: list[str]) -> None:
-        """Messages for the display, bounded: a fault that repeats must not fill the memory. Without one, they are
-        written here, but within the run."""
+        """Add messages for the display, up to a limit, as a repeated fault must not fill the memory.
+
+        Without a display they are printed here, except within the run.
+
+        Parameters
+        ----------
+        messages : list[str]
+            The messages.
+        """
         self.messages.extend(messages[: MOST_MESSAGES - len(self.messages)])
         if self.silent and self.phase != "running":
             self.write_messages()
 
     def write_messages(self) -> None:
-        """All there are, to standard error."""
+        """Print all messages to standard error."""
         for message in self.messages:
             print_text(message, err=True)
         self.messages.clear()

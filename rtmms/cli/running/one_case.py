@@ -1,4 +1,4 @@
-"""What a case of a study takes of a run's options: all that decides the numbers, or an error that names the option.
+"""Case of a study from a run's options: those that determine the numbers, or an error that names the option.
 
 `rtmms sweep` and `rtmms envelope` read a scenario here. The declaration of an option (rtmms.scenario.options) states
 whether a study carries it; a new option is refused where it differs from its default.
@@ -21,7 +21,20 @@ if TYPE_CHECKING:
 
 
 def why_not(option: Option, value: Any) -> str:
-    """Return why a study does not carry an option of `run` with this value of a scenario, '' where it does."""
+    """Return why a study does not carry an option of `run` with this value of a scenario.
+
+    Parameters
+    ----------
+    option : Option
+        The option.
+    value : Any
+        Its value.
+
+    Returns
+    -------
+    str
+        '' where a study carries it.
+    """
     if option.study is not StudyUse.REFUSED or value == ("lockstep" if option.name == "mode" else option.default):
         return ""
     return option.reason
@@ -32,17 +45,22 @@ def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping
 
     Parameters
     ----------
-    what
+    what : str
         The file.
-    controllers
-        Those of the command line; None where it names none.
-    typed
+    controllers : tuple[str, ...] | None
+        Controllers of the command line; None where it names none.
+    typed : Mapping[str, Any]
         Options of the command line, which replace those of the scenario.
+
+    Returns
+    -------
+    tuple[Base, Scenario]
+        The case, and the scenario.
 
     Raises
     ------
     ModelError
-        With file and line: what is wrong, or what a study does not carry.
+        An entry is wrong, or a study does not carry it; the message has file and line.
     """
     from rtmms.cli.running.plan import plan
     from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
@@ -72,19 +90,56 @@ def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping
 
 
 def robot_case(robot: str, controllers: tuple[str, ...] | None, typed: Mapping[str, Any]) -> Base:
-    """Read a robot and the words of a command line as one case of a study. ModelError for what is wrong."""
+    """Read a robot and the words of a command line as one case of a study.
+
+    Parameters
+    ----------
+    robot : str
+        The robot.
+    controllers : tuple[str, ...] | None
+        Controllers of the command line; None where it names none.
+    typed : Mapping[str, Any]
+        Options of the command line.
+
+    Returns
+    -------
+    Base
+        The case.
+
+    Raises
+    ------
+    ModelError
+        A word is wrong.
+    """
     from rtmms.cli.running.plan import plan
 
     return case_of(plan(robot, {**defaults(), **typed, "mode": "lockstep"}, controllers))
 
 
 def defaults() -> dict[str, Any]:
-    """Return the options of `run` that a plan has, each with its default."""
+    """Return the options of `run` that a plan has, each with its default.
+
+    Returns
+    -------
+    dict[str, Any]
+        Defaults by name.
+    """
     return {name: one.default for name, one in run_options().items() if name != "controllers"}
 
 
 def case_of(asked: Plan) -> Base:
-    """Return what each run of a study is, of the plan of one run."""
+    """Return the case of a study from the plan of one run.
+
+    Parameters
+    ----------
+    asked : Plan
+        The plan.
+
+    Returns
+    -------
+    Base
+        The case.
+    """
     from rtmms.sweep.study import Base
 
     options = {one.field: getattr(asked, one.field) for one in run_options().values() if one.study is StudyUse.CARRIED}
@@ -92,7 +147,20 @@ def case_of(asked: Plan) -> Base:
 
 
 def check_table(found: Scenario, asked: Plan) -> None:
-    """Hold the table [sweep] of a scenario to what `rtmms sweep` takes; a single run does not use it. ModelError."""
+    """Check the table [sweep] of a scenario, which a single run does not use.
+
+    Parameters
+    ----------
+    found : Scenario
+        The scenario.
+    asked : Plan
+        The plan of the run.
+
+    Raises
+    ------
+    ModelError
+        The table is wrong.
+    """
     if found.sweep:
         from rtmms.sweep.study import read_study
 
@@ -101,7 +169,7 @@ def check_table(found: Scenario, asked: Plan) -> None:
 
 
 def _name_left_out(found: Scenario) -> None:
-    """Report which files of a single run the study does not write."""
+    """Print which files of a single run the study does not write."""
     names = [one.name for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]
     if names:
         print_text(f"rtmms: {found.path}: {', '.join(names)}: of a single run; the study does not write it", err=True)

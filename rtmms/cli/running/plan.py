@@ -1,4 +1,4 @@
-"""What a command line asks of a run, as data, and the options that `run` and `serve` share."""
+"""Request of a command line for a run, as data, and the options that `run` and `serve` share."""
 
 from __future__ import annotations
 
@@ -28,16 +28,23 @@ if TYPE_CHECKING:
     from rtmms.loop.impairment import Impairment
 
 PROFILES = ("ideal", "typical")
-"""Of sensors, as rtmms.sensing.suite has them: named here, so that no word of a command line loads a compiler."""
+"""Profiles of sensors, as in rtmms.sensing.suite: named here, so that no word of a command line loads a compiler."""
 
 
 @dataclass(frozen=True)
 class Plan(RunOptions):
-    """One run: the options that were asked for, and what they come to.
+    """One run: the requested options, with the values that follow from them.
 
-    scenario        the file that they come from
-    parent          the log that the run goes on from; dt, preset, parameters, and seed are its own then
-    may_move        the exchange endpoint may be another one where the default is busy
+    Attributes
+    ----------
+    scenario : Scenario | None, optional
+        File that the options come from.
+    parent : Parent | None, optional
+        Log that the run continues from; dt, preset, parameters, and seed are its own then.
+    wait_for_claim : bool, default False
+        Step 0 waits for a claim.
+    may_move : bool, default True
+        The exchange endpoint may be another one where the default is busy.
     """
 
     scenario: Scenario | None = None
@@ -58,11 +65,30 @@ def plan(
     robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None = (),
     robots: Sequence[Mapping[str, Any]] = (), faults: Iterable[str] = (),
 ) -> Plan:  # fmt: skip
-    """Check what can be checked before anything is started; RtmmsError or click.UsageError for what is wrong.
+    """Check all that can be checked before anything is started.
 
-    robots       several on one clock, robot is WORLD then: rtmms.world.members;  faults  that events begin
-    words        the options by name, as click read them
-    controllers  () for none; None for the robot's default
+    Parameters
+    ----------
+    robot : str
+        The robot; WORLD for several.
+    words : dict[str, Any]
+        Options by name, as click read them.
+    controllers : tuple[str, ...] | None, default ()
+        () for none; None for the robot's default.
+    robots : Sequence[Mapping[str, Any]], default ()
+        Several robots on one clock, see rtmms.world.members.
+    faults : Iterable[str], default ()
+        Faults that events begin.
+
+    Returns
+    -------
+    Plan
+        The plan.
+
+    Raises
+    ------
+    ModelError, UnknownNameError
+        A word is wrong.
     """
     built_by = builder(robot)
     if robots:
@@ -128,7 +154,10 @@ def plan(
 
 
 def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool) -> tuple[Impairment, ...]:
-    """Of --link; ModelError.  alone  the plant is served to whoever comes: names cannot be known"""
+    """Return the links of --link, or raise ModelError.
+
+    With `alone` the plant serves any peer, whose names are unknown.
+    """
     found = from_words(words)
     if not alone:
         names = called_names(controllers)
@@ -137,7 +166,7 @@ def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool)
 
 
 def _refuse_without_schedule(words: Mapping[str, Any]) -> None:
-    """ModelError for what only a mode with a schedule uses."""
+    """Raise ModelError for options that only a mode with a schedule uses."""
     mode = words.get("mode", "realtime")
     for option in run_options().values():
         value = words.get(option.name, option.default)
@@ -149,14 +178,14 @@ def _refuse_without_schedule(words: Mapping[str, Any]) -> None:
 
 
 def _refuse_twice(controllers: Sequence[str]) -> None:
-    """ModelError for the same words twice: both would claim the same actuators."""
+    """Raise ModelError for the same words twice, as both would claim the same actuators."""
     for k, word in enumerate(controllers):
         if word in controllers[:k]:
             raise ModelError(f"--controller {word}: is given twice; expected controllers of different actuators")
 
 
 def _refuse_ending(path: Path, option: Option) -> None:
-    """ModelError for a name that promises another kind of file than is written."""
+    """Raise ModelError for a name with the ending of another kind of file than is written."""
     ending = path.suffix.lower()
     if ending in KINDS and ending != option.writes:
         way = "; rtmms log csv makes a table of a log" * (option.name == "log")
@@ -167,7 +196,18 @@ _OVERWRITES = "--force overwrites"
 
 
 def command_options(command: str) -> Callable[[Any], Any]:
-    """Return the decorator with the options of `run` or `serve`."""
+    """Return the decorator with the options of `run` or `serve`.
+
+    Parameters
+    ----------
+    command : str
+        'run' or 'serve'.
+
+    Returns
+    -------
+    Callable[[Any], Any]
+        Decorator of a command.
+    """
     found = []
     for one in run_options().values():
         if command in one.commands:
@@ -177,7 +217,15 @@ def command_options(command: str) -> Callable[[Any], Any]:
 
 
 def study_options() -> Callable[[Any], Any]:
-    """Return the decorator with the options of `run` that a study carries; None, False or () where unsaid."""
+    """Return the decorator with the options of `run` that a study carries.
+
+    None, False or () where they are not given.
+
+    Returns
+    -------
+    Callable[[Any], Any]
+        Decorator of a command.
+    """
     found = []
     for one in run_options().values():
         if one.study is StudyUse.CARRIED:

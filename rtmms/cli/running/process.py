@@ -1,4 +1,4 @@
-"""This process: Ctrl-C and SIGTERM within a command, and what a plant from a file prints or how it ends in it."""
+"""Handling of Ctrl-C and SIGTERM within a command, and of the output and the exit of a plant from a file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,24 @@ IMPATIENT_S = 1.0
 
 @contextmanager
 def heeding_interrupts(*, to_the_end: bool = False) -> Iterator[None]:
-    """Within, once Ctrl-C was pressed, any other error counts as KeyboardInterrupt: it is what came of it.
+    """Raise KeyboardInterrupt for any error in the block after Ctrl-C was pressed, as the press is its cause.
 
-    to_the_end   KeyboardInterrupt at the end of the block, too, when the press was swallowed without an error
-    Does nothing in a thread, or where somebody else handles the signal (SIG_IGN in the children of a run).
+    It does nothing in a thread, or where other code handles the signal (SIG_IGN in the children of a run).
+
+    Parameters
+    ----------
+    to_the_end : bool, default False
+        KeyboardInterrupt at the end of the block, too, when the press was swallowed without an error.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C was pressed.
     """
     before = signal.getsignal(signal.SIGINT)
     ours = before is signal.default_int_handler or getattr(before, "__name__", "") == "_note_interrupt"
@@ -65,8 +79,16 @@ def heeding_interrupts(*, to_the_end: bool = False) -> Iterator[None]:
 
 @contextmanager
 def heeding_termination() -> Iterator[None]:
-    """Within, SIGTERM is what Ctrl-C is: what was begun is put away. Does nothing where somebody else handles one of
-    the two (children of a run do not receive Ctrl-C, and SIGTERM ends them)."""
+    """Handle SIGTERM as Ctrl-C in the block, so that started work is cleaned up.
+
+    It does nothing where other code handles one of the two (children of a run do not receive Ctrl-C, and SIGTERM ends
+    them).
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
 
     def end(_: int, frame: Any) -> None:
         interrupt = signal.getsignal(signal.SIGINT)
@@ -86,8 +108,25 @@ def heeding_termination() -> Iterator[None]:
 
 @contextmanager
 def interrupts_end(run: Loop) -> Iterator[None]:
-    """Within: Ctrl-C, SIGTERM and a terminal that is closed end the run after its step, and let what follows be; one
-    more breaks off. Where SIGHUP is ignored (nohup), it stays so."""
+    """End the run after its step at Ctrl-C, SIGTERM and a closed terminal; a second press breaks off.
+
+    Where SIGHUP is ignored (nohup), it stays so.
+
+    Parameters
+    ----------
+    run : Loop
+        The loop.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At a second press.
+    """
     first_s: list[float] = []
 
     def end(*_: Any) -> None:
@@ -115,11 +154,18 @@ _kept: list[object] = []
 
 
 def brace(robot: str) -> None:
-    """Before the plant is loaded; does nothing for one by name, nor a second time. For the rest of the process:
+    """Prepare the process for the code of a plant from a file, for the rest of its life.
 
-    - Standard output is what Python writes there. What the plant's own code prints goes to standard error, that in C's
+    It does nothing for a plant by name, nor a second time.
+
+    - Standard output is what Python writes there. Output of the plant's own code goes to standard error, that in C's
       buffers at exit, too.
-    - A crash leaves its place on standard error, and exit() called there a sentence.
+    - A crash prints its place on standard error, and exit() called there a sentence.
+
+    Parameters
+    ----------
+    robot : str
+        The robot.
     """
     global _braced
     from rtmms.plant.protocol import builder
@@ -146,7 +192,7 @@ def brace(robot: str) -> None:
 
 
 def _report_exit(robot: str) -> None:
-    """C's exit() knows nothing of Python's atexit: a handler among C's own, taken off again when Python ends well.
+    """Register a handler for C's exit(), which does not call Python's atexit; it is removed when Python ends well.
 
     `__cxa_finalize` calls the handlers registered under a handle, and never again; glibc's does, musl's does not.
     """

@@ -1,4 +1,4 @@
-"""What is kept of a run: the observers for summary, figure and replay, and its log."""
+"""Records of a run: the observers for summary, figure and replay, and its log."""
 
 from __future__ import annotations
 
@@ -21,14 +21,39 @@ if TYPE_CHECKING:
 
 
 def kept_parameters(plan: Plan, plant: Plant) -> dict[str, Any]:
-    """What the plant is built from again, beside robot, preset and dt."""
+    """Return the parameters from which the plant can be built again, beside robot, preset and dt.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    plant : Plant
+        The plant.
+
+    Returns
+    -------
+    dict[str, Any]
+        Parameters by name.
+    """
     return {"robots": plant.described()} if isinstance(plant, Composed) else plan.load_parameters()
 
 
 def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | None:
-    """The recorder and its writer, if a log was asked for; the writer starts while the peers do.
+    """Return the recorder with its writer, if a log is requested; the writer starts while the peers do.
 
-    branch   where the run goes on from
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    plant : Plant
+        The plant.
+    branch : Branch | None, optional
+        Moment that the run continues from.
+
+    Returns
+    -------
+    Recorder | None
+        None without a log.
     """
     if plan.log is None:
         return None
@@ -46,8 +71,24 @@ def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | 
 
 
 def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: str) -> str:
-    """The report and the plant's last state close the log; report['log'] has what became of it. Returns a sentence
-    when it is not whole."""
+    """Close the log with the report and the plant's last state; report['log'] has the result.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        The recorder.
+    plant : Plant
+        The plant.
+    report : dict[str, Any]
+        Report of the run.
+    message : str
+        Message at its end.
+
+    Returns
+    -------
+    str
+        A sentence when the log is not whole, else ''.
+    """
     steps = recorder.first + report["steps"]  # as they are counted in its rows
     end = {"ended": report["ended"], "message": message, "steps": steps, "report": plain(report)}
     report["log"] = log = recorder.finish(end, _state(plant) if report["ended"] != "diverged" else None)
@@ -59,7 +100,7 @@ def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: 
 
 
 def _state(plant: Plant) -> bytes | None:
-    """The plant's state; None of one that cannot give it, as some FMUs."""
+    """Return the plant's state; None where it has no snapshot, as some FMUs."""
     try:
         return plant.snapshot()
     except ModelError:
@@ -73,10 +114,27 @@ TRACE_APART_S = 0.01
 
 
 class Keepers:
-    """The observers of a run, made before it: what the summary, the figure and the replay need."""
+    """Observers of a run, made before it, for the summary, the figure and the replay.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    plant : Plant
+        The plant.
+    steps : int | None
+        Steps of the run, None where it has no end.
+    first : int, default 0
+        First step of the run.
+
+    Raises
+    ------
+    ModelError
+        A trace is requested without a duration.
+    """
 
     def __init__(self, plan: Plan, plant: Plant, steps: int | None, first: int = 0) -> None:
-        """steps  of the run, None where it has no end;  first  the step that it begins with"""
+        """Make the observers that the plan needs."""
         from rtmms.loop.trace import CAPACITY, CommandTrace, Recent, Trace
 
         self.trace: Trace | None = None

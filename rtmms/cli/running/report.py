@@ -1,4 +1,4 @@
-"""The report of a run: one object, printed as JSON, or as text by report_table.py."""
+"""Report of a run: one object, printed as JSON, or as text by report_table.py."""
 
 from __future__ import annotations
 
@@ -23,12 +23,23 @@ if TYPE_CHECKING:
 
 
 LEAST_S, MOST_S, HURRIED_S = 2.0, 5.0, 0.3
-"""Wall time for taking a run again to see how wrong it is: a tenth of the run's, within these; after Ctrl-C."""
+"""Wall time to repeat a run for its accuracy, s: a tenth of the run's, within the first two; the third after Ctrl-C."""
 QUANTILES = ("p50", "p99", "p999", "max")
 
 
 def blank(plan: Plan) -> dict[str, Any]:
-    """The report of a run that did not begin: everything that is not known is None."""
+    """Return the report of a run that did not begin: unknown values are None.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    dict[str, Any]
+        The report.
+    """
     return {
         "robot": plan.robot, "mode": plan.mode, "dt": plan.dt, "rate": plan.rate, "steps": 0, "simulated_s": 0.0,
         "wall_s": None, "real_time_factor": None, "coupling": plan.coupling, "seed": plan.seed,
@@ -46,7 +57,15 @@ def blank(plan: Plan) -> dict[str, Any]:
 
 
 def add_plant(report: dict[str, Any], plant: Plant) -> None:
-    """What the plant itself has: its dt, its coupling, and the units of its outputs."""
+    """Add the plant's own values: its dt, its coupling, and the units of its outputs.
+
+    Parameters
+    ----------
+    report : dict[str, Any]
+        The report, changed in place.
+    plant : Plant
+        The plant.
+    """
     report["dt"] = plant.dt
     report["units"] = {channel.name: channel.unit for channel in plant.outputs}
     coupling = describe_plant(plant).coupling
@@ -58,7 +77,21 @@ def add_outcome(
     report: dict[str, Any], outcome: Outcome, statistics: Statistics, exchange: Mapping[str, Any],
     attribution: FaultAttribution | None = None,
 ) -> None:  # fmt: skip
-    """How the run went."""
+    """Add the outcome of the run.
+
+    Parameters
+    ----------
+    report : dict[str, Any]
+        The report, changed in place.
+    outcome : Outcome
+        Outcome of the loop.
+    statistics : Statistics
+        Statistics of the steps.
+    exchange : Mapping[str, Any]
+        Report of the exchange.
+    attribution : FaultAttribution | None, optional
+        Causes of misses and overruns.
+    """
     factor = outcome.simulated_s / outcome.wall_s if outcome.wall_s > 0 else None
     report.update(
         steps=outcome.steps, simulated_s=outcome.simulated_s, wall_s=outcome.wall_s, real_time_factor=factor,
@@ -80,11 +113,22 @@ def add_outcome(
 
 
 PARTS_OF_ROBOT = ("final", "summary", "tracking")
-"""Of a report: what names of one robot stand in."""
+"""Parts of a report with names of one robot."""
 
 
 def begins(plant: Plant) -> dict[str, list[float]]:
-    """m, world: where each of several robots is at present, of those that report it."""
+    """Return the present position of each of several robots, where it has one.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+
+    Returns
+    -------
+    dict[str, list[float]]
+        m, world, by robot.
+    """
     if not isinstance(plant, Composed):
         return {}
     positions = {name: bare(one).observe().get("position") for name, one in plant.robots.items()}
@@ -92,7 +136,22 @@ def begins(plant: Plant) -> dict[str, list[float]]:
 
 
 def by_robot(report: Mapping[str, Any], world: Composed, begins: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the report is each robot's, under the names that it has alone.  begins: m, world, where it began"""
+    """Return each robot's part of the report, with the names that it has alone.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        The report.
+    world : Composed
+        The robots.
+    begins : Mapping[str, Any]
+        Position of each robot at the start, m, world.
+
+    Returns
+    -------
+    dict[str, Any]
+        By robot.
+    """
     found: dict[str, Any] = {}
     for name, kind in world.kinds.items():
         begin = name + "."
@@ -104,7 +163,18 @@ def by_robot(report: Mapping[str, Any], world: Composed, begins: Mapping[str, An
 
 
 def plain(value: Any) -> Any:
-    """JSON's own types; what is not finite becomes None."""
+    """Convert a value to JSON's own types; infinite values and nan become None.
+
+    Parameters
+    ----------
+    value : Any
+        Any value.
+
+    Returns
+    -------
+    Any
+        The converted value.
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -124,7 +194,7 @@ RENAMED: Mapping[str, str] = {
     "robots.*.begins_m": "robots.*.start_position_m", "exchange.forced_looks": "exchange.forced_polls",
     "exchange.peers.*.figures": "exchange.peers.*.metrics",
 }  # fmt: skip
-"""Old names of keys, which stand for one minor version; * is each element."""
+"""Old names of keys, which work for one minor version; * is each element."""
 
 
 def add_old_names(report: dict[str, Any]) -> None:
@@ -132,8 +202,8 @@ def add_old_names(report: dict[str, Any]) -> None:
 
     Parameters
     ----------
-    report : dict
-        Of a run. Keys that it has under both names stay.
+    report : dict[str, Any]
+        Report of a run. Keys that it has under both names stay.
     """
     causes = report.get("schedule", {}).get("causes")
     if isinstance(causes, dict):
@@ -158,7 +228,18 @@ def _copy(place: Any, path: Sequence[str], key: str, old: str) -> None:
 
 
 def as_json(report: Mapping[str, Any]) -> str:
-    """The one object, on one line for a pipe to read."""
+    """Return the report as JSON on one line.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        The report.
+
+    Returns
+    -------
+    str
+        JSON.
+    """
     return json.dumps(plain(report), allow_nan=False)
 
 
@@ -167,10 +248,21 @@ def as_json(report: Mapping[str, Any]) -> str:
 
 
 class Accuracy:
-    """monitor   of the run's plant; None for a plant that offers no estimator of step errors, and where none is given
+    """Estimate of a run's accuracy.
 
-    steps   of the run, None where it has no end: so many commands are kept, as far as there is room
-    driven_by   the words of the controllers that the run starts
+    Parameters
+    ----------
+    plant : Plant | None
+        The plant; None: no estimate.
+    steps : int | None
+        Steps of the run, None where it has no end: so many commands are stored, as far as there is room.
+    driven_by : tuple[str, ...]
+        Words of the controllers that the run starts.
+
+    Attributes
+    ----------
+    monitor : Monitor or None
+        Monitor of the run; None for a plant without an estimator of step errors.
     """
 
     def __init__(self, plant: Plant | None, steps: int | None, driven_by: tuple[str, ...]) -> None:
@@ -195,13 +287,31 @@ class Accuracy:
             self._known = self._calibration.known()
 
     def at_start(self, *, quiet: bool) -> list[str]:
-        """What is known of the step before it is taken: always a warning, and else which steps would do."""
+        """Return sentences about the step before the run: always a warning, and else recommended steps.
+
+        Parameters
+        ----------
+        quiet : bool
+            Only warnings.
+
+        Returns
+        -------
+        list[str]
+            Sentences.
+        """
         known = self._known
         return [] if known is None else [line for line in ("" if quiet else known.sentence, known.warning) if line]
 
     def news(self) -> list[str]:
-        """A sentence, once, when enough was measured to doubt the run; no advice, for what the steps lead to is
-        measured when it has ended."""
+        """Return a sentence, once, when the measurements show that the run is doubtful.
+
+        It has no advice, as the effect of the steps is measured after the run.
+
+        Returns
+        -------
+        list[str]
+            Empty or one sentence.
+        """
         if self._warned or self.monitor is None or not self.monitor.settled:
             return []
         verdict = self.monitor.verdict
@@ -209,8 +319,17 @@ class Accuracy:
         return [f"accuracy: {verdict.worst}; the report at the end states the error"] if self._warned else []
 
     def add(self, report: dict[str, Any], loop: Loop) -> None:
-        """The verdict at the end of the run, and a warning where there is doubt. The run is taken again for it, for a
-        tenth of its time at most, or two seconds."""
+        """Add the verdict to the report, and a warning where the run is doubtful.
+
+        The run is repeated for it, for a tenth of its time at most, or two seconds.
+
+        Parameters
+        ----------
+        report : dict[str, Any]
+            The report, changed in place.
+        loop : Loop
+            The loop.
+        """
         if self.monitor is None:
             return
         hurried = report["ended"] == "interrupt"
@@ -236,8 +355,22 @@ class Accuracy:
 
 
 def disturbed(report: Mapping[str, Any], loop: Loop) -> bool:
-    """Whether commands came late or not at all, or the run was altered: what was measured of it is not of the robot's
-    usual motion."""
+    """Return whether commands were late or missing, or the run was altered.
+
+    The measured motion is then not the robot's usual one.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        The report.
+    loop : Loop
+        The loop.
+
+    Returns
+    -------
+    bool
+        True for such a run.
+    """
     exchange, schedule = report["exchange"], report["schedule"]
     late = (
         exchange["misses"]

@@ -1,4 +1,4 @@
-"""The report of a run for a person: the most important lines first, in words, with a unit beside every number."""
+"""Report of a run for a person: the most important lines first, in words, with a unit beside every number."""
 
 from __future__ import annotations
 
@@ -23,16 +23,27 @@ ENDS = {
     "interrupt": "ended by Ctrl-C or SIGTERM", "stop": "ended by a request", "policy": "ended by a policy",
     "peer": "ended as a peer was missing", "diverged": "diverged",
 }  # fmt: skip
-"""How a run ended that did not reach its duration."""
+"""Texts for the ends of a run before its duration."""
 UNITS = {
     "m_s": "m/s", "deg_s": "deg/s", "rad_s": "rad/s", "n_m": "N m", "n": "N", "w": "W", "j": "J", "m": "m",
     "deg": "deg", "rad": "rad", "s": "s", "hz": "Hz",
 }  # fmt: skip
-"""How the name of a quantity ends, and its unit."""
+"""Units by the ends of a quantity's name."""
 
 
 def as_table(report: Mapping[str, Any]) -> str:
-    """The report as text, some 40 lines."""
+    """Return the report as text, some 40 lines.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        The report.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
     robots = [
         (f"robot {name}", one["robot"] + _begins(one["start_position_m"]))
         for name, one in report.get("robots", {}).items()
@@ -81,7 +92,7 @@ def _what_ran(report: Mapping[str, Any]) -> str:
 
 
 def _in_time(report: Mapping[str, Any]) -> list[str]:
-    """How many commands and steps were late, and why: of a run that kept to a schedule."""
+    """Return how many commands and steps were late, and why, for a run on a schedule."""
     exchange, schedule = report["exchange"], report["schedule"]
     if report["ended"] is None or (schedule["period_us"] is None and report["mode"] not in ("realtime", "external")):
         return []
@@ -110,13 +121,15 @@ def _most_first(pair: tuple[str, int]) -> int:
 
 
 def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:
-    """How wrong the run is, in a sentence; none where it is not known."""
+    """Return the error of the run in a sentence; none where it is unknown."""
     return [] if accuracy is None or accuracy["verdict"] == "unknown" else [accuracy["message"]]
 
 
 def _timelines(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """When each peer came, fell silent, was lost and left: of a run with a bridge that claims actuators, and of one in
-    which a peer was lost."""
+    """Return when each peer connected, was silent, was lost and left.
+
+    It is for a run with a bridge that claims actuators, and for a run with a lost peer.
+    """
     peers = [one for one in report["exchange"]["peers"] if one.get("claim") and one.get("connected_s") is not None]
     if not any(one["watch"] or one["losses"] or one["restarts"] for one in peers):
         return []
@@ -147,7 +160,7 @@ def _timeline(peer: Mapping[str, Any]) -> str:
 
 
 LISTED = 4
-"""Silences, or losses, of a peer that the text lists; the JSON report has more."""
+"""Silences, or losses, of a peer in the text; the JSON report has more."""
 
 
 def _times(count: int) -> str:
@@ -155,12 +168,12 @@ def _times(count: int) -> str:
 
 
 def _listed(texts: Sequence[str], count: int) -> str:
-    """The texts, and how many more there are."""
+    """Return the texts, and the number of further ones."""
     return ", ".join(texts) + (f" and {count - len(texts)} more" if count > len(texts) else "")
 
 
 def _levels(found: Mapping[str, Any]) -> list[str]:
-    """Steps in each cheaper variant of the robot, where it changed to one."""
+    """Return the steps in each cheaper variant of the robot, where it changed to one."""
     if not found.get("changes"):
         return []
     counts = zip(found["levels"], found["steps"], strict=True)
@@ -206,7 +219,7 @@ def _computer(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _final(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What of the last state is short."""
+    """Return the short parts of the last state."""
     units, rows = report.get("units", {}), []
     for name, value in report["final"].items():
         if isinstance(value, list) and (len(value) > 4 or any(isinstance(item, list) for item in value)):
@@ -242,7 +255,7 @@ def _tracked(name: str, one: Mapping[str, Any]) -> str:
 
 
 def _peers(peers: Iterable[Mapping[str, Any]]) -> str:
-    """Names, with what a person should know of each; `rtmms set` and the like are nobody's business."""
+    """Return names, each with its notes; peers of `rtmms set` and the like are left out."""
     listed = []
     for peer in peers:
         if peer.get("name") == "rtmms" and not peer.get("claim"):
@@ -253,7 +266,7 @@ def _peers(peers: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _link(counts: Mapping[str, Any]) -> str:
-    """What became of the messages of an impaired link, on one line."""
+    """Return the counts of an impaired link's messages, on one line."""
     parts = [
         f"{counts[name]} {name}" for name in counts if name != "mean_delay_ms" and (counts[name] or name == "lost")
     ]
@@ -261,7 +274,7 @@ def _link(counts: Mapping[str, Any]) -> str:
 
 
 def _counted(counts: Mapping[str, Any] | None) -> str:
-    """What a bridge did, on one line."""
+    """Return the counts of a bridge, on one line."""
     if counts is None:
         return "ended without a word"
     refused = counts.get("refused") or {}
@@ -273,7 +286,7 @@ def _counted(counts: Mapping[str, Any] | None) -> str:
 
 
 def _ending(name: str) -> str:
-    """The unit's part of a name such as mean_speed_m_s: 'm_s'; '' for none."""
+    """Return the unit's part of a name such as mean_speed_m_s: 'm_s'; '' for none."""
     return max((end for end in UNITS if name.endswith("_" + end)), key=len, default="")
 
 
@@ -283,7 +296,7 @@ def _unit(name: str) -> str:
 
 
 def _words(name: str) -> str:
-    """mean_speed_m_s -> 'mean speed'."""
+    """Convert mean_speed_m_s to 'mean speed'."""
     ending = _ending(name)
     return (name.removesuffix("_" + ending) if ending else name).replace("_", " ")
 
@@ -299,7 +312,7 @@ def _number(value: float | None) -> str:
 
 
 def _time(seconds: float | None) -> str:
-    """A step's length in a handy unit."""
+    """Return a step's length in a suitable unit."""
     if seconds is None:
         return "-"
     scale, unit = (1.0, "s") if seconds >= 1.0 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "us")

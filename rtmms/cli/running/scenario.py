@@ -1,4 +1,4 @@
-"""A scenario file as the words of a command line, and what of it is checked before the run starts."""
+"""Scenario file as the words of a command line, and its checks before the run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,23 @@ if TYPE_CHECKING:
 
 
 def scenario(path: str) -> Scenario:
-    """The scenario in the file, its options held to those of `run`. ModelError with file and line."""
+    """Read a scenario, and check its options as those of `run`.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    Scenario
+        The scenario.
+
+    Raises
+    ------
+    ModelError
+        With file and line.
+    """
     found = read(Path(path))
     permit_below(Path(path).expanduser().parent)
     for name, value in found.options.items():
@@ -38,7 +54,22 @@ def scenario(path: str) -> Scenario:
 
 
 def merged(found: Scenario, words: dict[str, Any], typed: Collection[str]) -> dict[str, Any]:
-    """The words of a run: of the scenario, but for those that were typed.  typed: names of options on the line."""
+    """Return the words of a run: those of the scenario, except for typed ones.
+
+    Parameters
+    ----------
+    found : Scenario
+        The scenario.
+    words : dict[str, Any]
+        Words of the command line.
+    typed : Collection[str]
+        Names of the options on the command line.
+
+    Returns
+    -------
+    dict[str, Any]
+        Words by name.
+    """
     out = dict(words)
     for name, value in found.options.items():
         if name not in typed:
@@ -51,8 +82,25 @@ def merged(found: Scenario, words: dict[str, Any], typed: Collection[str]) -> di
 
 
 def links_of(found: Scenario, asked: Plan) -> tuple[Impairment, ...]:
-    """The scenario's impaired links, but for those of controllers whose links the command line has. ModelError with
-    file and line where a controller is not of the run."""
+    """Return the impaired links of the run: the scenario's, except for controllers whose links the command line has.
+
+    Parameters
+    ----------
+    found : Scenario
+        The scenario.
+    asked : Plan
+        The plan.
+
+    Returns
+    -------
+    tuple[Impairment, ...]
+        The links.
+
+    Raises
+    ------
+    ModelError
+        A controller does not belong to the run; with file and line.
+    """
     refuse_unknown(
         found.links, called_names(asked.controllers),
         lambda k, key, text: found.fault(f"link: {key}: {text}", "link", k, key),
@@ -62,7 +110,20 @@ def links_of(found: Scenario, asked: Plan) -> tuple[Impairment, ...]:
 
 
 def check_times(found: Scenario, duration: float | None) -> None:
-    """That each event comes before the end; ModelError."""
+    """Check that each event comes before the end.
+
+    Parameters
+    ----------
+    found : Scenario
+        The scenario.
+    duration : float | None
+        Simulated time, s; None: no end.
+
+    Raises
+    ------
+    ModelError
+        An event does not.
+    """
     for event in found.events:
         if duration is not None and event.at_s >= duration:
             place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
@@ -70,7 +131,7 @@ def check_times(found: Scenario, duration: float | None) -> None:
 
 
 def _check(found: Scenario, option: Option, value: Any) -> None:
-    """ModelError with file and line where a value is not one of the option, or not one that a scenario may have."""
+    """Raise ModelError with file and line for a wrong value of an option, or one that a scenario may not have."""
     name, kind = option.name, option.value_type
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind is bool:
@@ -120,7 +181,7 @@ LATER = (
     "events",
     "expect",
 )
-"""Of a report, what is known at its end only."""
+"""Parts of a report that are known at its end only."""
 
 
 def check_words(
@@ -128,10 +189,29 @@ def check_words(
     refused: Callable[[str, int, ModelError], ModelError] = lambda kind, k, fault: fault,
     judge: Callable[[Any, Mapping[str, str], str], None] = lambda made, files, word: None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Each controller and bridge with its parameters, before anything is started; those in files of a user's own are
-    only looked for. Gives the controllers by name.  refused: of kind, number and fault, the error that is raised
+    """Build each controller and bridge with its parameters, before anything is started.
 
-    judge   of each that is made, its parameters that name files (with their kinds) and its words: ModelError"""
+    Those in a user's own files are only looked up.
+
+    Parameters
+    ----------
+    controllers, bridges : Iterable[str]
+        Words.
+    refused : Callable[[str, int, ModelError], ModelError], optional
+        Makes the error from kind, number and fault.
+    judge : Callable[[Any, Mapping[str, str], str], None], optional
+        Raises ModelError for a plug-in, from its files (with their kinds) and its words.
+
+    Returns
+    -------
+    dict[str, Any]
+        Controllers by name.
+
+    Raises
+    ------
+    ModelError
+        A word is wrong, or a controller is given twice.
+    """
     from rtmms.bridging.config import bridge_files, check_bridge, load_bridge
     from rtmms.bridging.config import construct as make_bridge
     from rtmms.wire.peer.plugins import build, check_controller, controller_files
@@ -166,9 +246,19 @@ def check_words(
 
 
 def check_peers(found: Scenario, typed: Collection[str] = ()) -> None:
-    """The same of a scenario's, and each controller with what events set. ModelError with file and line.
+    """Check the scenario's controllers and bridges, and each controller with the values that events set.
 
-    typed   options on the command line: where they name the bridges or controllers, those of the scenario do not run
+    Parameters
+    ----------
+    found : Scenario
+        The scenario.
+    typed : Collection[str], default ()
+        Options on the command line: where they name the bridges or controllers, those of the scenario do not run.
+
+    Raises
+    ------
+    ModelError
+        With file and line.
     """
     folders = (Path.cwd().resolve(), found.path.resolve().parent)
 
@@ -195,9 +285,11 @@ def _is_bridge(made: Any) -> bool:
 
 
 def _judge_foreign(made: Any, files: Mapping[str, str], word: str, folders: Collection[Path]) -> None:
-    """Raise ModelError for a scenario's bridge or controller that reaches beyond this machine, or names data outside
-    the folders that a scenario may use. Values of its own file (`config=FILE.toml`) count, too: they are in what was
-    made. Files of code are judged where they are opened."""
+    """Raise ModelError for a scenario's bridge or controller that reaches beyond this machine.
+
+    It is also raised for one that names data outside the folders that a scenario may use. Values of its own file
+    (`config=FILE.toml`) count, too: they are in the built plug-in. Files of code are checked at their opening.
+    """
     option = "--bridge" if _is_bridge(made) else "--controller"
     for key, text in made.beyond().items() if _is_bridge(made) else ():
         raise ModelError(
@@ -217,14 +309,25 @@ def _judge_foreign(made: Any, files: Mapping[str, str], word: str, folders: Coll
 
 
 def split_words(spec: str) -> tuple[str, dict[str, str]]:
-    """The name and the parameters of a bridge's words."""
+    """Split the words of a bridge into its name and its parameters.
+
+    Parameters
+    ----------
+    spec : str
+        The words.
+
+    Returns
+    -------
+    tuple[str, dict[str, str]]
+        Name and parameters.
+    """
     from rtmms.wire.peer.plugins import split_spec
 
     return split_spec(spec, "bridge")
 
 
 def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
-    """Why it would not take the value, '' where it does: then it has it."""
+    """Return why a controller does not accept a value, '' where it does; it has the value then."""
     from rtmms.wire.peer.controller import declared
     from rtmms.wire.peer.session import Settable
 
@@ -240,7 +343,7 @@ def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
 
 
 def _located(found: Scenario, kind: str, k: int, fault: ModelError) -> ModelError:
-    """With the line of the key that the text names, or of the table."""
+    """Return the fault with the line of the key that the text names, or of the table."""
     text = str(fault)
     keys = [str(place[2]) for place in found.places if place[:2] == (kind, k) and len(place) == 3]
     named = [key for key in keys if key not in ("name", "file") and re.search(rf"\b{re.escape(key)}\b", text)]
@@ -249,9 +352,21 @@ def _located(found: Scenario, kind: str, k: int, fault: ModelError) -> ModelErro
 
 
 def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any]) -> None:
-    """Check that the report will have each expected name; near misses are listed. ModelError with file and line.
+    """Check that the report will have each expected name; near misses are listed.
 
-    report   as it is before the run
+    Parameters
+    ----------
+    found : Scenario
+        The scenario.
+    plant : Plant
+        The plant.
+    report : Mapping[str, Any]
+        The report before the run.
+
+    Raises
+    ------
+    ModelError
+        With file and line.
     """
     import numpy as np
 
@@ -286,7 +401,7 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
 
 
 def _summary(plant: Plant, seen: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The names of the plant's summary, from a moment at rest; None where it cannot be asked."""
+    """Return the names of the plant's summary, from a moment at rest; None where it cannot be computed."""
     about = describe_plant(plant)
     if about.summarise is None:
         return ()
@@ -300,7 +415,7 @@ def _summary(plant: Plant, seen: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _filled(table: Mapping[str, Any]) -> dict[str, Any]:
-    """With numbers for what is not known yet."""
+    """Return a table with numbers for unknown values."""
     return {
         str(key): _filled(value) if isinstance(value, Mapping) else 0.0 if value is None else value
         for key, value in table.items()

@@ -1,4 +1,4 @@
-"""A run from its plan to its report: processes, sockets, plant, loop, in the order that starts and ends well."""
+"""Run from its plan to its report: processes, sockets, plant, loop, in the order that starts and ends well."""
 
 from __future__ import annotations
 
@@ -67,11 +67,17 @@ GOOD_ENDS = ("duration", "stop")
 TELEMETRY_MARGIN = 4.0
 """Rate of telemetry over the rate of steps with which observers get each state, although steps jitter."""
 INTERRUPTED = 130
-"""128 and the number of SIGINT, as a shell has it."""
+"""Exit status after Ctrl-C: 128 and the number of SIGINT, as a shell has it."""
 
 
 class Session:
-    """One run. `execute` does it and returns the exit status."""
+    """One run, which `execute` performs.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.report = plan, blank(plan)
@@ -103,7 +109,18 @@ class Session:
         self._to_the_end = ExitStack()
 
     def execute(self) -> int:
-        """Run and print the report. RtmmsError of the words' kind (exit 2) passes through, with nothing printed."""
+        """Run, and print the report.
+
+        Returns
+        -------
+        int
+            The exit status.
+
+        Raises
+        ------
+        ModelError
+            A word is wrong (exit status 2); nothing is printed.
+        """
         status, text = 1, ""
         try:
             with self._to_the_end, ExitStack() as stack:
@@ -211,7 +228,7 @@ class Session:
         return status, text
 
     def _start_processes(self, sockets: Sockets) -> None:
-        """Controllers, bridges, and the display unless all is quiet; they start while we load the plant."""
+        """Start controllers, bridges, and the display unless all is quiet; they start while the plant is loaded."""
         from rtmms.wire.endpoints.addresses import seen_from
 
         plan = self.plan
@@ -237,8 +254,7 @@ class Session:
             self.progress.report("", places)
 
     def _load(self) -> Plant:
-        """The plant, warm and at t = 0."""
-
+        """Return the plant, warm and at t = 0."""
         plan = self.plan
         if plan.quiet:
             os.environ["RTMMS_QUIET"] = "1"
@@ -267,7 +283,10 @@ class Session:
         return plant
 
     def _built(self) -> Plant:
-        """The plant of the command line, as its bridges require it where the command line leaves it open."""
+        """Return the plant of the command line.
+
+        It has its bridges' requirements where the command line leaves them open.
+        """
         import rtmms
 
         plan, parameters = self.plan, self.plan.load_parameters()
@@ -300,7 +319,10 @@ class Session:
         return plant
 
     def _telemetry_hz(self, dt: float) -> float:
-        """States per second for observers: more than --telemetry-hz where a bridge that claims nothing needs each."""
+        """Return the states per second for observers.
+
+        There are more than --telemetry-hz where a bridge without a claim needs each state.
+        """
         if any(one.every_state for one in self.requirements.values()):
             return max(self.plan.telemetry_hz, TELEMETRY_MARGIN * self.plan.rate / dt)
         return self.plan.telemetry_hz
@@ -396,11 +418,11 @@ class Session:
 
     @property
     def _first(self) -> int:
-        """The step that the run begins with."""
+        """First step of the run."""
         return 0 if self.plan.parent is None else self.plan.parent.step
 
     def _replay(self, plant: Plant) -> None:
-        """Take the plant of a run that goes on from a log to where it begins."""
+        """Replay the log up to the run's start, where the run continues from a log."""
         parent = self.plan.parent
         if parent is not None:
             self.progress.report(f"replaying {parent.log.path} to {parent.seconds:g} s")
@@ -408,7 +430,7 @@ class Session:
             self.report["from"] = self.branch.as_fields()
 
     def _live_through(self, server: Server) -> None:
-        """The controllers of a log live through what was recorded, so that they go on where they were."""
+        """Send the recorded states to the controllers of a log, so that they continue from their state."""
         parent = self.plan.parent
         if parent is None or not parent.same_controllers or self.plan.mode == "free" or not self.children.all:
             return
@@ -419,7 +441,7 @@ class Session:
         live_through(parent.states(), server, MonotonicClock(), float(parent.log.origin["dt"]), self._watch)
 
     def _estimating(self, plant: Plant) -> Consistency | None:
-        """How wrong the plant's estimate is, where it has one."""
+        """Return the observer of the estimate's error, where the plant has an estimate."""
         if not self.plan.estimate:
             return None
         from rtmms.sensing.readings import Consistency
@@ -428,7 +450,7 @@ class Session:
         return Consistency(plant) if isinstance(plant, Estimated) else None
 
     def _governor(self, plant: Plant, period_us: float | None) -> Governor | None:
-        """Of a plant with levels, where the run may change them."""
+        """Return the governor of a plant with levels, where the run may change them."""
         if not self.plan.degrade or period_us is None:
             return None
         from rtmms.loop.policies import Governor
@@ -445,7 +467,7 @@ class Session:
         return governor
 
     def _equipped(self, plant: Plant) -> Plant:
-        """With faults and sensors, where the run has some."""
+        """Return the plant with faults and sensors, where the run has some."""
         found = self.plan.scenario
         plant = with_faults(plant, found.events if found is not None else ())
         over = found.sensors if found is not None else {}
@@ -467,7 +489,7 @@ class Session:
         return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path))
 
     def _judge(self, status: int) -> int:
-        """Hold the report to what the scenario expects; 1 where something does not hold."""
+        """Compare the report with the scenario's expectations; return 1 where one does not hold."""
         found = self.plan.scenario
         if found is None or not found.expect or status == INTERRUPTED:
             return status
@@ -479,7 +501,7 @@ class Session:
         return status if all(one.holds for one in findings) else max(status, 1)
 
     def _raise(self, ready: Readiness) -> None:
-        """Children to their places; memory and scheduler last."""
+        """Move children to their places; memory and scheduler last."""
         from rtmms.loop.machine import finish
 
         holds = self.holders()
@@ -491,7 +513,7 @@ class Session:
         finish(ready)
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
-        """What is made of the run when it is over: summary, figure, trace of commands."""
+        """Complete the run: summary, figure, trace of commands."""
         summarise = describe_plant(plant).summarise
         if keep.trace is not None and outcome.steps and summarise is not None:
             self.report["summary"] = summarise(*keep.trace.read())
@@ -525,7 +547,7 @@ class Session:
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message
 
     def _broken_off(self) -> int:
-        """Ctrl-C is the end of a run that has no other one; before the end that was asked for, it is a signal's."""
+        """Return the status after Ctrl-C: the normal end of a run without another one, else a signal's."""
         return 0 if self.plan.duration is None else INTERRUPTED
 
     def _start_log(self, plant: Plant, stack: ExitStack) -> None:
@@ -565,7 +587,7 @@ class Session:
         return dead
 
     def _status(self, loop: Loop) -> None:
-        """A few facts for the display; about 60 us, done in the slack."""
+        """Write facts for the display; about 60 us, in the slack."""
         if self.progress.silent:
             return
         statistics, time_s = loop.statistics, loop.step * loop.plant.dt
@@ -582,7 +604,7 @@ class Session:
         })  # fmt: skip
 
     def _close(self) -> None:
-        """End what was started, display last, so that the report comes after its last line."""
+        """End all started processes, the display last, so that the report comes after its last line."""
         self.progress.note(self.children.close(patience_s=1.0 if self.farewell else 0.0))
         if self.plan.bridges:
             self.report["bridges"] = self.children.bridge_counts
@@ -598,7 +620,7 @@ class Session:
 
 
 def _missing_parameters(plant: Plant, given: Mapping[str, Any], required: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the required parameters that the robot has with another value, and that nobody gave."""
+    """Return the required parameters for which the robot has another value, and that nobody gave."""
     present = describe_plant(plant).parameters()
     values = present if isinstance(present, Mapping) else vars(present) if hasattr(present, "__dict__") else {}
     return {name: value for name, value in required if name not in given and values.get(name, value) != value}

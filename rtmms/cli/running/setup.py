@@ -1,4 +1,4 @@
-"""What a run needs of the machine: endpoints, timer and cores, and the detector of its stalls."""
+"""Machine's set-up of a run: endpoints, timer and cores, and the stall detector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,25 @@ if TYPE_CHECKING:
 
 
 def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]:
-    """Timer and power states, the endpoints, and the token of whoever may claim. All are given back with the stack."""
+    """Prepare timer and power states, the endpoints, and the token of claimants; the stack releases them.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    stack : ExitStack
+        Stack of the run.
+
+    Returns
+    -------
+    tuple[Readiness, Sockets, str]
+        Set-up of the machine, sockets, token.
+
+    Raises
+    ------
+    BusyError
+        Another process has an endpoint.
+    """
     from rtmms.loop.machine import may_raise, parse_priority, prepare, raise_limit
     from rtmms.wire.endpoints.addresses import DEFAULTS
     from rtmms.wire.endpoints.keys import read_client, read_server
@@ -50,7 +68,20 @@ def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]
 
 
 def moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
-    """The endpoints that are not the default ones nor those asked for."""
+    """Return the endpoints that are neither the default ones nor the requested ones.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    endpoints : dict[str, str]
+        Endpoints by role.
+
+    Returns
+    -------
+    dict[str, str]
+        Endpoints by role.
+    """
     from rtmms.wire.endpoints.addresses import DEFAULTS
 
     asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
@@ -63,7 +94,18 @@ _WAIT_S = 1.0
 
 
 def who_is_at(exchange: str) -> str:
-    """' (manta runs there, for 12 s, driven by gait)' for a plant of this user's, '' where it cannot be found out."""
+    """Return a text about the plant of this user at an endpoint, as ' (manta runs there, for 12 s, driven by gait)'.
+
+    Parameters
+    ----------
+    exchange : str
+        The endpoint.
+
+    Returns
+    -------
+    str
+        '' where it cannot be found out.
+    """
     from rtmms.wire.peer.client import connect
 
     try:
@@ -86,7 +128,15 @@ def who_is_at(exchange: str) -> str:
 
 
 def await_stall_detector(attribution: FaultAttribution | None, ready: Readiness) -> None:
-    """Until it looks; a run whose stall detector does not begin goes on without it, and reports that."""
+    """Wait until the stall detector runs; without it the run continues, and reports that.
+
+    Parameters
+    ----------
+    attribution : FaultAttribution | None
+        Fault attribution of the run, or None.
+    ready : Readiness
+        Set-up of the machine; results are noted in it.
+    """
     from rtmms.loop.stall_detector import Stalls
 
     if attribution is not None and isinstance(attribution.saw, Stalls):
@@ -101,11 +151,26 @@ def await_stall_detector(attribution: FaultAttribution | None, ready: Readiness)
 def begin_attribution(
     ready: Readiness, statistics: Statistics, stack: ExitStack, *, alone: bool
 ) -> FaultAttribution | None:
-    """For a run on a schedule, with a stall detector where real time was asked for and is permitted; else None.
+    """Start fault attribution for a run on a schedule.
 
-    The stall detector starts while the peers do, and ends with the stack. It watches the cores that a step depends on.
+    It has a stall detector where real time is requested and permitted. The stall detector starts while the peers do,
+    and ends with the stack. It watches the cores that a step depends on.
 
-    alone   all controllers are the run's own; others may be on any core
+    Parameters
+    ----------
+    ready : Readiness
+        Set-up of the machine.
+    statistics : Statistics
+        Statistics of the run.
+    stack : ExitStack
+        Stack of the run.
+    alone : bool
+        All controllers are the run's own; others may be on any core.
+
+    Returns
+    -------
+    FaultAttribution | None
+        None without a schedule.
     """
     from rtmms.loop.fault_attribution import FaultAttribution
     from rtmms.loop.stall_detector import StallDetector

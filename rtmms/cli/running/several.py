@@ -1,4 +1,4 @@
-"""Several robots on one clock, as a command line or a scenario gives them: which drivers each gets, what is whose."""
+"""Several robots on one clock, from a command line or a scenario: their controllers and their parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rtmms.wire.peer.plugins import check_controller, check_robot, declared
 
 MOST = 64
 APART_M = 2.0
-"""Between robots without a given place."""
+"""Distance between robots without a given place, m."""
 NAMES = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
@@ -22,8 +22,21 @@ NAMES = (
 
 
 def numbered(words: Sequence[str]) -> list[dict[str, Any]]:
-    """Robots of a command line, 'manta' or 'leader=manta': those without a name are called one, two, three, ... They
-    begin side by side, APART_M along y, the first where it does alone."""
+    """Return the robots of a command line.
+
+    Those without a name are called one, two, three, ... They begin side by side, APART_M along y, the first at its own
+    place.
+
+    Parameters
+    ----------
+    words : Sequence[str]
+        'manta' or 'leader=manta' each.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        A table for each.
+    """
     found: list[dict[str, Any]] = []
     for k, word in enumerate(words):
         name, sign, robot = word.partition("=")
@@ -34,16 +47,44 @@ def numbered(words: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def usual(k: int) -> str:
-    """What the k-th robot is called, from 0, that was given no name."""
+    """Return the name of the k-th robot without a given one.
+
+    Parameters
+    ----------
+    k : int
+        From 0.
+
+    Returns
+    -------
+    str
+        As 'one'.
+    """
     return NAMES[k] if k < len(NAMES) else f"r{k + 1}"
 
 
 def shared_out(
     robots: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], words: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters of the world: its robots, each with what was given for it alone, and what was given for all.
+    """Return the parameters of the world: its robots, each with the values for it alone and for all.
 
-    parameters  as --set has them: NAME.parameter of one robot, parameter of all;  words  options by name
+    Parameters
+    ----------
+    robots : Sequence[Mapping[str, Any]]
+        Tables of the robots.
+    parameters : Mapping[str, Any]
+        As --set has them: NAME.parameter of one robot, parameter of all.
+    words : Mapping[str, Any]
+        Options by name.
+
+    Returns
+    -------
+    dict[str, Any]
+        Parameters by name.
+
+    Raises
+    ------
+    ModelError
+        The number of robots, the preset or a name is wrong.
     """
     if not 0 < len(robots) <= MOST:
         raise ModelError(f"expected 1 to {MOST} robots, got {len(robots)}")
@@ -71,10 +112,26 @@ def shared_out(
 
 
 def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | None) -> tuple[str, ...]:
-    """Words of controllers, one for each robot that it is for.
+    """Return the words of controllers, one for each robot that it is for.
 
-    controllers  as they were given; None: each robot's usual one
-    An installed controller that names no robot drives each that it is written for; a user's own file then gets all.
+    An installed controller without a named robot drives each robot that it is written for; a user's own file gets all.
+
+    Parameters
+    ----------
+    robots : Sequence[Mapping[str, Any]]
+        Tables of the robots.
+    controllers : Iterable[str] | None
+        As they were given; None: each robot's usual one.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Words, each with its robot.
+
+    Raises
+    ------
+    ModelError
+        There is no such robot, or a controller drives none of them.
     """
     kinds = {str(one["name"]): str(one["robot"]) for one in robots}
     if controllers is None:
@@ -107,7 +164,15 @@ def _for(word: str, robot: str) -> str:
 
 
 def failing(robots: Sequence[dict[str, Any]], faults: Iterable[str]) -> None:
-    """Mark the robots of which something is to fail.  faults  'fault.NAME.part', as events set them"""
+    """Mark the robots in which something is to fail.
+
+    Parameters
+    ----------
+    robots : Sequence[dict[str, Any]]
+        Tables of the robots, changed in place.
+    faults : Iterable[str]
+        'fault.NAME.part', as events set them.
+    """
     for name in faults:
         owner = name.removeprefix("fault.").partition(".")[0]
         for one in robots:

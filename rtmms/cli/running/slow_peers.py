@@ -13,16 +13,24 @@ LATE_SHARE = 0.01
 """Share of a peer's commands that may be late before it gets advice."""
 _ROOM = 1.1
 _DEADLINE_SHARE = 0.9
-"""The latest deadline that a run sets, as a share of the period (rtmms.loop.clock.deadline_s)."""
+"""Latest deadline of a run, as a share of the period (rtmms.loop.clock.deadline_s)."""
 _SATURATED = 1.2
-"""A peer whose commands are so many times further apart than asked for answers without a pause."""
+"""Ratio of a peer's interval of commands to the requested one, from which on it answers without a pause."""
 _SHARE_OF_WINDOW = 0.5
-"""A peer that takes a smaller share of its time than this is not the cause."""
+"""Share of its time below which a peer is not the cause."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What a run asks of its peers: period and deadline, s of wall time, and its rate (simulated over wall time)."""
+    """Pace of a run for its peers.
+
+    Attributes
+    ----------
+    period_s, deadline_s : float
+        s of wall time.
+    rate : float, default 1.0
+        Simulated over wall time.
+    """
 
     period_s: float
     deadline_s: float
@@ -30,20 +38,25 @@ class Pace:
 
 
 def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: float = 0.0) -> str:
-    """Return what happens to the commands of a peer and what to do; '' where there is nothing to advise.
+    """Return the consequence for the commands of a peer, and the remedy.
 
     Parameters
     ----------
-    peer : mapping
+    peer : Mapping[str, Any]
         Its entry in the report: name, commands, late, every, metrics.
     kind : str
-        What a person calls it, as 'controller mine'.
+        Its name for a person, as 'controller mine'.
     steps : int
         Steps since it was admitted.
     pace : Pace
         Period, deadline and rate of the run.
-    delay_s : float
-        What an impaired link (--link) delays a command by, s of wall time.
+    delay_s : float, default 0.0
+        Delay of a command by an impaired link (--link), s of wall time.
+
+    Returns
+    -------
+    str
+        '' without advice.
     """
     asked = steps / peer["every"]
     if asked < 1 or peer["late"] <= LATE_SHARE * asked:
@@ -70,7 +83,7 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: 
 
 
 def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, pace: Pace) -> str:
-    """Return what gives a peer the time that it needs: fewer states, a later deadline, a slower plant.
+    """Return the ways to give a peer more time: fewer states, a later deadline, a slower plant.
 
     With every=n a controller has n periods for each command; a bridge owes its command at the step of its state.
     """
@@ -110,10 +123,16 @@ def _time(seconds: float) -> str:
 
 
 class SlowPeers:
-    """Looks for slow peers while a run goes on, and at its end; it reports the same of a peer once.
+    """Search for slow peers during a run, and at its end; each finding is reported once.
 
-    kinds    what a person calls a peer, by its name
-    delays   s of wall time that --link adds, by the name of the peer
+    Parameters
+    ----------
+    pace : Pace | None
+        Pace of the run; None without a schedule.
+    kinds : Mapping[str, str]
+        A person's name for a peer, by its name.
+    delays : Mapping[str, float]
+        Delay by --link by the name of the peer, s of wall time.
     """
 
     AFTER_S = 1.0
@@ -123,7 +142,20 @@ class SlowPeers:
         self._advised: dict[str, str] = {}
 
     def news(self, peers: Sequence[Mapping[str, Any]], steps: int) -> list[str]:
-        """Return advice for peers that got none yet; none in the first second."""
+        """Return advice for peers that got none yet; none in the first second.
+
+        Parameters
+        ----------
+        peers : Sequence[Mapping[str, Any]]
+            Entries of the report.
+        steps : int
+            Steps so far.
+
+        Returns
+        -------
+        list[str]
+            Sentences.
+        """
         if self._pace is None or steps * self._pace.period_s < self.AFTER_S:
             return []
         found = {}
@@ -135,7 +167,20 @@ class SlowPeers:
         return list(found.values())
 
     def at_end(self, peers: Sequence[Mapping[str, Any]], steps: int) -> list[str]:
-        """Return the same sentences again, and advice of what became slow afterwards."""
+        """Return the same sentences again, and advice for peers that became slow afterwards.
+
+        Parameters
+        ----------
+        peers : Sequence[Mapping[str, Any]]
+            Entries of the report.
+        steps : int
+            Steps of the run.
+
+        Returns
+        -------
+        list[str]
+            Sentences.
+        """
         if self._pace is None:
             return []
         late = {peer["name"]: self._advice(peer, steps) for peer in peers if peer.get("claim")}

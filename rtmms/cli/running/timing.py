@@ -1,4 +1,4 @@
-"""What a run does about time: policies for lateness, pace, deadline, and warnings where time cannot be kept."""
+"""Timing of a run: policies for lateness, pace, deadline, and warnings where time cannot be kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 
 
 def limits(plan: Plan) -> dict[str, str]:
-    """The limits that were asked for, by the names of `rtmms.loop.policies.Limits`."""
+    """Return the requested limits, by the names of `rtmms.loop.policies.Limits`.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    dict[str, str]
+        Texts by name.
+    """
     asked = {
         "misses": plan.max_misses, "misses_in_a_row": plan.max_consecutive_misses,
         "overruns": plan.max_overruns, "overruns_in_a_row": plan.max_consecutive_overruns, "stale": plan.max_stale,
@@ -31,7 +42,18 @@ def limits(plan: Plan) -> dict[str, str]:
 
 
 def policies(plan: Plan) -> Policies:
-    """As data for the loop."""
+    """Return the policies for the loop.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    Policies
+        The policies.
+    """
     from rtmms.loop.policies import Limits, Policies, parse_limit
 
     most: dict[str, Any] = {name: parse_limit(text) for name, text in limits(plan).items()}
@@ -42,7 +64,18 @@ def policies(plan: Plan) -> Policies:
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
-    """For the log: the policies with everything that was asked of them."""
+    """Return the policies for the log, with all their settings.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    dict[str, Any]
+        Settings by name.
+    """
     return {
         "miss": plan.on_miss, "overrun": plan.on_overrun, "hold_timeout_s": plan.hold_timeout, "catchup": plan.catchup,
         "limits": limits(plan), "grace_s": plan.grace,
@@ -52,19 +85,38 @@ def as_data(plan: Plan) -> dict[str, Any]:
 # --- The pace of a run: what its mode, step, rate and deadline make of it.
 
 ROW_S = 50e-6
-"""A row of the log, with the observation of the state that it holds: of the manta, p99.9."""
+"""Time for a row of the log, with the observation of its state, s: of the manta, p99.9."""
 
 
 def pacing(
     plan: Plan, dt: float, p999_s: float, shortest_s: float, report: dict[str, Any], note: Callable[[list[str]], None]
 ) -> tuple[Pace, Statistics, float | None]:
-    """The pace, its statistics, and the deadline in s after the start of a step (None where nobody waits on a clock).
+    """Return the pace, its statistics, and the deadline.
 
-    p999_s   of the plant's step, measured
-    shortest_s   a wait that can be kept here, measured
-    note     is called when the deadline is not the requested one
-    report   its `schedule` receives the period and the deadline
-    ModelError when the deadline asked for cannot be kept.
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    dt : float
+        Step of the plant, s.
+    p999_s : float
+        p99.9 of the plant's step, measured, s.
+    shortest_s : float
+        Shortest wait that can be kept here, measured, s.
+    report : dict[str, Any]
+        Its `schedule` receives the period and the deadline.
+    note : Callable[[list[str]], None]
+        Receives a sentence when the deadline is not the requested one.
+
+    Returns
+    -------
+    tuple[Pace, Statistics, float | None]
+        The deadline is in s after the start of a step, None where nothing waits on a clock.
+
+    Raises
+    ------
+    ModelError
+        The requested deadline cannot be kept.
     """
     from rtmms.base.contract import TIMED
     from rtmms.loop.clock import Schedule, deadline_s
@@ -99,16 +151,25 @@ _SHORTEST_S, _LONGEST_S = 1e-9, 1e9
 
 
 class Ticking:
-    """Who ticks, as a person should know: without a ticker the run stands still.
+    """Reports about the ticker, without which the run stops.
 
-    ticker   name of the live peer that ticks, '' for none
+    Parameters
+    ----------
+    ticker : Callable[[], str]
+        Returns the name of the live peer that ticks, '' for none.
     """
 
     def __init__(self, ticker: Callable[[], str]) -> None:
         self._ticker, self._last = ticker, ""
 
     def news(self) -> list[str]:
-        """A sentence when it changed."""
+        """Return a sentence when the ticker changed.
+
+        Returns
+        -------
+        list[str]
+            Empty or one sentence.
+        """
         before, self._last = self._last, self._ticker()
         if self._last == before:
             return []
@@ -124,21 +185,35 @@ def _report_raised(plan: Plan, deadline: float, shortest_s: float, note: Callabl
 # --- Whether a run can keep its time, and whether it did: a line before it begins, and lines in its report.
 
 SHARE = 0.01
-"""Of the steps: more that were late than that is worth a word."""
+"""Share of late steps above which a warning is printed."""
 
 FRESH = 0.9
-"""Of the steps that a controller means to answer: where fewer are, a free run is another one on another machine."""
+"""Share of fresh answers below which a free run depends on the machine."""
 
 PLANS_FAILED = 0.1
-"""Share of a planner's candidates."""
+"""Share of a planner's failed candidates above which a warning is printed."""
 
 _ROOM = 0.8
 _HALF = 0.5
 
 
 def warnings_before(plan: Plan, dt: float, p999_s: float) -> list[str]:
-    """A warning where the plant's step alone takes the period or nearly so.  p999_s: of a step and its observation,
-    measured."""
+    """Return a warning where the plant's step alone takes the period or nearly so.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    dt : float
+        Step of the plant, s.
+    p999_s : float
+        p99.9 of a step and its observation, measured, s.
+
+    Returns
+    -------
+    list[str]
+        Empty or one sentence.
+    """
     period = dt / plan.rate
     if plan.mode != "realtime" or p999_s <= _ROOM * period:
         return []
@@ -154,13 +229,20 @@ def step_time(plan: Plan, dt: float, plant: Plant, measured: StepTime, report: d
     Parameters
     ----------
     plan : Plan
+        The plan.
     dt : float
         Step of the plant, s.
     plant : Plant
+        The plant.
     measured : StepTime
-        Of the trial before the run.
-    report : dict
+        Result of the trial before the run.
+    report : dict[str, Any]
         Its `schedule` gets `trial_us`.
+
+    Returns
+    -------
+    list[str]
+        Empty or one sentence.
     """
     report["schedule"]["trial_us"] = {"p99": 1e6 * measured.p99_s, "p999": 1e6 * measured.p999_s}
     parts = plant.robots.values() if isinstance(plant, Composed) else [plant]
@@ -175,7 +257,18 @@ def step_time(plan: Plan, dt: float, plant: Plant, measured: StepTime, report: d
 
 
 def warnings_of(report: Mapping[str, Any]) -> list[str]:
-    """Warnings of a run that missed or overran more than SHARE of its steps."""
+    """Return warnings of a run that missed or overran more than SHARE of its steps.
+
+    Parameters
+    ----------
+    report : Mapping[str, Any]
+        The report.
+
+    Returns
+    -------
+    list[str]
+        Sentences.
+    """
     steps = report["steps"]
     if not steps:
         return []
