@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter, build, in_model, parameters_of, read_table, settable
 from rtmms.base.toml_file import toml_value
@@ -27,7 +28,6 @@ from rtmms.robots.manta.parameters import build as build_manta
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.sensing.data_sheets import KINDS, Sight
 from rtmms.wire.peer.controller import Controller
-from rtmms.wire.peer.plugins import registered
 from tests.wrong_values import wrong_values
 
 
@@ -126,7 +126,7 @@ def test_a_declaration_makes_values_sets_and_bounds() -> None:
 
 PEERS: dict[str, type] = {
     name: point.load() for group in ("rtmms.controllers", "rtmms.bridges")
-    for name, point in registered(group).items() if point.module.startswith("rtmms_")
+    for name, point in entry_points_of(group).items() if point.module.startswith("rtmms_")
 }  # fmt: skip
 PEER_CASES = [(peer, name) for peer, kind in PEERS.items() for name in parameters_of(kind)]
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib.metadata import EntryPoint
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.base.parameters import parameters_of
 from rtmms.base.terminal import print_text
@@ -17,7 +18,7 @@ from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import file_parameters, is_file, load_named, path_of
 from rtmms.base.typed import shown, spelled, typed
 from rtmms.bridging.bridge import Bridge, Requirements, refuse_without
-from rtmms.wire.peer.plugins import Parameter, astray, load, registered, split_spec
+from rtmms.wire.peer.plugins import Parameter, astray, load, split_spec
 
 # A bridge from words or from a TOML file: every value read as its parameter's type, every error naming its place.
 
@@ -301,7 +302,7 @@ def bridges() -> dict[str, EntryPoint]:
     dict[str, EntryPoint]
         Entry points by name.
     """
-    return registered(GROUP)
+    return entry_points_of(GROUP)
 
 
 def check_bridge(name: str) -> None:
@@ -321,7 +322,7 @@ def check_bridge(name: str) -> None:
     """
     if is_file(name):
         path_of("bridge", name)
-    elif name not in (known := registered(GROUP)):
+    elif name not in (known := entry_points_of(GROUP)):
         raise UnknownNameError("bridge", name, known, OWN)
 
 
@@ -426,7 +427,7 @@ def package_of(name: str) -> str:
     str
         Name of the distribution.
     """
-    point = registered(GROUP).get(name)
+    point = entry_points_of(GROUP).get(name)
     return point.dist.name if point is not None and point.dist is not None else "rtmms"
 
 

@@ -18,9 +18,10 @@ from typing import Any
 
 import click
 
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import Number, plugins
+from rtmms.cli.words import Number
 
 GROUP = "rtmms.benchmarks"
 _ELSEWHERE = "bench: benchmarks are in the repository, not in the wheel: clone it and run pip install -e . there"
@@ -32,7 +33,7 @@ _ELSEWHERE = "bench: benchmarks are in the repository, not in the wheel: clone i
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
     """Run the benchmark NAME; without one, list them. `rtmms bench NAME --options` lists its options."""
-    listed = plugins(GROUP)
+    listed = entry_points_of(GROUP)
     known = {key: point for key, point in listed.items() if find_spec(point.module.partition(".")[0]) is not None}
     if name in listed.keys() - known.keys() or (listed and not known):
         raise ModelError(_ELSEWHERE)

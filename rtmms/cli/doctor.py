@@ -77,12 +77,12 @@ def _software() -> list[Finding]:
 
 def _plugins() -> list[Finding]:
     """Check the plug-ins; a user's folder that hides a module of ours is a common cause of surprise."""
+    from rtmms.base.entry_points import entry_points_of
     from rtmms.base.errors import ModelError
-    from rtmms.cli.words import plugins
     from rtmms.wire.peer.plugins import GROUP, load_controller, loaded_elsewhere
 
-    found = [Finding("robots", "good", ", ".join(sorted(plugins("rtmms.plants"))) or "none")]
-    for name in sorted(plugins("rtmms.controllers")):
+    found = [Finding("robots", "good", ", ".join(sorted(entry_points_of("rtmms.plants"))) or "none")]
+    for name in sorted(entry_points_of("rtmms.controllers")):
         try:
             load_controller(name)
         except ModelError as error:

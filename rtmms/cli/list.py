@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.base.declared import fact, first_line
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import UnknownNameError
 from rtmms.base.parameters import parameter_values, parameters_of_plant
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.trust import is_file
-from rtmms.cli.words import plugins
 from rtmms.plant.protocol import builder, describe_plant
 
 if TYPE_CHECKING:
@@ -46,21 +46,21 @@ def list_(what: str | None, as_json: bool) -> None:
         else:
             _print(found, briefly=what is None)
         return
-    kinds = [kind for kind in ("controllers", "bridges") if what in plugins(GROUPS[kind])]
+    kinds = [kind for kind in ("controllers", "bridges") if what in entry_points_of(GROUPS[kind])]
     if kinds:
-        entry = _entry(kinds[0], plugins(GROUPS[kinds[0]])[what])
+        entry = _entry(kinds[0], entry_points_of(GROUPS[kinds[0]])[what])
         if as_json:
             print_json(json.dumps(entry))
         else:
             _print({kinds[0]: [entry]}, briefly=False)
-    elif what in plugins(GROUPS["robots"]) or is_file(what) or "." in what:
+    elif what in entry_points_of(GROUPS["robots"]) or is_file(what) or "." in what:
         listed = _robot(what)
         if as_json:
             print_json(json.dumps(listed))
         else:
             _print_robot(listed)
     else:
-        known = [name for kind in KINDS for name in plugins(GROUPS[kind])]
+        known = [name for kind in KINDS for name in entry_points_of(GROUPS[kind])]
         raise UnknownNameError("robot, controller or bridge", what, [*known, *KINDS])
 
 
@@ -85,7 +85,7 @@ def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
 
 
 def _sorted(kind: str) -> list[EntryPoint]:
-    return [point for _, point in sorted(plugins(GROUPS[kind]).items())]
+    return [point for _, point in sorted(entry_points_of(GROUPS[kind]).items())]
 
 
 def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from rtmms.cli.words import Near, folder, plugins
+from rtmms.base.entry_points import entry_points_of
+from rtmms.cli.words import Near, folder
 from rtmms.report.style import FORMATS, written_as
 
 GROUP = "rtmms.papers"
@@ -14,7 +15,7 @@ GROUP = "rtmms.papers"
 
 
 @click.command()
-@click.argument("paper", type=Near("paper", sorted(plugins(GROUP))))
+@click.argument("paper", type=Near("paper", sorted(entry_points_of(GROUP))))
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where figures and tables go.")  # fmt: skip
 @click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,
@@ -28,5 +29,5 @@ def reproduce(paper: str, out: Path | None, form: str, as_json: bool) -> int:
     if out is not None:
         folder("-o", out)
     with written_as(form):
-        status: int | None = plugins(GROUP)[paper].load()(out, as_json)
+        status: int | None = entry_points_of(GROUP)[paper].load()(out, as_json)
     return status or 0

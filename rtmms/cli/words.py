@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rtmms.base.declared import fact
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import KINDS, refuse_closed_folder, refuse_output
 from rtmms.base.toml_file import read_toml
@@ -174,7 +174,7 @@ class Installed(click.ParamType):
         list[CompletionItem]
             Possible words.
         """
-        names = sorted({entry.name for entry in entry_points(group=self.group)})
+        names = sorted(entry_points_of(self.group))
         found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
         return found or [CompletionItem(incomplete, type="file")]
 
@@ -379,22 +379,6 @@ def settings(pairs: Iterable[str], option: str = "--set ") -> dict[str, Any]:
             raise ModelError(f"{option}{pair}: '{key}' is set twice")
         found[key] = value(text.strip())
     return found
-
-
-def plugins(group: str) -> Mapping[str, EntryPoint]:
-    """Return the entry points of a group.
-
-    Parameters
-    ----------
-    group : str
-        Name of the group.
-
-    Returns
-    -------
-    Mapping[str, EntryPoint]
-        Entry points by name.
-    """
-    return {point.name: point for point in entry_points(group=group)}
 
 
 DASK = click.option(

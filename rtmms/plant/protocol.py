@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ArgumentError, ModelError, Renamed, UnknownNameError, warn_renamed
 from rtmms.base.trust import asked_by_program, refuse_unnamed
 
@@ -196,7 +197,7 @@ def robots() -> dict[str, Any]:
     dict of str to EntryPoint
         Entry points of group rtmms.plants by name.
     """
-    return {point.name: point for point in entry_points(group="rtmms.plants")}
+    return entry_points_of("rtmms.plants")
 
 
 DATA_ENDINGS = ("urdf", "xml")
@@ -233,7 +234,7 @@ def builder(robot: str) -> Any:
         return known[robot]
     if robot == WORLD:
         return EntryPoint(WORLD, "rtmms.world.world:build", "rtmms.plants")
-    files = {point.name: point for point in entry_points(group="rtmms.plant_files")}
+    files = entry_points_of("rtmms.plant_files")
     before, colon, _ = robot.rpartition(":")
     for file in (robot, before) if colon else (robot,):
         ending = file.rpartition(".")[2]

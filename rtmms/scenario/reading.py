@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import open_input
 from rtmms.base.parameters import read_table
@@ -25,7 +26,6 @@ from rtmms.scenario.options import run_options
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.scenario.toml_lines import Path as Place
 from rtmms.scenario.toml_lines import line_of, lines
-from rtmms.wire.peer.plugins import registered
 
 TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "link", "event", "expect", "sweep")
 
@@ -476,7 +476,7 @@ def _files_of(kind: str, name: str) -> Mapping[str, str]:
     See rtmms.base.trust.NamesFile. A user's own file beside the scenario may open any file. A plug-in that cannot be
     loaded fails at its start.
     """
-    known = registered(GROUPS[kind])
+    known = entry_points_of(GROUPS[kind])
     if name not in known:
         return {}
     try:

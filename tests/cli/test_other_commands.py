@@ -13,12 +13,13 @@ import click
 import numpy as np
 import pytest
 
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError
 from rtmms.cli import doctor
 from rtmms.cli.main import COMMANDS, EXAMPLES
 from rtmms.cli.main import rtmms as program
 from rtmms.cli.reproduce import GROUP as PAPERS
-from rtmms.cli.words import Number, plugins
+from rtmms.cli.words import Number
 from rtmms.plant.protocol import refuse_fixed
 from rtmms.wire.endpoints.addresses import first_port
 from tests.cli.shell import environment, rtmms
@@ -124,7 +125,7 @@ def test_the_shell_completes_names(typed: str, offered: set[str], tmp_path: Path
 
 
 def test_every_paper_s_report_is_there() -> None:
-    papers = plugins(PAPERS)
+    papers = entry_points_of(PAPERS)
     assert {"boyer2015", "boyer2017", "khalil2007", "porez2014", "qu2024"} <= papers.keys()
     for paper in papers.values():
         assert callable(paper.load())

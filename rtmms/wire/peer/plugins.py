@@ -8,12 +8,13 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
 from typing import Any, TypeGuard
 from urllib.parse import unquote, urlparse
 
 from rtmms.base.declared import literal, parsed, source
+from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter as Declaration
 from rtmms.base.parameters import parameters_of
@@ -137,22 +138,6 @@ class Parameter:
         return replace(self, kind=kind, unit=one.unit, range=one.range_text, about=one.about)
 
 
-def registered(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group, ours and third parties' alike.
-
-    Parameters
-    ----------
-    group : str
-        Name of the group.
-
-    Returns
-    -------
-    dict[str, EntryPoint]
-        Entry points by name.
-    """
-    return {point.name: point for point in entry_points(group=group)}
-
-
 def load(kind: str, group: str, name: str) -> tuple[EntryPoint, Any]:
     """Load a registered object.
 
@@ -177,7 +162,7 @@ def load(kind: str, group: str, name: str) -> tuple[EntryPoint, Any]:
     ModelError
         If it cannot be loaded.
     """
-    known = registered(group)
+    known = entry_points_of(group)
     if name not in known:
         raise UnknownNameError(kind, name, known)
     point = known[name]
@@ -203,7 +188,7 @@ def loaded_elsewhere(group: str, name: str) -> str:
     str
         The file as text; empty if the module is part of the distribution.
     """
-    point = registered(group).get(name)
+    point = entry_points_of(group).get(name)
     return astray(point).strip() if point is not None else ""
 
 
@@ -215,7 +200,7 @@ def controllers() -> dict[str, EntryPoint]:
     dict[str, EntryPoint]
         Entry points by name.
     """
-    return registered(GROUP)
+    return entry_points_of(GROUP)
 
 
 def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]]:
@@ -294,7 +279,7 @@ def check_controller(name: str) -> None:
     """
     if is_file(name):
         refuse_script("controller", name, f"write {_EXPECTED}, or {_SCRIPT}")
-    elif name not in (known := registered(GROUP)):
+    elif name not in (known := entry_points_of(GROUP)):
         raise UnknownNameError("controller", name, known, OWN)
 
 
