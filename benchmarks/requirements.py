@@ -1,7 +1,5 @@
 """Requirements of benchmarks, which `rtmms bench` checks before the measurement.
 
-::
-
     @requires(lambda load, **_: [program("stress-ng", "apt install stress-ng")] if load == "loaded" else [])
     def main(as_json: bool = False, load: str = "loaded") -> int: ...
 """

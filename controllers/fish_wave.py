@@ -1,7 +1,5 @@
 """Muscles for the fish: a travelling wave of torques along its tail, softly started.
 
-::
-
     tau_j(t) = A (1 - X_j / l) sin 2 pi (X_j / lambda - t / T)
 """
 

@@ -231,7 +231,7 @@ def identify(
 
     Notes
     -----
-    A call and its result, for a log of the manta::
+    A call and its result, for a log of the manta:
 
         result = rtmms.identify("manta", "pool.mcap", fit=["drag_coefficient"])
         result.values           # {'drag_coefficient': 1.8}
