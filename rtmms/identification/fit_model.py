@@ -79,7 +79,7 @@ class Identified:
     covariance, correlation : (n, n) arrays
         In the parameters' units, and without unit.
     report : dict
-        See above.
+        Content of `rtmms identify --json`.
     """
 
     def __init__(self, solution: Solution, evidence: Evidence, report: dict[str, Any]) -> None:

@@ -1,5 +1,7 @@
 """Gait words of two fins with two rods each: targets of frequency, amplitudes, leads, incidences and biases.
 
+With the targets u:
+
     x' = (u - x) / tau           each word follows its target
     theta' = 2 pi f
     front = b + i + A1 sin(theta + lead),   sin A1 = r sin A

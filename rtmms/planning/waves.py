@@ -1,5 +1,7 @@
 """Words of a wave that runs along a chain of joints, as the eel's: its amplitude, a bend to the side, a bend downwards.
 
+With the targets u:
+
     x' = (u - x) / tau           each word follows its target
     theta' = 2 pi f
     yaw_i = bend + A exp(g (i - n)) sin(theta - (i - 1) lag),   pitch_i = dive,   i = 1 .. n from the head
