@@ -1,7 +1,7 @@
 """`rtmms bench exchange`: parts of an exchange, for each transport, with one controller and with four.
 
 The plant's side is the server of a run, at the loop's priority on its core, paced at 1 kHz. The controllers are links
-that only answer, in other processes on the same core, 10 below it. Parts of a step, in order::
+that only answer, in other processes on the same core, 10 below it. Parts of a step, in order:
 
     pack      the state, in the slack before; the rest is between its instant and the commands in hand
     send      handing it to the kernel (with keys: to ZeroMQ)

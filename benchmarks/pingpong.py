@@ -1,7 +1,7 @@
 """Raw exchanges as a reference for the loop's: `python -m rtmms_benchmarks.pingpong KIND ...`, another process.
 
 Two processes on one core at one priority. The first sends the bytes of a state at each period, the second answers with
-those of a command; nothing is checked or computed. It prints JSON: wake and exchange of each period in ns. Kinds::
+those of a command; nothing is checked or computed. It prints JSON: wake and exchange of each period in ns. Kinds:
 
     datagram  Unix datagrams, awaited with a time-out that never comes;  zeromq  ROUTER and DEALER
 """

@@ -1,7 +1,5 @@
 """Predictive control beside the controllers without a model, on the same scenarios and seeds.
 
-::
-
     rtmms bench predictive --seeds 3
     rtmms bench predictive --seeds 0 --seconds 600
 

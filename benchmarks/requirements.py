@@ -1,6 +1,6 @@
 """Requirements of benchmarks, which `rtmms bench` checks before the measurement.
 
-::
+A benchmark declares them at its function:
 
     @requires(lambda load, **_: [program("stress-ng", "apt install stress-ng")] if load == "loaded" else [])
     def main(as_json: bool = False, load: str = "loaded") -> int: ...

@@ -1,7 +1,5 @@
 """Allocation of a wrench on a body to its thrusters, by the pseudo-inverse and within their limits.
 
-::
-
     tau = B f,  f = B+ (a tau_hold + b tau_push)
 
 Column i of B is the wrench of one newton of thruster i. a and b, at most 1, are the largest factors with which every
@@ -53,7 +51,7 @@ class Allocation:
 
     Notes
     -----
-    Use in a controller::
+    Use in a controller:
 
         allocation = Allocation(plant, ("heave", "yaw"), "mine")
         commands = allocation.commands(hold=np.array([0.0, 0, 10, 0, 0, 0.5]), push=np.array([5.0, 0, 0, 0, 0, 0]))

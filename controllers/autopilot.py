@@ -1,6 +1,6 @@
 """Autopilot of the manta: holds depth, heading, speed, roll and pitch, from its sensors or from the truth.
 
-::
+Run it, and change a set-point or a gain:
 
     rtmms run manta --sensors typical --controller autopilot:depth_m=1,heading_deg=30
     rtmms set autopilot.depth_m=2 autopilot.depth_p=4

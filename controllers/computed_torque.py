@@ -1,7 +1,5 @@
 """Computed torque for the torque-driven eel: its inverse model in the loop, over the wire.
 
-::
-
     tau = inverse(q, q', V; q''_wanted + k_d (q'_wanted - q') + k_p (q_wanted - q))
 
 The inverse model is the plant's own mechanism, built from the parameters that the plant sends, with its water. The base

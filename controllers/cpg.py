@@ -2,8 +2,6 @@
 
 Their parameters change while they run, without a jump in acceleration.
 
-::
-
     rtmms run manta --controller cpg:amplitude_deg=25,frequency_hz=0.8
     rtmms set cpg.frequency_hz=0.5 cpg.right_phase_deg=0
     rtmms run eel --set gait=none --controller cpg:bias_deg=2

@@ -1,11 +1,9 @@
 """Controller of an ROV with thrusters: holds depth and heading, keeps it level, and drives it ahead and sideways.
 
-::
-
     rtmms run bluerov2 --controller depth_hold:depth_m=3,heading_deg=90
     rtmms set depth_hold.speed_m_s=0.4
 
-Depth, heading, roll and pitch are cascades. With e the error and M the mass and added mass of the axis::
+Depth, heading, roll and pitch are cascades. With e the error and M the mass and added mass of the axis:
 
     rate wanted = w / 2 e, within a limit
     force or moment = 3 M w (rate wanted - rate) + M w^2 int (rate wanted - rate) + damping at the rate wanted

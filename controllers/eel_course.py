@@ -1,7 +1,5 @@
 """Course control of the eel by offsets of its travelling wave: yaw joints bent to a side, pitch joints up.
 
-::
-
     rtmms run eel --set gait=none --controller eel_course:heading_deg=30,depth_m=2.3
 
 The wave is the chain of oscillators of `cpg`; offsets follow from means over a beat, for the head swings with it.

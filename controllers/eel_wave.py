@@ -1,7 +1,5 @@
 """Travelling wave of the eel: each yaw joint has its share of the bend of a wave from head to tail.
 
-::
-
     q_i(t) = f(t) (Q(l i, t) - Q(l (i - 1), t) + yaw offset),  Q(s, t) = A exp(alpha s) sin 2 pi (s / lambda - t / T)
 
 as in Khalil 2007, eqs 63 to 65; f is a quintic soft start. Offsets bend the eel's course: yaw to the side, pitch up or

@@ -1,6 +1,6 @@
 """Muscles for the fish: a travelling wave of torques along its tail, softly started.
 
-::
+The torque of joint j at X_j is
 
     tau_j(t) = A (1 - X_j / l) sin 2 pi (X_j / lambda - t / T)
 """

@@ -1,7 +1,5 @@
 """Line of sight along a course in space: heading, turn, depth and climb that keep a swimmer on it.
 
-::
-
     chi = chi_course - atan(e / lookahead)            the wanted direction over the ground
     w = U (cos chi, sin chi) - c                      through the water, c the current
     heading = atan2(w) + slip turn

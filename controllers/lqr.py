@@ -1,7 +1,5 @@
 """Linear quadratic regulator that holds the moth where it hovers, on the map of its stroke.
 
-::
-
     x[k + 1] = A x[k] + B u[k] over strokes, u[k] = -K x[k]
 
 x is pose and twist of the body at the beginning of a stroke, less those of the trimmed one; u the offsets and gains of

@@ -1,6 +1,6 @@
 """Mixer of the manta: thrust, yaw, pitch and roll in [-1, 1], the words of an autopilot or a joystick.
 
-::
+Run it, and change a word:
 
     rtmms run manta --controller mixer:thrust=0.4
     rtmms set mixer.yaw=0.1

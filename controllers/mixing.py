@@ -1,6 +1,6 @@
 """Thrust, yaw, pitch and roll in [-1, 1] as strokes of the manta's two fins.
 
-::
+The words have these effects:
 
     side's share     t = thrust +- yaw (right +, left -: yaw > 0 turns left), m = min(1, |thrust| + |yaw|), rho = t / m
     amplitude        A = A_most sqrt(m): the mean thrust goes with A^2 lead

@@ -1,7 +1,5 @@
 """Height and speed control of the moth: feedback of means over a stroke on gains and offsets.
 
-::
-
     gain = trim + k_z (z_wanted - z) - k_w z'             both wings: more amplitude, more lift
     tilt = -k_a v_wanted - k_v (v_wanted - v_x) - k_q q   right offset +, left -: wings ahead of the centre, nose up
     roll = k_p p                                          right gain +, left -: rolls to the left

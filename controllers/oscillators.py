@@ -1,7 +1,5 @@
 """Coupled phase oscillators with smooth parameters: a central pattern generator after Ijspeert.
 
-::
-
     theta_i' = 2 pi nu + K sum_j sin(theta_j - theta_i - phi_ij)        phase
     angle_i  = x_i + r_i sin(theta_i)
 

@@ -1,6 +1,6 @@
 """Path following in space: waypoints, a helix, a figure of eight, in an unknown current.
 
-::
+Run it on a helix, or on waypoints:
 
     rtmms run manta --sensors typical --controller path:course=helix,radius_m=4,rise_m=-1
     rtmms run manta --controller "path:course=waypoints,waypoints=0 0 -1; 10 0 -1; 10 10 -2"

@@ -1,7 +1,5 @@
 """Depth, pitch, roll, heading and speed of the manta, held by cascades whose outputs are the words of the mixer.
 
-::
-
     heading    yaw = p_r (r_wanted - r) + i_r int,  r_wanted = p_psi (psi_wanted - psi) + the path's own turn
     depth      pitch word = p e + i int e + the path's own climb
     roll       roll word = p e + i int e - d rate;  pitch: bias word likewise

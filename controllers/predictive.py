@@ -1,6 +1,6 @@
 """Predictive control: many short runs of the robot's own model ten times a second; the best one gives the commands.
 
-::
+Run it with a course, set-points or a cost of your own:
 
     rtmms run manta --controller predictive:course=helix,radius_m=3,rise_m=-1 --sensors typical
     rtmms run manta --controller predictive:depth_m=1,heading_deg=90

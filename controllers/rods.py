@@ -1,7 +1,5 @@
 """Angles of a fin's two driving rods: one sine each, of one frequency, the front rod ahead by the phase.
 
-::
-
     alpha1 = A1 sin(w t + phi) + delta      front
     alpha2 = A2 sin(w t)       + delta      back
     sin A1 = r2 sin A2 / r1                 the ends of both rods reach the same height (Qu 2024, section 5)

@@ -1,7 +1,5 @@
 """Player of a gait of shapes: one of the robot's own, a circle, square or rectangle, a file of shapes.
 
-::
-
     rtmms run snakeboard --controller shape:gait=park,steer=0.1
     rtmms run purcell --controller shape:gait=circle,a=1,period_s=4
     rtmms gaits purcell -o found && rtmms run purcell --controller shape:file=found/purcell-gait.csv

@@ -1,11 +1,11 @@
 """The shortest controller that swims.
 
-Copy this file to mine.py, change it, and run it::
+Copy this file to mine.py, change it, and run it:
 
     rtmms run manta --controller mine.py:amplitude_deg=30
 
 or `rtmms control mine.py` beside a plant of `rtmms serve manta`. To install it under a name of its own, put it into a
-package, with this in the package's pyproject.toml, after which `--controller mine` finds it::
+package, with this in the package's pyproject.toml, after which `--controller mine` finds it:
 
     [project]
     name = "my_package"

@@ -33,11 +33,14 @@ def modules() -> list[str]:
     return found
 
 
+MODULES = modules()
+
+
 def test_there_are_examples() -> None:
-    assert "rtmms.planning.cost" in modules()
+    assert "rtmms.planning.cost" in MODULES
 
 
-@pytest.mark.parametrize("name", modules())
+@pytest.mark.parametrize("name", MODULES)
 def test_examples_print_what_they_show(name: str) -> None:
     result = doctest.testmod(import_module(name))
     assert result.attempted

@@ -1,7 +1,5 @@
 """A, B and C of one step of any plant, or of the map of a period, for control: by differences of compiled steps.
 
-::
-
     linear = rtmms.linearise(plant, command)
     x = linear.deviation(plant)             # later: the deviation from there, (k,)
     x_next = linear.a @ x + linear.b @ u    # u: the command less the one that was given

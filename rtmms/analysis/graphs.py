@@ -1,7 +1,5 @@
 """Arithmetic as graphs: recorded by running a function on nodes, differentiated, and written as vector code.
 
-::
-
     x, y = load(0, 0), load(0, 16)
     code = Code([(slope(x * y, [x])[0], 1, 0)])
 

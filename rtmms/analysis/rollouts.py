@@ -1,7 +1,5 @@
 """Many runs of one plant at once: commands in, outputs out, on compiled threads where the plant has compiled steps.
 
-::
-
     runs = rtmms.rollout(plant, commands, outputs=("position", "quaternion"), every=10)
     runs.outputs["position"]        # (runs, samples, 3)
 

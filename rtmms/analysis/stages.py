@@ -1,6 +1,6 @@
 """A plant's motion in stages, each some steps long: rolled out with feedback, and linearised at every stage.
 
-Commands go in straight lines between knots; a stage ends at its knot. With one step a stage the command is held::
+Commands go in straight lines between knots; a stage ends at its knot. With one step a stage the command is held:
 
     x[t + 1] = A[t] x[t] + B_before[t] u[t - 1] + B[t] u[t]
 

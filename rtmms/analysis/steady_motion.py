@@ -202,7 +202,7 @@ def trim(
     a robot in air is to hover, and any other keeps its default gait or commands. The motion may be unstable: it is a
     solution, which a run need not converge to.
 
-    A call and one of its results::
+    A call and one of its results:
 
         motion = rtmms.trim(rtmms.load("torpedo"), speed=0.5)
         motion.variables["propeller.command"]

@@ -41,6 +41,18 @@ class Task:
         Count of numbers of an action, each from -1 to 1; 0: one for each actuator.
     most : float, default 1000.0
         Observations are clipped to -most and most.
+
+    Examples
+    --------
+    >>> from rtmms.gym import Task
+    >>> class Fast(Task):
+    ...     robot = "moth"
+    ...     outputs = ("velocity",)
+    ...
+    ...     def reward(self, seen, action, memory):
+    ...         return seen["velocity"][:, 0]
+    >>> float(Fast().reward({"velocity": np.array([[2.0, 0.0, 0.0]])}, np.zeros((1, 4)), {})[0])
+    2.0
     """
 
     robot: str = ""

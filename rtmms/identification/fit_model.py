@@ -79,7 +79,7 @@ class Identified:
     covariance, correlation : (n, n) arrays
         In the parameters' units, and without unit.
     report : dict
-        See above.
+        Content of `rtmms identify --json`.
     """
 
     def __init__(self, solution: Solution, evidence: Evidence, report: dict[str, Any]) -> None:
@@ -231,7 +231,7 @@ def identify(
 
     Notes
     -----
-    A call and its result, for a log of the manta::
+    A call and its result, for a log of the manta:
 
         result = rtmms.identify("manta", "pool.mcap", fit=["drag_coefficient"])
         result.values           # {'drag_coefficient': 1.8}

@@ -135,7 +135,7 @@ def from_mjcf(path: str | Path, *, preset: str | None = None, **parameters: Any)
 
     Notes
     -----
-    Use with a file::
+    Use with a file:
 
         mechanism, actuators = rtmms.from_mjcf("robot.xml")
         plant = rtmms.TreePlant(mechanism, dt=1e-3, actuators=actuators)

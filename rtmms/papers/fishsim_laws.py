@@ -79,7 +79,7 @@ def michell_wave_drag(speed_m_s: float, length: float, beam: float, draught: flo
 
     Notes
     -----
-    Michell's integral (1898; Tuck 1989, The wave resistance formula of J. H. Michell) with k = g / U^2 and c = cosh u::
+    Michell's integral (1898; Tuck 1989, The wave resistance formula of J. H. Michell) with k = g / U^2 and c = cosh u:
 
         R = 4 rho g^2 / (pi U^2) * integral over u from 0 to infinity of (J Z c)^2
         J = integral over x of f'(x) sin(k c x),  f = beam / 2 (1 - (2 x / length)^2)

@@ -1,7 +1,5 @@
 """Quadratic programme within a box, of a few unknowns, by a projected Newton method.
 
-::
-
     min 1/2 x' H x + g' x,   lower <= x <= upper
 
 Bertsekas, Projected Newton methods for optimization problems with simple constraints, SIAM J. Control Optim. 20 (1982);

@@ -2,7 +2,7 @@
 
 About the last plan's motion the model is linear and the cost quadratic. The best correction of such a problem is a
 correction of each knot and a feedback on the deviation of the motion. Each step of the recursion is a quadratic
-programme within the box of the limits; knots at a limit have no feedback::
+programme within the box of the limits; knots at a limit have no feedback:
 
     Q_uu du = -Q_u,  lower <= u + du <= upper,   K = -Q_uu^-1 Q_uz of the free knots
 

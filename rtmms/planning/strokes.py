@@ -1,6 +1,6 @@
 """Gait words of two fins with two rods each: targets of frequency, amplitudes, leads, incidences and biases.
 
-::
+With the targets u:
 
     x' = (u - x) / tau           each word follows its target
     theta' = 2 pi f

@@ -1,7 +1,7 @@
 """Costs of a swimmer whose head swings with its beat, such as the eel. World frame, z up; SI.
 
 A momentary heading or velocity depends on the head's phase in the beat. So the cost at the end of a horizon of whole
-beats uses means over its halves. With 1 and 2 the means of the first and the second half, along a course::
+beats uses means over its halves. With 1 and 2 the means of the first and the second half, along a course:
 
     running    e^2 + h^2
     terminal   w ((2 e2 - e1)^2 + (2 h2 - h1)^2) + ((s - s0) / T - U)^2

@@ -1,6 +1,6 @@
 """Available costs: to follow a course, to hold depth, heading and speed. World frame, z up; SI.
 
-Weights are those of experiments on the manta; of a course (e across, h in height, roll and pitch)::
+Weights are those of experiments on the manta; of a course (e across, h in height, roll and pitch):
 
     running    e^2 + h^2 + 0.3 l^2 + 0.1 roll^2 + 0.02 pitch^2 + max(0, 0.87 - x . d)^2
     terminal   0.5 ((e + tau e')^2 + 0.3 (h + tau h')^2) + 0.5 (l / T)^2

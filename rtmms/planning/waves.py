@@ -1,6 +1,6 @@
 """Words of a wave that runs along a chain of joints, as the eel's: its amplitude, a bend to the side, a bend downwards.
 
-::
+With the targets u:
 
     x' = (u - x) / tau           each word follows its target
     theta' = 2 pi f

@@ -112,7 +112,13 @@ class Finding:
     holds : bool
         Whether the condition holds.
     instead : str, default ''
-        See below.
+        Another name under which the report has such a value.
+
+    Examples
+    --------
+    >>> from rtmms.scenario import Finding
+    >>> Finding("mean_speed_m_s", ">= 0.3", 0.25, False).sentence
+    'expected mean_speed_m_s >= 0.3, got 0.25'
     """
 
     name: str

@@ -42,6 +42,12 @@ class Event:
         'PARAMETER' of the plant, or 'CONTROLLER.PARAMETER', with the new value.
     line : int
         Line in the file.
+
+    Examples
+    --------
+    >>> from rtmms.scenario import Event
+    >>> Event(5.0, {"gait.frequency_hz": 0.4}, line=9).values
+    {'gait.frequency_hz': 0.4}
     """
 
     at_s: float
@@ -81,6 +87,15 @@ class Scenario:
         Impairments of the controllers' links.
     robots : tuple[Mapping[str, Any], ...], default ()
         Table of each of several robots on one clock, with a name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rtmms.scenario import Event, Scenario
+    >>> turn = Event(5.0, {"gait.frequency_hz": 0.4}, line=9)
+    >>> scenario = Scenario(Path("turn.toml"), "manta", events=(turn,), places={("run", "seed"): 4})
+    >>> str(scenario.fault("expected a whole number, got -1", "run", "seed"))
+    'turn.toml:4: expected a whole number, got -1'
     """
 
     path: Path

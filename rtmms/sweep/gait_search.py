@@ -169,7 +169,7 @@ def checked(asked: Search) -> Search:
     Returns
     -------
     Search
-        The same.
+        The checked request.
 
     Raises
     ------
