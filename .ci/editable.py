@@ -39,7 +39,7 @@ class EditableFolders(BuildHookInterface):
     """What an editable wheel holds beside its .pth file."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """version  'editable' or 'standard'"""
+        """Add the entry of this package to `build_data`; `version` is 'editable' or 'standard'."""
         if version != "editable":
             return
         root = Path(self.root)

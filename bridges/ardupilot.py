@@ -53,7 +53,7 @@ _LATE_S = 1.0
 class Servo(NamedTuple):
     """Packet of ArduPilot.
 
-    Parameters
+    Attributes
     ----------
     frame_rate : int
         ArduPilot's own measure of its frame rate, Hz.

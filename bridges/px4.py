@@ -47,7 +47,7 @@ _MOST_GARBAGE = 65536
 class Actuators(NamedTuple):
     """HIL_ACTUATOR_CONTROLS.
 
-    Parameters
+    Attributes
     ----------
     controls : tuple[float, ...]
         16 values, as PX4 sends them.
@@ -65,7 +65,7 @@ class Actuators(NamedTuple):
 class Interval(NamedTuple):
     """Request of PX4 for the rate of a message.
 
-    Parameters
+    Attributes
     ----------
     message : int
         Number of the message.

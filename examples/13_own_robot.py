@@ -16,7 +16,7 @@ WATER = 1000.0
 
 
 def link(name: str, length: float) -> m.Body:
-    """A flat cylinder behind its joint, as heavy as the water it displaces, with drag and added mass."""
+    """Return a flat cylinder behind its joint, as heavy as the water it displaces, with drag and added mass."""
     along = m.at(x=-0.5 * length, roll=0.5 * pi, yaw=0.5 * pi)  # its axis along x
     solid = m.EllipticCylinder(0.02, 0.04, length, WATER, along)
     strip = m.elliptic_strip(0.02, 0.04, length, WATER, m.at(x=-0.5 * length), drag=(0.02, 1.2, 1.2))

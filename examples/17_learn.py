@@ -18,7 +18,7 @@ SCALE = np.array([3.0, 5.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.5, 0.3, 0.3, 1.0, 1.0, 1.
 
 
 def main(rounds: int = 12, seconds: float = 6.0, figure: str = "") -> list[float]:
-    """The mean reward of a step in each round, over all policies that were tried."""
+    """Return the mean reward of a step in each round, over all policies of that round."""
     many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=RUNS)
     width, actions = many.single_observation_space.shape[0], many.single_action_space.shape[0]
     random = np.random.default_rng(0)
@@ -44,7 +44,7 @@ def main(rounds: int = 12, seconds: float = 6.0, figure: str = "") -> list[float
 
 
 def draw(curve: list[float], path: str) -> None:
-    """The learning curve."""
+    """Draw the learning curve."""
     import matplotlib.pyplot as plt
 
     page, axis = plt.subplots(figsize=(6.0, 3.0), layout="constrained")

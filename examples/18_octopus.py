@@ -17,7 +17,7 @@ def arm(name: str, angle: float) -> m.Rod:
 
 
 def robot(dt: float = 2e-3) -> rtmms.TreePlant:
-    """A tendon below each arm, from the head to two thirds of it; also `rtmms run examples/18_octopus.py:robot`."""
+    """Return a body with a tendon below each arm. `rtmms run examples/18_octopus.py:robot` runs it as well."""
     skin = m.elliptic_strip(0.05, 0.05, 0.14, WATER, m.at(z=0.05, pitch=0.5 * np.pi), drag=(0.1, 1.0, 1.0))
     head = m.Body("head", solids=[m.Ellipsoid(0.05, 0.05, 0.07, WATER, m.at(z=0.05))], elements=[skin])
     tree = m.Mechanism("octopus", [head], gravity=(0, 0, 0), rods=[arm(*one) for one in ARMS.items()])

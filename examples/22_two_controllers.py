@@ -21,7 +21,7 @@ def beat(exchange: str, side: str, amplitude_deg: float) -> None:
 
 
 def main(seconds: float = 6.0) -> dict[str, float]:
-    """The left fin beats more than the right one: it turns right; returns the turn, rad/s."""
+    """Return the rate of turn, rad/s. The left fin beats more than the right one, so the manta turns right."""
     plant = rtmms.load("manta")
     with rtmms.embed(plant, robot="manta", steps=round(seconds / plant.dt)) as served:
         drivers = [

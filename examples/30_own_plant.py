@@ -33,7 +33,7 @@ class Buoy:
         self._state = np.zeros(2)
 
     def reset(self, seed: int = 0) -> None:
-        """The same seed gives the same bits: here a small push that the seed alone decides."""
+        """Begin anew with a small push that the seed alone decides: the same seed gives the same bits."""
         self._state[:] = 0.0, 0.01 * np.random.default_rng(seed).standard_normal()
 
     def step(self, command: np.ndarray) -> None:

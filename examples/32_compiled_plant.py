@@ -25,7 +25,7 @@ _pendulum_at = PENDULUM.type().at()
 
 @kernel
 def acceleration(p, angle, rate):  # type: ignore[no-untyped-def]
-    """m l^2 q'' = tau - m g l sin q - c |q'| q'."""
+    """Return the acceleration, rad/s2: m l^2 q'' = tau - m g l sin q - c |q'| q'."""
     return (p.given[0] - p.mass * 9.80665 * p.length * sin(angle) - p.drag * abs(rate) * rate) / (p.mass * p.length**2)
 
 

@@ -166,7 +166,7 @@ class Packed:
 class UnpackedCommand(NamedTuple):
     """Command of a peer.
 
-    Parameters
+    Attributes
     ----------
     values : dict[str, float]
         Values by channel.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import entry_points
 from inspect import cleandoc
 from itertools import chain
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,11 +16,12 @@ import click
 import mkdocs_gen_files
 
 import rtmms
+from rtmms.base.entry_points import entry_points_of
 from rtmms.cli.main import COMMANDS
 from rtmms.cli.main import rtmms as program
 
-sys.path.insert(0, str(Path(__file__).parent))
-from docstrings import formatted
+SECTION = re.compile(r"^[A-Z][a-z]+\n-{3,}$", re.MULTILINE)
+"""Heading of a numpydoc section."""
 
 
 def commands() -> Iterator[str]:
@@ -44,7 +43,7 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
 def robots() -> Iterator[str]:
     yield "# Parameters of the robots\n"
     yield "By `--set NAME=VALUE`, in a scenario's `[parameters]`, or as keywords of `rtmms.load`.\n"
-    for entry in sorted(entry_points(group="rtmms.plants"), key=lambda entry: entry.name):
+    for _, entry in sorted(entry_points_of("rtmms.plants").items()):
         if not entry.module.startswith("rtmms."):
             continue
         module = import_module(entry.module)
@@ -52,7 +51,7 @@ def robots() -> Iterator[str]:
         described = _parameters(module)
         if described is None:
             continue
-        yield f"{formatted(cleandoc(described.__doc__ or ''))}\n"
+        yield f"{SECTION.split(cleandoc(described.__doc__ or ''))[0].strip()}\n"
         yield "| parameter | default |\n|---|---|"
         for field in dataclasses.fields(described):
             yield f"| `{field.name}` | `{_default(field)}` |"

@@ -1,4 +1,4 @@
-"""A controller as an FMU of FMI 2: both fins of the manta flap, the harder the lower it is. Build it with
+"""A controller as an FMU of FMI 2: both fins of the manta flap, the harder the lower it is. Build it.
 
 python -m pythonfmu build -f flap.py
 """

@@ -1,4 +1,4 @@
-"""A cost of one's own for the manta: straight ahead at 0.5 m/s, at the depth of the start, on little power. Here:
+"""A cost of one's own for the manta: straight ahead at 0.5 m/s, at the depth of the start, on little power.
 
 rtmms run manta --controller predictive:cost=thrifty.py:thrifty,frequency_hz=0.5 --mode lockstep --duration 40
 """

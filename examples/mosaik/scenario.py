@@ -43,7 +43,7 @@ class Pilot(mosaik_api_v3.Simulator):
 
 
 def main(seconds: float = 5.0, robot: str = "", **words: Any) -> dict[float, Any]:
-    """The robot in mosaik's process; robot='127.0.0.1:5678': a plant that runs, by its bridge. Where it was."""
+    """Run the scenario, and return the robot's positions. '127.0.0.1:5678' names the bridge of a plant that runs."""
     where = {"connect": robot} if robot else {"python": "rtmms_bridges.federation.simulator:Robots"}
     world = mosaik.World({"Pilot": {"python": f"{__name__}:Pilot"}, "Robots": where}, time_resolution=1.0 / TICKS)
     pilot = world.start("Pilot").Pilot()

@@ -1,4 +1,4 @@
-"""A cost of one's own for the quadrotor: through a gate, then on to a place beyond it. In this folder:
+"""A cost of one's own for the quadrotor: through a gate, then on to a place beyond it.
 
 rtmms run quadrotor --controller predictive:model=quadrotor,method=ilqr,cost=gate.py:gate --mode lockstep --duration 5
 """

@@ -55,7 +55,7 @@ _WORD = ir.IntType(64)
 class Field(NamedTuple):
     """Line of a layout.
 
-    Parameters
+    Attributes
     ----------
     name : str
         Name of the field.

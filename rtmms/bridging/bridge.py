@@ -23,7 +23,7 @@ from rtmms.wire.protocol.state import PlantInfo, State
 class Requirements(NamedTuple):
     """Requirements of a bridge on a run; `rtmms run` meets them unless the command line chooses otherwise.
 
-    Parameters
+    Attributes
     ----------
     max_dt_s : float, default inf
         Longest step of the plant with which the peer works, s.

@@ -244,7 +244,7 @@ HALF_TURN = np.array([-1.0, -1.0, 1.0])
 class Remade(NamedTuple):
     """Parts of a plant with other parameters, which `set` takes over.
 
-    Parameters
+    Attributes
     ----------
     parameters : Any
         The new parameters.

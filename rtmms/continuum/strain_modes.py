@@ -604,7 +604,7 @@ MOST = 2000
 class RodTable(NamedTuple):
     """Arrays of a rod by strain modes.
 
-    Parameters
+    Attributes
     ----------
     rows : (points, K_WIDTH) array
         Sections.

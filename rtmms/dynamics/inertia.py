@@ -157,7 +157,7 @@ def _by_velocities(model: Model, state: State) -> Array:
 class Energy(NamedTuple):
     """Energy of a mechanism, added mass included.
 
-    Parameters
+    Attributes
     ----------
     kinetic : float
         Of bodies, added mass and rotors, J.

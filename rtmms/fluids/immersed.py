@@ -73,7 +73,7 @@ def is_bare(element: Element) -> bool:
 class Load(NamedTuple):
     """A kind of element.
 
-    Parameters
+    Attributes
     ----------
     element : type[Element]
         Its class.

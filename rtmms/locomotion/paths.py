@@ -371,7 +371,7 @@ def _shapes(value: Any, least: int) -> Array:
 class Wave(NamedTuple):
     """One actuator: offset + amplitude sin(harmonic w t + phase) + steer times the user's steering.
 
-    Parameters
+    Attributes
     ----------
     channel : str
         Name of the actuator.
@@ -404,7 +404,7 @@ class Wave(NamedTuple):
 class Sines(NamedTuple):
     """Sines of actuators, with one base frequency.
 
-    Parameters
+    Attributes
     ----------
     frequency_hz : float
         Base frequency, Hz.

@@ -35,7 +35,7 @@ Stall = tuple[int, int, int]
 class BadStep(NamedTuple):
     """Step that missed or overran; instants are of CLOCK_MONOTONIC in ns, in their order.
 
-    Parameters
+    Attributes
     ----------
     step : int
         Index of the step.
@@ -80,7 +80,7 @@ class BadStep(NamedTuple):
 class Times(NamedTuple):
     """Instants of a step, as in BadStep.
 
-    Parameters
+    Attributes
     ----------
     due, begun, published, gathered, called, stepped, ended, deadline : int
         CLOCK_MONOTONIC, ns.
@@ -99,7 +99,7 @@ class Times(NamedTuple):
 class Setting(NamedTuple):
     """Criteria for the judgement of a bad step.
 
-    Parameters
+    Attributes
     ----------
     limit_ns : int
         Lateness that counts, of a stall or of a part of the loop, ns; see `limit_ns`.

@@ -61,7 +61,7 @@ _OUTCOME = "/outcome"
 class Head(NamedTuple):
     """Whole numbers of a row, in order.
 
-    Parameters
+    Attributes
     ----------
     kind : int
         STEP or START.

@@ -132,7 +132,7 @@ class Memory(Protocol):
 class Progress(NamedTuple):
     """Progress of a step in a compiled call; instants in ns as in rtmms.loop.fault_attribution.Times.
 
-    Parameters
+    Attributes
     ----------
     resolved : bool
         Whether its command is complete. Otherwise its state is sent, and `collect` continues.
@@ -162,7 +162,7 @@ class Progress(NamedTuple):
 class Batched(NamedTuple):
     """Result of many steps in a row.
 
-    Parameters
+    Attributes
     ----------
     done : int
         Number of steps.

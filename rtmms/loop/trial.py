@@ -25,7 +25,7 @@ COLD_STEPS, COLD_S = 40, 5e-3
 class StepTime(NamedTuple):
     """Percentiles of a step with its observation, s of wall time; 0 if no step was taken.
 
-    Parameters
+    Attributes
     ----------
     p99_s, p999_s : float, default 0.0
         p99 and p99.9, s.

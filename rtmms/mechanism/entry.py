@@ -315,7 +315,7 @@ def enter_further_settle_on_ground(address: int) -> int:
 class Entries(NamedTuple):
     """Compiled entry points of a tree.
 
-    Parameters
+    Attributes
     ----------
     step, outputs, settle : callable
         Functions of the record's address.

@@ -23,7 +23,7 @@ from rtmms.base.spatial import Array
 class Tableau(NamedTuple):
     """Coefficients of a one-step method, see the module.
 
-    Parameters
+    Attributes
     ----------
     c : tuple[float, ...]
         (s,) nodes.
@@ -66,7 +66,7 @@ ROS2 = Tableau(c=(0.0, 1.0), a=((), (1.0,)), b=(1.0, 1.0), over=2.0, gamma=1.0 -
 class Multistep(NamedTuple):
     """Coefficients of a method that predicts, evaluates, corrects and evaluates.
 
-    Parameters
+    Attributes
     ----------
     predictor : tuple[float, float, float, float]
         Weights of the last four rates, newest first, times `ahead`.

@@ -429,7 +429,7 @@ def finish_tendons(tendons: Any, command: Any, dt: float) -> None:
 class TendonStates(NamedTuple):
     """Filter of a tendon's command as a linear system, x' = a x + b command.
 
-    Parameters
+    Attributes
     ----------
     channel : int
         Index of the channel.

@@ -36,7 +36,7 @@ ROUND = 32
 class Turn(NamedTuple):
     """A turn about an axis of the frame, by a multiple of a joint's angle.
 
-    Parameters
+    Attributes
     ----------
     axis : int
         0, 1 or 2 for x, y or z of the frame.
@@ -184,7 +184,7 @@ class Skin:
 class Point(NamedTuple):
     """A point in a frame of the drawing.
 
-    Parameters
+    Attributes
     ----------
     frame : int
         0 is the body, k the k-th frame.
@@ -427,7 +427,7 @@ def plane(name: str, frame: int, x: tuple[float, float], y: tuple[float, float])
 class Placing(NamedTuple):
     """A scaling of a mesh along its axes, followed by a rotation and a translation.
 
-    Parameters
+    Attributes
     ----------
     position : Sequence[float]
         Translation, m.
@@ -870,7 +870,7 @@ def wheels(name: str, radius: float, width: float, places: Sequence[Vector], fra
 class Box(NamedTuple):
     """Ranges of two coordinates of a surface.
 
-    Parameters
+    Attributes
     ----------
     along, across : tuple[float, float], default (-inf, inf)
         Lowest and highest value; see the surface for what its coordinates are.
@@ -883,7 +883,7 @@ class Box(NamedTuple):
 class Stripes(NamedTuple):
     """Stripes along a surface.
 
-    Parameters
+    Attributes
     ----------
     number : float
         Stripes for each unit of the coordinate along the surface.

@@ -30,7 +30,7 @@ class StepError(NamedTuple):
     0.01 is 1 %; 1 means that the half steps failed. The values include the factor 1 / (1 - 2^-p), so that they are
     errors of the step itself.
 
-    Parameters
+    Attributes
     ----------
     velocity : float
         Error of the twist; turns count by `StepErrorEstimator.length`.

@@ -62,7 +62,7 @@ class Channel:
 class CoupledLimit(NamedTuple):
     """A limit of the difference of two commands, first - second, which a plant saturates smoothly.
 
-    Parameters
+    Attributes
     ----------
     first, second : int
         Indices of both actuators.
@@ -380,7 +380,7 @@ def build_by(make: Callable[..., Plant], *, dt: float | None, preset: str | None
 class Surroundings(NamedTuple):
     """The surroundings of a plant, for the instruments on it.
 
-    Parameters
+    Attributes
     ----------
     gravity : (float, float, float)
         Acceleration of a body in free fall, m/s2, world.
@@ -857,7 +857,7 @@ class Composed(Protocol):
 class SavedState(NamedTuple):
     """A stored state: all of it, and views of the measured parts.
 
-    Parameters
+    Attributes
     ----------
     all : (w,) array
         The whole state.
@@ -1029,7 +1029,7 @@ class HasStepErrorEstimator(Protocol):
 class CompiledStep(NamedTuple):
     """A step that compiled code may take without Python, as addresses.
 
-    Parameters
+    Attributes
     ----------
     function : int
         Address of a C function of words of 64 bits that returns a status, 0 on success.
@@ -1150,7 +1150,7 @@ class HasFork(Protocol):
 class RolledOut(NamedTuple):
     """The result of `RollsOut.roll_out`.
 
-    Parameters
+    Attributes
     ----------
     outputs : dict[str, array]
         {name: (runs, samples, *shape)}.
@@ -1285,7 +1285,7 @@ class HasCoordinates(HasFork, Protocol):
 class CompiledOutputs(NamedTuple):
     """Outputs for compiled code: a function as in `CompiledStep`, and the addresses of its results.
 
-    Parameters
+    Attributes
     ----------
     function : int
         Address of the function that computes the outputs.

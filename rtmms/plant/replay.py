@@ -47,7 +47,7 @@ SAME = 1e-6
 class Replayed(NamedTuple):
     """Differences between a run and itself in shorter steps, as fractions.
 
-    Parameters
+    Attributes
     ----------
     path : float
         Of the length travelled: the largest distance of the two (with a fixed base: of the joints, of their way).

@@ -32,7 +32,7 @@ _SHAPE, _HEAD, _TAIL = 0, 64, 128
 class Row(NamedTuple):
     """Row as the consumer gets it.
 
-    Parameters
+    Attributes
     ----------
     ints : tuple[int, ...]
         Whole numbers, as they were pushed.

@@ -38,7 +38,7 @@ POSE = ("position", "quaternion")
 class Look(NamedTuple):
     """Part of a robot's surface in one colour.
 
-    Parameters
+    Attributes
     ----------
     faces : Array
         Triangles with outward normals, shape (k, 3, 3), m, body frame.
@@ -53,7 +53,7 @@ class Look(NamedTuple):
 class Surfaces(NamedTuple):
     """Surface of a robot in one state.
 
-    Parameters
+    Attributes
     ----------
     looks : Sequence[Look]
         Its parts, m, body frame.

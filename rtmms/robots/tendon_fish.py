@@ -33,7 +33,7 @@ FORWARD = np.diag([-1.0, -1.0, 1.0])
 class Segment(NamedTuple):
     """One of the five plates; x runs from its hinge towards the tail.
 
-    Parameters
+    Attributes
     ----------
     hinge : float
         Its hinge in the frame of the segment before, m.

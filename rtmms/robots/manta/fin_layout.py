@@ -60,7 +60,7 @@ CARRY_FIELDS = 25
 class Chains(NamedTuple):
     """The arrays of both fins that the loops over lanes read and write.
 
-    Parameters
+    Attributes
     ----------
     params : (2, blocks, m LINK_FIELDS LANES + LANES) array
         Parameters of `pack_links`.
