@@ -18,6 +18,7 @@ from rtmms.mujoco_models.unsupported import FEATURES
 from tests.cli.shell import process
 from tests.mujoco_models.models import WALKER
 from tests.mujoco_models.own_models import ALIKE, EVERYTHING, FISH, REFUSED
+from tests.mujoco_models.random_models import RandomModel
 
 mujoco: Any = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install 'rtmms[mujoco]'")
 pytestmark = [pytest.mark.full, pytest.mark.peer]
@@ -69,6 +70,26 @@ def test_joint_positions_are_mujocos(tmp_path: Path, case: str) -> None:
     assert np.abs(plant.vector[:3] - state.position).max() < 1e-6
     assert 1.0 - abs(plant.vector[3:7] @ state.orientation) < 1e-12
     assert np.abs(plant.vector - before).max() > 0.1
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_models_move_as_mujocos(tmp_path: Path, first: int) -> None:
+    """None is refused, and few are at rest."""
+    moving = 0
+    for seed in range(first, first + 20):
+        model, data, plant = both(tmp_path, RandomModel(seed).text, integrator="rk4", substeps=1)
+        moved(model, data, plant, seed=seed)
+        data.ctrl[:] = 0.5 * np.random.default_rng(seed).normal(size=model.nu)
+        command = data.ctrl.copy()
+        for _ in range(200):
+            mujoco.mj_step(model, data)
+            plant.step(command)
+        state, n = own_state(model, data, plant), plant.model.n
+        assert plant.vector[7 : 7 + n] == pytest.approx(state.q, abs=1e-8), seed
+        assert plant.vector[:3] == pytest.approx(state.position, abs=1e-8), seed
+        assert 1.0 - abs(plant.vector[3:7] @ state.orientation) < 1e-12, seed
+        moving += np.abs(data.qvel).max() > 0.1
+    assert moving > 15
 
 
 @pytest.mark.parametrize("case", [*ALIKE, "fish"])
