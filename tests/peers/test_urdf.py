@@ -52,6 +52,58 @@ def test_same_dynamics_as_pinocchios_reader(tmp_path):
     assert model.body_names == ("base", "arm", "tool", "slide")
 
 
+def random_urdf(seed):
+    """Text of a robot with links in a random tree, some of them fixed or without inertia, and its movable joints."""
+    rng = np.random.default_rng(seed)
+    numbers = lambda size, scale: " ".join(f"{value:.6g}" for value in scale * rng.normal(size=size))
+    parts, movable = [], []
+    for k in range(int(rng.integers(2, 9))):
+        half = 0.1 * rng.normal(size=(3, 3))
+        i = np.sum(half**2) * np.eye(3) - half @ half.T  # of points
+        inertia = " ".join(f'i{"xyz"[a]}{"xyz"[b]}="{i[a, b]:.6g}"' for a in range(3) for b in range(a, 3))
+        kind = str(rng.choice(["revolute", "continuous", "prismatic", "fixed"], p=[0.3, 0.2, 0.2, 0.3]))
+        origin = lambda: f'<origin xyz="{numbers(3, 0.3)}" rpy="{numbers(3, 1.0)}"/>'
+        inertial = f'<inertial>{origin()}<mass value="{rng.uniform(0.2, 2.0):.6g}"/><inertia {inertia}/></inertial>'
+        is_bare = k > 0 and kind == "fixed" and rng.random() < 0.4
+        parts.append(f'<link name="l{k}">{"" if is_bare else inertial}</link>')
+        if k:
+            axis = f'<axis xyz="{numbers(3, 1.0)}"/>' if rng.random() < 0.8 else ""
+            limit = '<limit lower="-9" upper="9" effort="9" velocity="9"/>'
+            ends = f'<parent link="l{rng.integers(k)}"/><child link="l{k}"/>'
+            parts.append(f'<joint name="j{k}" type="{kind}">{ends}{origin()}{axis}{limit}</joint>')
+            movable += [f"j{k}"] * (kind != "fixed")
+    return f'<robot name="thing">{"".join(parts)}</robot>', movable
+
+
+@pytest.mark.peer
+def test_random_robots_have_the_dynamics_of_pinocchios_reader(tmp_path):
+    """Angles of continuous joints are cosine and sine there; its joints are in an order of its own."""
+    pin = pytest.importorskip("pinocchio")
+    path = tmp_path / "robot.urdf"
+    for seed in range(40):
+        text, movable = random_urdf(seed)
+        path.write_text(text)
+        model = rtmms.compile(from_urdf(path))
+        assert sorted(model.joint_names) == sorted(movable), seed
+        peer = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+        state, torque = random_state(model, seed), np.random.default_rng(seed).normal(size=model.n)
+        w, x, y, z = state.orientation
+        q, v, tau = pin.neutral(peer), np.zeros(peer.nv), np.zeros(peer.nv)
+        q[:7], v[:6] = (*state.position, x, y, z, w), state.twist
+        places = []
+        for name, angle, rate, given in zip(model.joint_names, state.q, state.qd, torque, strict=True):
+            joint = peer.joints[peer.getJointId(name)]
+            q[joint.idx_q : joint.idx_q + joint.nq] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
+            v[joint.idx_v], tau[joint.idx_v] = rate, given
+            places.append(joint.idx_v)
+        a = pin.aba(peer, peer.createData(), q, v, tau)
+        out = dynamics.forward_dynamics(model, state, torque)
+        expected = [*a[:6], *(a[k] for k in places)]
+        np.testing.assert_allclose(
+            [*out.base_acceleration, *out.qdd], expected, rtol=1e-8, atol=1e-8, err_msg=str(seed)
+        )
+
+
 def test_damping_and_friction_are_read(tmp_path):
     path = write(tmp_path, more='<axis xyz="0 0 1"/><dynamics damping="0.7" friction="0.2"/>')
     joint = from_urdf(path, drive="motion").joints[0]
