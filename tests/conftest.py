@@ -65,15 +65,27 @@ NETWORKED = (
 GROUND = ("locomotion", "robots/test_wheeled.py", "shapes", "cli/test_gaits.py")
 """All that compile the kernels of contacts, a minute of them: on one worker, so that not both compile the same."""
 
-LONG = "scenario/test_examples.py"
-"""Whole runs that share nothing: each where there is room."""
+LONG = (
+    "test_tutorials.py", "sweep/test_inputs.py", "bridges/test_silent_peers.py", "faults/test_faults.py",
+    "sensing/test_nees.py", "test_reader_memory.py", "sweep/test_one_case.py", "view/test_view.py", "test_examples.py",
+    "test_compile.py", "robots/test_reports.py", "test_own_robot_page.py", "controllers/test_predictive.py",
+    "cli/test_same_bits.py", "robots/manta/test_order.py", "sweep/test_sweep.py", "sensing/test_estimator.py",
+    "bridges/autopilot/test_betaflight_firmware.py", "bridges/test_bridge_command.py",
+    "robots/manta/test_jacobian.py", "robots/test_fish.py", "test_parsers.py",
+)  # fmt: skip
+"""Files of the full suite that take minutes: they begin first, so that no worker has one of them alone at the end."""
+ALONE = (
+    "scenario/test_examples.py", "bridges/test_silent_peers.py", "faults/test_faults.py", "sensing/test_nees.py",
+    "test_reader_memory.py", "test_compile.py",
+)  # fmt: skip
+"""Files whose tests share nothing: each test where there is room."""
 
 
 def group(nodeid: str) -> str:
     """What a test takes turns with."""
     path = nodeid.partition("::")[0].removeprefix("tests/")
     name = path.rpartition("/")[2]
-    if path == LONG:
+    if path in ALONE:
         return nodeid
     if path.startswith(GROUND):
         return "ground"
@@ -82,7 +94,7 @@ def group(nodeid: str) -> str:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave files of the full suite unread in the default suite: importing them takes seconds, in each worker."""
-    if config.option.markexpr != "not full" or collection_path.suffix != ".py":
+    if not is_default_suite(config) or collection_path.suffix != ".py":
         return None
     return True if WHOLLY_FULL.search(collection_path.read_text(encoding="utf-8")) else None
 
@@ -193,6 +205,18 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report  # type: ignore[return-value]
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long files first in the full suite."""
+    if not is_default_suite(config):
+        places = {f"tests/{name}": k for k, name in enumerate(LONG)}
+        items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(LONG)))
+
+
+def is_default_suite(config: pytest.Config) -> bool:
+    """Whether the marks that are asked for are those of the default suite."""
+    return config.getoption("markexpr") == "not full"
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Groups by the names of tests: marks (xdist_group) reach xdist 3.8 through what pytest 9 does not read."""
@@ -202,4 +226,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return group(nodeid)
 
+    if not is_default_suite(config):
+        config.option.loadscopereorder = False  # groups of many tests are not those that take long
     return InGroups(config, log) if config.getvalue("dist") == "loadgroup" else None
