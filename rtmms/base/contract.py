@@ -96,7 +96,9 @@ def words_of(kind: type[IntEnum]) -> tuple[str, ...]:
     return tuple("" if member.name == "NONE" else member.name.lower() for member in kind)
 
 
-MISS_WORDS, OVERRUN_WORDS, OUTCOME_WORDS = words_of(MissPolicy), words_of(OverrunPolicy), words_of(StepOutcome)
+MISS_WORDS = words_of(MissPolicy)
+OVERRUN_WORDS = words_of(OverrunPolicy)
+OUTCOME_WORDS = words_of(StepOutcome)
 APPLIED_POLICIES = tuple(word for word in MISS_WORDS if word != MISS_WORDS[MissPolicy.ABORT])
 """Possible `policy` of Applied in a state; `abort` ends the run before there is one."""
 

@@ -501,7 +501,8 @@ def run_bridge(
 
 # --- How much of what must be refused a bridge looks at: a flood of it must not cost the states their answers.
 
-REFUSED_PER_S, BURST = 1000.0, 100.0
+REFUSED_PER_S = 1000.0
+BURST = 100.0
 PAUSE_S = 0.02
 
 

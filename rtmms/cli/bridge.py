@@ -28,7 +28,7 @@ from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
 from rtmms.wire.peer.session import GONE
-from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnectedError
+from rtmms.wire.protocol.messages import ARGUMENT_ERRORS, EndpointError, NotConnectedError
 
 _WAIT_S = 5.0
 _CHILD_WAIT_S = 3600.0
@@ -80,7 +80,7 @@ def bridge(
     except (EndpointError, ModelError) as fault:
         status, reason = 2, str(fault)
     except NotConnectedError as fault:
-        status, reason = (2 if fault.code in WRONG_WORDS else 1), str(fault)
+        status, reason = (2 if fault.code in ARGUMENT_ERRORS else 1), str(fault)
     except RtmmsError as fault:
         status, reason = 1, str(fault)
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ from rtmms.wire.peer.controller import Bound
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
 from rtmms.wire.peer.session import GONE
-from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnectedError
+from rtmms.wire.protocol.messages import ARGUMENT_ERRORS, EndpointError, NotConnectedError
 
 CHILD = "RTMMS_CHILD"
 """Set to 1 by `rtmms run` in the processes it starts: the run handles Ctrl-C, and a child may compile before it
@@ -59,7 +59,7 @@ def control(
         raise SystemExit(2) from None
     except NotConnectedError as fault:
         _print_line(_named(spec, fault))
-        raise SystemExit(2 if fault.code in WRONG_WORDS else 1) from None
+        raise SystemExit(2 if fault.code in ARGUMENT_ERRORS else 1) from None
     except RtmmsError as fault:
         _print_line(_named(spec, fault))
         raise SystemExit(1) from None

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rtmms.sweep.running import Cluster
     from rtmms.sweep.study import Study
 
-INTERRUPTED, INCOMPLETE = 130, 1
+INTERRUPTED = 130
+INCOMPLETE = 1
 
 
 @click.command()

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 WATCH_EVERY_NS = 50_000_000
 WATCH_COST_NS = 120_000
 JUDGE_NS = 120_000
-_ROWS, _ROW_NS = 256, 500
+_ROWS = 256
+_ROW_NS = 500
 
 Watch = Callable[[], Sequence[str]]
 """Called about every 50 ms between steps; returns a sentence for each process that has died since the last call."""

@@ -19,8 +19,10 @@ from rtmms.base.parameters import Parameter
 
 LONGEST_MS = 10_000.0
 """Largest delay and jitter, ms, because messages under way are stored in memory."""
-_STATES, _COMMANDS = 0, 1
-_MASK, _GOLDEN = (1 << 64) - 1, 0x9E3779B97F4A7C15
+_STATES = 0
+_COMMANDS = 1
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
 _DRAWS = 8
 _MOST_OWED = 128
 """Most remembered answers; a controller has at most 65 commands under way."""

@@ -251,10 +251,14 @@ def raise_limit() -> int:
     return soft
 
 
-_MCL_CURRENT, _MCL_FUTURE = 1, 2
-_M_TRIM_THRESHOLD, _M_TOP_PAD = -1, -2
+_MCL_CURRENT = 1
+_MCL_FUTURE = 2
+_M_TRIM_THRESHOLD = -1
+_M_TOP_PAD = -2
 _HEAP_PAD = 8 << 20
-_OBJECTS, _OBJECT_BYTES, _KEPT_EACH = 40_000, 200, 256
+_OBJECTS = 40_000
+_OBJECT_BYTES = 200
+_KEPT_EACH = 256
 _DEEP = 400
 
 
@@ -330,7 +334,8 @@ AUTO_PRIORITY = 80
 CHILD_BELOW = 10
 CHILD_RTTIME_US = 500_000
 CHILD_NICE = -10
-_PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
+_PR_SET_TIMERSLACK = 29
+_PR_GET_TIMERSLACK = 30
 
 
 @dataclass(slots=True)
@@ -719,7 +724,8 @@ def shortest_wait_s(samples: int = WAIT_SAMPLES) -> float:
 
 
 SAMPLES = 200
-_PAUSE_S, _TIMEOUT_S = 3e-4, 1.0
+_PAUSE_S = 3e-4
+_TIMEOUT_S = 1.0
 
 COSTS = {
     "wake_up": "a sleep ends so much after its instant",

@@ -100,7 +100,9 @@ ROWS = 4096
 """Stalls stored for each core, a power of two: seconds of the worst machine, read every 50 ms."""
 _LINE = 8
 """int64 in a cache line; the counters of a core have a line of their own."""
-_BEATS, _LOOKED, _WRITTEN = 0, 1, 2
+_BEATS = 0
+_LOOKED = 1
+_WRITTEN = 2
 
 
 class Stalls:
@@ -281,8 +283,11 @@ def _memory(size: int) -> int:
     return descriptor
 
 
-PRIORITY, HIGHEST = 90, 99
-LEAST_PERIOD_NS, SHORTEST_NS, LONGEST_NS = 160_000, 250_000, 1_000_000
+PRIORITY = 90
+HIGHEST = 99
+LEAST_PERIOD_NS = 160_000
+SHORTEST_NS = 250_000
+LONGEST_NS = 1_000_000
 
 
 def period_ns(deadline_ns: int, step_ns: int = 0) -> int:

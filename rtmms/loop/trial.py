@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 STEPS = 2000
 LONGEST_NS = 150_000_000
-COLD_STEPS, COLD_S = 40, 5e-3
+COLD_STEPS = 40
+COLD_S = 5e-3
 
 
 class StepTime(NamedTuple):

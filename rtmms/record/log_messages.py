@@ -274,7 +274,10 @@ class Values:
 
 # --- the topics -------------------------------------------------------------------------------------------------------
 
-NUMBER, WHOLE, TEXT, TRUTH = {"type": "number"}, {"type": "integer"}, {"type": "string"}, {"type": "boolean"}
+NUMBER = {"type": "number"}
+WHOLE = {"type": "integer"}
+TEXT = {"type": "string"}
+TRUTH = {"type": "boolean"}
 KINDS: Mapping[type, dict[str, str]] = {int: WHOLE, str: TEXT, bool: TRUTH}
 
 

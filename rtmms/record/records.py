@@ -32,9 +32,13 @@ _HEAD = struct.Struct("<BQ")
 _CHUNK = struct.Struct("<3QII")  # times, size, checksum, length of the compression's name
 _INDEX = struct.Struct("<HI")
 _COLUMNS_HEAD = struct.Struct(f"<2QI{len(COLUMNS)}sI{len(BINARY)}sQ")  # times, name, media type, length
-_LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
+_LENGTH = struct.Struct("<Q")
+_CRC = struct.Struct("<I")
 FOOTER_BYTES = 20
-_CHUNK_CODE, _INDEX_CODE, _FOOTER_CODE, _ATTACHMENT_CODE = 6, 7, 2, 9
+_CHUNK_CODE = 6
+_INDEX_CODE = 7
+_FOOTER_CODE = 2
+_ATTACHMENT_CODE = 9
 _FOREIGN = 0x80
 """First code of records that others may define."""
 _PIECE = 1 << 20

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 GRID_POINTS, ARROWS = 61, 15
 """Points a side of the height functions and of the vector fields."""
-PLANAR, SPATIAL = ("x", "y", "theta"), ("rotation x", "rotation y", "rotation z")
+PLANAR = ("x", "y", "theta")
+SPATIAL = ("rotation x", "rotation y", "rotation z")
 DIVERGING = "RdBu_r"
 
 

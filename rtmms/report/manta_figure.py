@@ -49,7 +49,8 @@ Array = npt.NDArray[np.float64]
 # Where a manta's fins are, from rod and joint angles: for figures, in plain numpy.
 
 
-LEFT, RIGHT = 0, 1
+LEFT = 0
+RIGHT = 1
 _support: Any = getattr(support_motion, "py_func", support_motion)  # a figure is no reason to compile
 
 
@@ -228,7 +229,8 @@ def _lag_note(time: Array, joints: Array, period: Period | None, what: str) -> s
 # One page on a run of the manta: where it went, how its fins moved, and how the loop kept its time.
 
 
-WIDTH, HEIGHT = 16.0, 12.2
+WIDTH = 16.0
+HEIGHT = 12.2
 TALLER = 2.0
 ROUND = 0.4
 FRAMES = 6

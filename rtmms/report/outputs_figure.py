@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from rtmms.loop.trace import Recent, Trace
 
 
-WIDTH, ROW = 16.0, 2.4
-COLUMNS, MOST = 3, 12
+WIDTH = 16.0
+ROW = 2.4
+COLUMNS = 3
+MOST = 12
 
 
 def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "") -> None:

@@ -52,7 +52,8 @@ Ahead = tuple[Array, dict[str, Array]]
 
 SHOWN = ("joint_position", "joint_torque")
 
-FEWEST, MOST = 20, 200
+FEWEST = 20
+MOST = 200
 SHOWN_S = 4.0
 PANELS = 2
 STILL = 1e-9
@@ -272,7 +273,9 @@ LEAST_SAMPLES = 20
 """Samples a period; with fewer the path is not the true one."""
 HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
 """Entries of a summary that come first, with the misses."""
-AXES, ANGLES, TURN = ("x", "y", "z"), ("roll", "pitch", "yaw"), "attitude"
+AXES = ("x", "y", "z")
+ANGLES = ("roll", "pitch", "yaw")
+TURN = "attitude"
 UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "_rad": "rad", "_deg": "deg",
          "_w": "W", "_n": "N", "_m": "m", "_j": "J"}  # fmt: skip
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-AGREES, DIFFERS = "agrees", "differs"
+AGREES = "agrees"
+DIFFERS = "differs"
 PICTURE, OURS, OTHER_MACHINE = "picture only", "ours alone", "other machine"
 """Verdicts where there is nothing to compare a number with.
 

@@ -23,7 +23,10 @@ from rtmms.base.memory import pointer_to
 # A name that ends in _ns is an instant or a length in ns; one that ends in _at is an address.
 
 
-WORD, NUMBER, FLAG, MARK = np.int64, np.float64, np.bool_, np.uint8
+WORD = np.int64
+NUMBER = np.float64
+FLAG = np.bool_
+MARK = np.uint8
 
 
 def record(*fields: tuple[str, Any]) -> np.dtype[Any]:
@@ -183,7 +186,8 @@ Misses until then count neither for limits nor for `abort`.
 OLD = 2
 """Mark of missing commands that were held for too long; 1 for the others."""
 
-fallbacks_at, actuators_at = records_at(FALLBACK), records_at(ACTUATOR)
+fallbacks_at = records_at(FALLBACK)
+actuators_at = records_at(ACTUATOR)
 
 
 def within(value: float, lower: float, upper: float) -> float:

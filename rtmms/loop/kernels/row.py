@@ -89,7 +89,8 @@ ROW_MEMORY = words(
 
 ROW_HEAD = words(*Head._fields)
 
-row_memory_at, row_head_at = record_at(ROW_MEMORY), record_at(ROW_HEAD)
+row_memory_at = record_at(ROW_MEMORY)
+row_head_at = record_at(ROW_HEAD)
 
 
 @kernel
