@@ -50,8 +50,14 @@ _ATTACHMENT_INDEX_CODE = 0x0A
 _ATTACHMENT_CODE = 0x09
 _CRC_BYTES = 4
 _RECORD = struct.Struct("<BQ")
-STEP, RUN, OUTCOME, EVENTS = "step", "run", "outcome", "events"
-"""Names of the columns that are neither commands nor outputs."""
+STEP = "step"
+"""Name of the column of step numbers."""
+RUN = "run"
+"""Name of the column of run numbers."""
+OUTCOME = "outcome"
+"""Name of the column of outcomes."""
+EVENTS = "events"
+"""Name of the column of events."""
 
 
 def max_array_bytes(path: Path) -> int:
@@ -113,7 +119,7 @@ class ColumnWriter:
 
     def __init__(self, actuators: Sequence[Signal], outputs: Sequence[Signal]) -> None:
         self._columns: list[tuple[str, int, int]] = []  # name, first number in a gathered row, numbers
-        self._pieces: list[tuple[int, int]] = []  # of a row's bytes, those that are gathered
+        self._pieces: list[tuple[int, int]] = []  # begin and end of the gathered bytes of a row
         at = width = 0
         for prefix, signals in (("command", actuators), ("output", outputs)):
             for signal in signals:
