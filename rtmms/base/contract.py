@@ -24,12 +24,12 @@ MODES = ("realtime", "lockstep", "free", "external")
 TIMED = ("realtime", "external")
 """Modes in which a step has a deadline."""
 
-LAST_STEP = 1 << 53
-"""Largest index of a step: beyond it a float64 is not exact, and times are floats."""
+MAX_STEP = 1 << 53
+"""Index of a step: beyond it a float64 is not exact, and times are floats."""
 MAX_COUNT = 10**9
-"""Largest number of anything that a person counts; larger ones do not fit into the counters."""
-LEAST_DT = 1e-9
-"""Shortest step, s: the clock's own nanosecond."""
+"""Number of anything that a person counts; larger ones do not fit into the counters."""
+MIN_DT_S = 1e-9
+"""Step, s: a nanosecond of the clock."""
 
 PARTS = ("wake", "exchange", "plant", "slack")
 """Timed parts of a step.

@@ -25,8 +25,8 @@ CHILD = "RTMMS_CHILD"
 answers.
 """
 
-_WAIT_S = 5.0
-_CHILD_WAIT_S = 3600.0
+PLANT_WAIT_S = 5.0
+CHILD_WAIT_S = 3600.0
 """Wait of a child for the plant, s. The run ends its children itself; until then the plant may compile for any time."""
 
 
@@ -51,7 +51,7 @@ def control(
     if child:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if timeout_s is None:
-        timeout_s = _CHILD_WAIT_S if child else _WAIT_S
+        timeout_s = CHILD_WAIT_S if child else PLANT_WAIT_S
     try:
         reason = _drive(spec, exchange, peer, timeout_s, keys, reconnect)
     except (EndpointError, ModelError) as fault:

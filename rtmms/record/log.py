@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.base.contract import LAST_STEP, OUTCOME_WORDS, PARTS, TRUTH, UNDEFINED
+from rtmms.base.contract import MAX_STEP, OUTCOME_WORDS, PARTS, TRUTH, UNDEFINED
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.files import open_input
 from rtmms.loop.log_row import OUTCOME_COLUMNS
@@ -300,8 +300,8 @@ class Log:
                     place = f"{self.path}: message {record.sequence} of {topic}"
                     raise ModelError(f"{place}: {unreadable(fault)}") from None
                 for row in found:
-                    if type(row.step) is not int or not 0 <= row.step <= LAST_STEP:
-                        got = f"expected a number up to {LAST_STEP}, got {row.step!r:.60}"
+                    if type(row.step) is not int or not 0 <= row.step <= MAX_STEP:
+                        got = f"expected a number up to {MAX_STEP}, got {row.step!r:.60}"
                         raise ModelError(f"{self.path}: a step: {got}")
                     far = row.step - before
                     if far > MAX_MISSING_STEPS:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rtmms.plant.protocol
-from rtmms.base.contract import LAST_STEP
+from rtmms.base.contract import MAX_STEP
 from rtmms.base.errors import ModelError
 from rtmms.base.files import open_input
 from rtmms.base.trust import asked_by_data, is_file, path_of, refuse_foreign_code
@@ -193,7 +193,7 @@ def refuse_branch(origin: Mapping[str, Any], place: str) -> None:
     expect(isinstance(branch, dict), "branch", "a table or null")
     step, before = branch.get("step"), branch.get("before")
     _expect_place(branch, expect)
-    expect(type(step) is int and 0 <= step <= LAST_STEP, "step", "the number of a step")
+    expect(type(step) is int and 0 <= step <= MAX_STEP, "step", "the number of a step")
     expect(isinstance(branch.get("set"), dict), "set", "a table")
     expect(isinstance(before, list) and len(before) <= _MAX_BRANCHES, "before", "a list of branches")
     for one in before:

@@ -14,11 +14,12 @@ from typing import Any
 
 AGREES = "agrees"
 DIFFERS = "differs"
-PICTURE, OURS, OTHER_MACHINE = "picture only", "ours alone", "other machine"
-"""Verdicts where there is nothing to compare a number with.
-
-The paper shows a curve, has no number, or timed another machine.
-"""
+PICTURE = "picture only"
+"""Verdict: the paper shows a curve and no number."""
+OURS = "ours alone"
+"""Verdict: the paper has no such number."""
+OTHER_MACHINE = "other machine"
+"""Verdict: the paper timed another machine."""
 
 
 @dataclass(frozen=True, slots=True)
