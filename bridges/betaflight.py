@@ -38,11 +38,15 @@ from .motion.frames import Home, attitude_to_ned, world_to_enu
 from .motion.imu import Imu, gravity_of
 from .motion.pose import Motion, PoseNames, PoseReader
 
-_MOTION, _MOTORS, _RC = struct.Struct("<18d"), struct.Struct("<4f"), struct.Struct("<d16H")
+_MOTION = struct.Struct("<18d")
+_MOTORS = struct.Struct("<4f")
+_RC = struct.Struct("<d16H")
 _STAMP = struct.Struct("<d")
 _CHANNELS = 4
 _RC_CHANNELS = 16
-_MIDDLE_US, _HALF_US, _MAX_US = 1500.0, 500.0, 2500.0
+_MIDDLE_US = 1500.0
+_HALF_US = 500.0
+_MAX_US = 2500.0
 _PA_PER_HPA = 100.0
 _GONE_S = 1.0
 """Silence after which a Betaflight that answers is another one, s of wall time."""

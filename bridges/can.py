@@ -22,7 +22,8 @@ from .bus.robot_dbc import RobotDbc
 from .bus.signals import Checksum, DrivingMessage, Layout, Sent, by_message, load
 from .motion.joints import Joints
 
-OWN, NONE = "own", "none"
+OWN = "own"
+NONE = "none"
 _FAR = 1e6
 
 

@@ -46,7 +46,8 @@ _CONFIGURED = """<CycloneDDS><Domain><General><Interfaces><NetworkInterface {}={
 <Internal><MaxSampleSize>256 KiB</MaxSampleSize></Internal></Domain></CycloneDDS>"""
 """Configuration of Cyclone DDS; longer samples are refused, because the library reads them in Python, at 0.3 s a MiB.
 """
-_FATAL, _ERROR = 1, 2
+_FATAL = 1
+_ERROR = 2
 _INTERFACE = re.compile(r"[A-Za-z0-9_.:%-]{1,64}")
 """Name or address of a network interface; Cyclone DDS would expand ${VARIABLE} in other texts."""
 _ALONE = "<AllowMulticast>false</AllowMulticast>"

@@ -36,9 +36,11 @@ from .sea.imc_messages import (
 from .sea.imc_nodes import GROUP, PORTS, Node, Nodes, announce_socket, let_announce, message_socket
 
 _MAX_READS = 8
-_ANNOUNCE_S, _BEAT_S = 10.0, 1.0
+_ANNOUNCE_S = 10.0
+_BEAT_S = 1.0
 _PLANS = 32
-_PLANS_AT_ONCE, _PLANS_PER_S = 20.0, 5.0
+_PLANS_AT_ONCE = 20.0
+_PLANS_PER_S = 5.0
 _PLAN_CHANNELS = ("heading_deg", "depth_m", "speed_m_s")
 _UNDER_M = 0.3
 Kind = Literal["UUV", "USV", "UAV", "UGV"]

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.base.parameters import Parameter
-from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, fuzz
+from rtmms.bridging.untrusted import MAX_JSON_BYTES, Fuzzed, Refusal, fuzz
 
 from .lines.from_here import from_here
 from .messages.selected import selected
@@ -112,8 +112,8 @@ def parse(data: bytes) -> dict[str, float]:
     Refusal
         If the message is something else.
     """
-    if len(data) > LONGEST:
-        raise Refusal("oversize", f"a message may have {LONGEST} bytes, got {len(data)}")
+    if len(data) > MAX_JSON_BYTES:
+        raise Refusal("oversize", f"a message may have {MAX_JSON_BYTES} bytes, got {len(data)}")
     try:
         fingerprint, _, n = _HEAD.unpack_from(data)
         if fingerprint != COMMAND:

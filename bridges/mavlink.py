@@ -28,20 +28,30 @@ from .lines.datagrams import datagrams, send
 from .motion.frames import Home, bearing_deg, whole
 from .motion.pose import Motion, PoseNames, PoseReader
 
-_ARM, _REQUEST_MESSAGE, _AUTOPILOT_VERSION = 400, 512, 148
+_ARM = 400
+_REQUEST_MESSAGE = 512
+_AUTOPILOT_VERSION = 148
 _EXTENDED_SYS_STATE = 245
-_ACCEPTED, _REJECTED, _DENIED, _UNSUPPORTED = 0, 1, 2, 3
-_ARMED, _MANUAL = 128, 64
-_BOOT, _ACTIVE, _CRITICAL = 1, 4, 5
+_ACCEPTED = 0
+_REJECTED = 1
+_DENIED = 2
+_UNSUPPORTED = 3
+_ARMED = 128
+_MANUAL = 64
+_BOOT = 1
+_ACTIVE = 4
+_CRITICAL = 5
 _REAL32 = 9
 _PORT = 14550
-_MAVLINK2, _PARAM_FLOAT = 8192, 2
+_MAVLINK2 = 8192
+_PARAM_FLOAT = 2
 _BURST = 20
 _PX4 = 12
 _CUSTOM = 1
 _PX4_MODES = {"manual": 1 << 16, "hold": 4 << 16 | 3 << 24}
 """PX4's custom modes: main mode in bits 16 to 23, sub mode in bits 24 to 31."""
-_ON_GROUND, _IN_AIR = 1, 2
+_ON_GROUND = 1
+_IN_AIR = 2
 _NEAR_M, _SLOW_M_S = 0.2, 0.1
 """Height over the ground, m, and speed, m/s, up to which a robot is on the ground."""
 _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "values_hz"}

@@ -34,8 +34,10 @@ from .motion.frames import Home
 from .motion.imu import gravity_of
 from .motion.pose import Motion, PoseNames, PoseReader, unveiled
 
-_ARMED, _LOCKSTEP = 128, 1
-_SET_MESSAGE_INTERVAL, _HIL_STATE_QUATERNION = 511, 115
+_ARMED = 128
+_LOCKSTEP = 1
+_SET_MESSAGE_INTERVAL = 511
+_HIL_STATE_QUATERNION = 115
 _CONTROLS = 16
 _FIRST_US = 1_000_000
 _FAST_HZ = 1000.0

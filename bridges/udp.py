@@ -19,7 +19,8 @@ from .lines.addresses import bound
 from .lines.datagrams import datagrams, send
 from .lines.packing import SEQ, STEP, Endian, Packed, Packer, UnpackedCommand, Unpacker, is_old
 
-_READS, _BYTES = 8, 8192  # of one look: a state that comes meanwhile waits for no more than that
+_READS = 8
+_BYTES = 8192  # of one look: a state that comes meanwhile waits for no more than that
 _AGAIN_S = 0.1
 _LONGEST_IN = 8192
 

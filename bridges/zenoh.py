@@ -19,7 +19,7 @@ from rtmms.base.files import MIB, open_input
 from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
-from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
+from rtmms.bridging.untrusted import MAX_JSON_BYTES, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 
 from .lines.inbox import Inbox
 from .messages.topics import parts, robot_part
@@ -53,8 +53,8 @@ def read_msgpack(data: bytes) -> Any:
     from msgpack import unpackb  # type: ignore[attr-defined]
 
     unpack: Callable[..., Any] = unpackb
-    if len(data) > LONGEST:
-        raise Refusal("oversize", f"a message may have {LONGEST} bytes, got {len(data)}")
+    if len(data) > MAX_JSON_BYTES:
+        raise Refusal("oversize", f"a message may have {MAX_JSON_BYTES} bytes, got {len(data)}")
     try:
         return unpack(data, raw=False, strict_map_key=True, max_array_len=1024, max_map_len=1024)
     except Exception:  # whatever the decoder makes of a stranger's bytes
@@ -301,7 +301,9 @@ class Zenoh(rtmms.Bridge):
     def _on_data(self, sample: Any) -> None:
         """Pass a command to the inbox, in one of Zenoh's threads."""
         key = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
-        self.inbox.put((self._actuators.get(key, key), sample.payload.to_bytes()[: LONGEST + 1]))  # more is only kept
+        self.inbox.put(
+            (self._actuators.get(key, key), sample.payload.to_bytes()[: MAX_JSON_BYTES + 1])
+        )  # more is only kept
 
     def on_state(self, state: rtmms.State) -> None:
         """Publish the state.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtmms.base.errors import ModelError
-from rtmms.base.toml_file import MAX_BYTES, MAX_DOTS, read_toml, toml_comment, toml_key, toml_text, toml_value
+from rtmms.base.toml_file import MAX_DOTS, MAX_TOML_BYTES, read_toml, toml_comment, toml_key, toml_text, toml_value
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_files_of_other_editors_are_read_or_distinguished_from_damage(tmp_path: 
 
 def test_the_search_for_long_keys_is_one_pass(tmp_path: Path) -> None:
     took = []
-    for size in (MAX_BYTES // 64, MAX_BYTES // 8):
+    for size in (MAX_TOML_BYTES // 64, MAX_TOML_BYTES // 8):
         (tmp_path / "long.toml").write_text(f"x = '{'a' * size}'\n")
         before = time.process_time()
         read_toml(tmp_path / "long.toml")

@@ -23,7 +23,8 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import open_input
 from rtmms.bridging.untrusted import Refusal
 
-V1, V2 = 0xFE, 0xFD
+V1 = 0xFE
+V2 = 0xFD
 _SIGNED = 0x01
 _SIGNATURE = 13
 _MOST_STREAMS = 64

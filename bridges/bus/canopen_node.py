@@ -14,15 +14,30 @@ from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 
 from .drives import Drive, limited
 
-CONTROL, STATUS, MODE, MODE_DISPLAY = 0x6040, 0x6041, 0x6060, 0x6061
-_TARGET_POSITION, _TARGET_VELOCITY, _PROFILE_VELOCITY = 0x607A, 0x60FF, 0x6081
-_POSITION, _VELOCITY, _SUPPORTED, _ERROR_CODE = 0x6064, 0x606C, 0x6502, 0x603F
-_PDOS, _ENTRIES = 4, 8
-_RECEIVED, _SENT = 0x1400, 0x1800  # their communication parameters; mappings are 0x200 above
+CONTROL = 0x6040
+STATUS = 0x6041
+MODE = 0x6060
+MODE_DISPLAY = 0x6061
+_TARGET_POSITION = 0x607A
+_TARGET_VELOCITY = 0x60FF
+_PROFILE_VELOCITY = 0x6081
+_POSITION = 0x6064
+_VELOCITY = 0x606C
+_SUPPORTED = 0x6502
+_ERROR_CODE = 0x603F
+_PDOS = 4
+_ENTRIES = 8
+_RECEIVED = 0x1400
+_SENT = 0x1800  # their communication parameters; mappings are 0x200 above
 _OFF = 1 << 31
 _EVENT = 254
-SYNC, _LIFE_GUARD, _VENDOR_ERROR = 0x80, 0x8130, 0xFF00
-_INITIALISING, _OPERATIONAL, _PRE_OPERATIONAL, _STOPPED = 0, 5, 127, 4
+SYNC = 0x80
+_LIFE_GUARD = 0x8130
+_VENDOR_ERROR = 0xFF00
+_INITIALISING = 0
+_OPERATIONAL = 5
+_PRE_OPERATIONAL = 127
+_STOPPED = 4
 
 _OBJECTS: tuple[tuple[int, str, str, str, int], ...] = (
     (0x1000, "Device type", "u32", "ro", 0x0002_0192), (0x1001, "Error register", "u8", "ro", 0),

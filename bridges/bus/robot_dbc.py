@@ -15,7 +15,8 @@ from rtmms.base.errors import ModelError
 from rtmms.wire.protocol.state import PlantInfo
 
 _OUTPUTS_FROM = 0x100
-_COUNTER, _CHECKSUM = "Counter", "Checksum"
+_COUNTER = "Counter"
+_CHECKSUM = "Checksum"
 
 
 class RobotDbc:

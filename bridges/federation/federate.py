@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Literal
 
-from rtmms.bridging.untrusted import LONGEST
+from rtmms.bridging.untrusted import MAX_JSON_BYTES
 
 WATCH_S = 0.2
 MOST_PARTNERS = 64
@@ -267,7 +267,7 @@ class Federate:
         h, found = self._h, []
         while endpoint is not None and h.helicsEndpointHasMessage(endpoint):
             message = h.helicsEndpointGetMessage(endpoint)
-            found.append(bytes(h.helicsMessageGetBytes(message))[: LONGEST + 1])
+            found.append(bytes(h.helicsMessageGetBytes(message))[: MAX_JSON_BYTES + 1])
         return found
 
     # --- the others ---------------------------------------------------------------------------------------------------

@@ -17,8 +17,11 @@ from collections.abc import Callable, Iterator
 
 _SO_ATTACH_FILTER = 26
 _ANCILLARY = 0xFFFFF000  # where a filter finds what the kernel knows of a datagram: linux/filter.h
-_PKTTYPE, _IFINDEX = _ANCILLARY + 4, _ANCILLARY + 8
-_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
+_PKTTYPE = _ANCILLARY + 4
+_IFINDEX = _ANCILLARY + 8
+_LOAD = 0x20
+_EQUAL = 0x15
+_RETURN = 0x06
 _LOOPED_BACK = 5  # PACKET_LOOPBACK
 
 

@@ -22,7 +22,8 @@ _CODES = dict(
     zip(("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "pad"), "bBhHiIqQfdx", strict=True)
 )
 _F32 = 3.4028234663852886e38
-SEQ, STEP = "seq", "step"
+SEQ = "seq"
+STEP = "step"
 LONGEST = 1400
 """Bytes that every network passes in one piece."""
 

@@ -18,7 +18,8 @@ from .datagrams import datagrams
 from .serial_line import SerialLine, checked_device
 from .tcp_peer import TcpPeer
 
-_READS, _BYTES = 4, 2048  # of one look: a state that comes meanwhile waits for no more than that
+_READS = 4
+_BYTES = 2048  # of one look: a state that comes meanwhile waits for no more than that
 _LONGEST = 4096
 _WAITING = 4
 _BAUD = 4800  # NMEA 0183's

@@ -13,7 +13,8 @@ from cyclonedds.idl.annotations import final
 from cyclonedds.idl.types import array, float64, int32, sequence, uint32
 
 T = TypeVar("T")
-ZEROS_9, ZEROS_36 = (0.0,) * 9, (0.0,) * 36
+ZEROS_9 = (0.0,) * 9
+ZEROS_36 = (0.0,) * 36
 
 
 @dataclass_transform(field_specifiers=(field,))

@@ -22,7 +22,9 @@ from .instruments import Attitude, Fix, Number, world_heading_deg
 
 KNOT = 1852.0 / 3600.0
 """One knot, m/s."""
-_FOOT, _FATHOM, _NAUTICAL_MILE = 0.3048, 1.8288, 1852.0
+_FOOT = 0.3048
+_FATHOM = 1.8288
+_NAUTICAL_MILE = 1852.0
 _LONGEST = 82
 """Characters of a sentence by the standard, with its end; up to LONGEST are accepted."""
 LONGEST = 256

@@ -40,7 +40,7 @@ ENTRIES = (FROM_PYTHON, "cfunc.")
 ENVIRONMENT = "_ZN08NumbaEnv"
 """Prefix of the variables that hold numba's environments of functions."""
 
-MIN_SEPARATE = 400
+MIN_SEPARATE_LINES = 400
 """Lines of LLVM's text from which a function is no candidate for inlining. LLVM inlines some 50 instructions."""
 
 
@@ -103,7 +103,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
             own = [function for function in self._defined() if function.linkage == Linkage.external]
             is_inlined = any(b"alwaysinline" in each for function in own for each in function.attributes)
             self._own = tuple(function.name for function in own)
-            self._is_large = not is_inlined and sum(str(each).count("\n") for each in own) > MIN_SEPARATE
+            self._is_large = not is_inlined and sum(str(each).count("\n") for each in own) > MIN_SEPARATE_LINES
             self._finalize_dynamic_globals()
             self._is_deferred = self._finalized = True
             return

@@ -24,12 +24,12 @@ MODES = ("realtime", "lockstep", "free", "external")
 TIMED = ("realtime", "external")
 """Modes in which a step has a deadline."""
 
-LAST_STEP = 1 << 53
-"""Largest index of a step: beyond it a float64 is not exact, and times are floats."""
+MAX_STEP = 1 << 53
+"""Index of a step: beyond it a float64 is not exact, and times are floats."""
 MAX_COUNT = 10**9
-"""Largest number of anything that a person counts; larger ones do not fit into the counters."""
-LEAST_DT = 1e-9
-"""Shortest step, s: the clock's own nanosecond."""
+"""Number of anything that a person counts; larger ones do not fit into the counters."""
+MIN_DT_S = 1e-9
+"""Step, s: a nanosecond of the clock."""
 
 PARTS = ("wake", "exchange", "plant", "slack")
 """Timed parts of a step.
@@ -96,7 +96,9 @@ def words_of(kind: type[IntEnum]) -> tuple[str, ...]:
     return tuple("" if member.name == "NONE" else member.name.lower() for member in kind)
 
 
-MISS_WORDS, OVERRUN_WORDS, OUTCOME_WORDS = words_of(MissPolicy), words_of(OverrunPolicy), words_of(StepOutcome)
+MISS_WORDS = words_of(MissPolicy)
+OVERRUN_WORDS = words_of(OverrunPolicy)
+OUTCOME_WORDS = words_of(StepOutcome)
 APPLIED_POLICIES = tuple(word for word in MISS_WORDS if word != MISS_WORDS[MissPolicy.ABORT])
 """Possible `policy` of Applied in a state; `abort` ends the run before there is one."""
 

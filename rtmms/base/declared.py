@@ -14,8 +14,8 @@ from typing import Any
 
 from rtmms.base.files import MIB, read_input
 
-MAX_BYTES = 4 * MIB
-"""Most bytes of a module's source."""
+MAX_SOURCE_BYTES = 4 * MIB
+"""Size of a module's source."""
 
 
 def source(module: str) -> str:
@@ -52,7 +52,7 @@ def parsed(file: str) -> ast.Module | None:
         The module; None if it cannot be read.
     """
     try:
-        return ast.parse(read_input(file, max_bytes=MAX_BYTES))
+        return ast.parse(read_input(file, max_bytes=MAX_SOURCE_BYTES))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -255,7 +255,7 @@ class Kind:
 
 
 _ZIP = (b"pk\x03\x04",)
-_NEAR = 4096
+_HEAD_BYTES = 4096
 KINDS: Mapping[str, Kind] = {
     ".png": Kind("PNG picture", (b"\x89png",)), ".jpg": Kind("JPEG picture", (b"\xff\xd8",)),
     ".jpeg": Kind("JPEG picture", (b"\xff\xd8",)), ".tif": Kind("TIFF picture", (b"ii*\0", b"mm\0*")),
@@ -270,7 +270,7 @@ KINDS: Mapping[str, Kind] = {
     ".dbc": Kind("DBC file", (b"version ",)),
 }  # fmt: skip
 """Kinds of files by the ending, in lower case; of text, which anybody may have written, rtmms's own only."""
-_LONGEST = 1 << 22
+_MAX_SEALED_BYTES = 1 << 22
 _SEAL = "# unedited while the rest of this file has the SHA-256 {}"
 _SEAL_LINE = re.compile(rb"^# unedited while the rest of this file has the SHA-256 ([0-9a-f]{64})\r?\n", re.MULTILINE)
 PAGE_MARK = '<meta name="generator" content="rtmms">'
@@ -315,12 +315,12 @@ def refuse_output(
         refuse_other_than_file(path, word, sources)
         if kind is not None and path.is_file():
             with open_input(path, place=word) as file:
-                begun = file.read(_NEAR)
+                begun = file.read(_HEAD_BYTES)
                 if not kind.fits(begun):
                     raise ModelError(
                         f"{word} {path}: is no {kind.name}; expected a new name or that of a {kind.name}; {way_out}"
                     )
-                if kind.sealed and begun and not _has_its_seal(begun + file.read(_LONGEST)):
+                if kind.sealed and begun and not _has_its_seal(begun + file.read(_MAX_SEALED_BYTES)):
                     raise ModelError(
                         f"{word} {path}: was edited, or an earlier version wrote it; expected a new name; {way_out}"
                     )
@@ -500,7 +500,7 @@ def _sync(part: Path) -> None:
 # some libraries read files that it names.
 
 
-_PIECE = 1 << 16
+_PIECE_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -621,8 +621,8 @@ def check_xml(
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = begin, end, text
     try:
-        for at in range(0, len(data), _PIECE):
-            parser.Parse(data[at : at + _PIECE], False)
+        for at in range(0, len(data), _PIECE_BYTES):
+            parser.Parse(data[at : at + _PIECE_BYTES], False)
         parser.Parse(b"", True)
     except (expat.ExpatError, ValueError, LookupError) as fault:  # the last two: of encodings
         if isinstance(fault, ModelError):

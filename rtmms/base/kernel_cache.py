@@ -65,8 +65,8 @@ FLAGS = (
 )  # fmt: skip
 """Settings of numba (environment NUMBA_...) that change compiled code."""
 
-MAX_BYTES = 1 << 30
-"""Most bytes of all cache folders of one home; a suite of tests over all robots fills a fifth of it."""
+MAX_CACHE_BYTES = 1 << 30
+"""Size of all cache folders of one home; a suite of tests over all robots fills a fifth of it."""
 
 _FOLDER = re.compile(rf"(?:(?:{'|'.join(KINDS)})-)?[0-9a-f]{{16}}")
 """Names of cache folders, of this version and of earlier ones. Nothing else below a home is removed."""
@@ -322,7 +322,7 @@ def _temporary_folder(home: Path, reason: str, kind: str) -> Path:
     return folder
 
 
-def make_room(home: Path, current: Path, max_bytes: int = MAX_BYTES) -> None:
+def make_room(home: Path, current: Path, max_bytes: int = MAX_CACHE_BYTES) -> None:
     """Remove the least recently used cache folders of a home beyond a limit.
 
     The folder in use stays. If it alone exceeds the limit, its oldest kernels are removed.
@@ -333,7 +333,7 @@ def make_room(home: Path, current: Path, max_bytes: int = MAX_BYTES) -> None:
         Folder of all caches.
     current : Path
         Folder in use.
-    max_bytes : int, default MAX_BYTES
+    max_bytes : int, default MAX_CACHE_BYTES
         Most bytes of all cache folders.
     """
     folders = []

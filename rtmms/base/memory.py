@@ -38,7 +38,10 @@ Array = npt.NDArray[Any]
 Dimension = int | str
 """A number, or an expression of named sizes such as '13 + 2 * n'."""
 
-MODEL, STATE, SCRATCH, GIVEN = "model", "state", "scratch", "given"
+MODEL = "model"
+STATE = "state"
+SCRATCH = "scratch"
+GIVEN = "given"
 WHOLE, VIEW, NUMBER, PART = "whole", "view", "number", "part"
 """Kinds of fields.
 
@@ -47,7 +50,10 @@ written from outside before a step. whole: all of the state in one array. view: 
 shape. number: a single value, which the owner may change between steps; no kernel writes one. part: another record.
 """
 
-FLOAT, COMPLEX, INTEGER, FLAG = "f8", "c16", "i8", "b1"
+FLOAT = "f8"
+COMPLEX = "c16"
+INTEGER = "i8"
+FLAG = "b1"
 _ITEMS = {FLOAT: types.float64, COMPLEX: types.complex128, INTEGER: types.int64, FLAG: types.boolean}
 _WORD = ir.IntType(64)
 
@@ -984,7 +990,9 @@ def pointer_to(dtype: Any) -> Any:
     return cast
 
 
-numbers_at, integers_at, flags_at = pointer_to(types.float64), pointer_to(types.int64), pointer_to(types.uint8)
+numbers_at = pointer_to(types.float64)
+integers_at = pointer_to(types.int64)
+flags_at = pointer_to(types.uint8)
 
 
 @intrinsic

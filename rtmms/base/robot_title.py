@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 _FILES = (".py", ".urdf", ".xml", ".fmu")
-_USUAL = ("", "robot", "make")
+_COMMON_NAMES = ("", "robot", "make")
 
 
 def robot_title(robot: str, own: str = "") -> tuple[str, str]:
@@ -35,7 +35,7 @@ def robot_title(robot: str, own: str = "") -> tuple[str, str]:
         return _titled(robot), ""
     stem = re.sub(r"^\d+_", "", Path(path).stem)
     file = Path(path).name + (f":{name}" if name else "")
-    return _titled(own or (stem if name in _USUAL else name)), file
+    return _titled(own or (stem if name in _COMMON_NAMES else name)), file
 
 
 def _titled(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from rtmms.base.errors import ModelError, shown
 from rtmms.base.files import read_input_text
 
-MAX_BYTES = 1 << 22
+MAX_TOML_BYTES = 1 << 22
 EXPECTED = "a TOML file"
 MAX_DOTS = 32
 """Most dots in one key, because tomllib's time grows with their square."""
@@ -62,7 +62,7 @@ def read_toml_and_text(path: str | Path, place: str = "") -> tuple[dict[str, Any
         As `read_toml` raises it.
     """
     where = f"{place} {path}".lstrip()
-    content = read_input_text(Path(path).expanduser(), place=place, max_bytes=MAX_BYTES, expected=EXPECTED)
+    content = read_input_text(Path(path).expanduser(), place=place, max_bytes=MAX_TOML_BYTES, expected=EXPECTED)
     try:
         _refuse_long_keys(content, where)
         table = tomllib.loads(content)

@@ -647,7 +647,7 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
     return next(iter(fitting.values()))
 
 
-_SCRIPT_BYTES = 10_000_000
+_MAX_SCRIPT_BYTES = 10_000_000
 
 
 def refuse_script(kind: str, name: str, ways: str) -> None:
@@ -674,7 +674,9 @@ def refuse_script(kind: str, name: str, ways: str) -> None:
     if form["name"] is not None:
         return
     try:
-        tree = ast.parse(read_input(path, max_bytes=_SCRIPT_BYTES, place=f"{kind} '{name}'", expected="a Python file"))
+        tree = ast.parse(
+            read_input(path, max_bytes=_MAX_SCRIPT_BYTES, place=f"{kind} '{name}'", expected="a Python file")
+        )
     except (SyntaxError, ValueError, RecursionError):
         return
     without_controllers = {"rtmms", "numpy", *sys.stdlib_module_names}

@@ -19,9 +19,9 @@ from rtmms.base.errors import ModelError
 
 WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 NAMES: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
-APART = "+"
+SEPARATOR = "+"
 """Separator of a list's entries in a text, because the comma separates keys."""
-LONGEST = 60
+MAX_TEXT_LENGTH = 60
 
 Part = Callable[[str, Any, Any], Any]
 
@@ -142,7 +142,7 @@ def shown(value: Any) -> str:
         At most LONGEST characters.
     """
     text = repr(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= MAX_TEXT_LENGTH else text[: MAX_TEXT_LENGTH - 3] + "..."
 
 
 def _bare(hint: Any) -> Any:
@@ -214,7 +214,7 @@ def _any_length(inner: tuple[Any, ...]) -> bool:
 
 def _sequence(place: str, value: Any, inner: tuple[Any, ...], words: bool, part: Part | None) -> tuple[Any, ...]:
     if words:
-        value = [one for one in value.split(APART) if one]
+        value = [one for one in value.split(SEPARATOR) if one]
     if not isinstance(value, (list, tuple)):
         raise ModelError(f"{place}: expected a list of {spelled(inner[0])}, got {shown(value)}")
     if not _any_length(inner) and len(value) != len(inner):
@@ -226,10 +226,10 @@ def _sequence(place: str, value: Any, inner: tuple[Any, ...], words: bool, part:
 
 def _table(place: str, value: Any, inner: Any, words: bool) -> Mapping[str, Any]:
     if words:
-        pairs = [one.partition("=") for one in value.split(APART) if one]
+        pairs = [one.partition("=") for one in value.split(SEPARATOR) if one]
         for key, sign, _ in pairs:
             if not sign:
-                raise ModelError(f"{place}: expected KEY=VALUE, parted by '{APART}'; got '{key}'")
+                raise ModelError(f"{place}: expected KEY=VALUE, parted by '{SEPARATOR}'; got '{key}'")
         return {key: text for key, _, text in pairs}
     if not isinstance(value, dict):
         raise ModelError(f"{place}: expected a table of {spelled(inner)}, got {shown(value)}")

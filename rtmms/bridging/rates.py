@@ -447,22 +447,26 @@ class Watchdog:
 # Is the peer's last value still a fresh one, when did it fall silent, and when was it lost?
 
 
-SHORTEST_PERIOD_S = 0.02
-"""Shortest period of a peer, s, because the schedulers of two machines delay faster ones by as much."""
+MIN_PERIOD_S = 0.02
+"""Period of a peer, s: the schedulers of two machines delay faster ones by as much."""
 SILENT_PERIODS = 3.0
 """Periods without a message after which a peer is silent."""
 UNKNOWN_PERIOD_S = 1.0
 """Period of a peer with too few messages to learn it, s."""
-LEARNED_FROM, LEARNED_OVER = 3, 32
-"""Least number of intervals from which a period is learned, and number of the last ones that count."""
-REGULAR = 1.5
-"""Length of regular intervals in medians, at most; longer ones are gaps."""
+MIN_INTERVALS = 3
+"""Intervals from which a period is learned."""
+MAX_INTERVALS = 32
+"""Last intervals from which a period is learned."""
+MAX_REGULAR_RATIO = 1.5
+"""Length of regular intervals in medians; longer ones are gaps."""
 MERGED_S = 0.005
 """Time within which a message is part of the one before, s."""
 MAX_EVENTS = 64
-"""Most listed silences, and most listed losses; all are counted."""
-PAUSE_PERIODS, SHORTEST_PAUSE_S = 3.0, 0.1
-"""Time without a state that is a pause of the plant, in its periods, and at least in s."""
+"""Listed silences, and listed losses; all are counted."""
+PAUSE_PERIODS = 3.0
+"""Periods of the plant without a state that are a pause."""
+MIN_PAUSE_S = 0.1
+"""Time without a state that is a pause, whatever the period, s."""
 
 
 class PeerWatch(Watchdog):
@@ -496,7 +500,7 @@ class PeerWatch(Watchdog):
     ) -> None:  # fmt: skip
         super().__init__(limit_s)
         self.given_s, self._silent_after_s, self._steady = period_s, silent_after_s, steady
-        self._intervals: deque[float] = deque(maxlen=LEARNED_OVER)
+        self._intervals: deque[float] = deque(maxlen=MAX_INTERVALS)
         self._learned_s = 0.0
         self.begin()
 
@@ -529,7 +533,7 @@ class PeerWatch(Watchdog):
         before, self._state_at, self._state = self._state_at, now, (step, time_s)
         if self._since is None:
             self._since, self._last = now, self._state
-        elif before is not None and now - before > max(SHORTEST_PAUSE_S, PAUSE_PERIODS * plant_period_s):
+        elif before is not None and now - before > max(MIN_PAUSE_S, PAUSE_PERIODS * plant_period_s):
             self._since = min(now, self._since + now - before)
             self._counted = None
 
@@ -639,16 +643,16 @@ class PeerWatch(Watchdog):
         It is the peer's period; 0 if that is neither given nor learned.
         """
         if self.given_s:
-            return max(SHORTEST_PERIOD_S, self.given_s)
+            return max(MIN_PERIOD_S, self.given_s)
         return (self._learned_s or UNKNOWN_PERIOD_S) if self._steady else 0.0
 
     def _learn(self, interval_s: float) -> None:
         """Learn from another interval between two messages."""
         self._intervals.append(interval_s)
         found = sorted(self._intervals)
-        if len(found) >= LEARNED_FROM:
-            longest_regular = REGULAR * found[len(found) // 2]
-            self._learned_s = max(SHORTEST_PERIOD_S, max(one for one in found if one <= longest_regular))
+        if len(found) >= MIN_INTERVALS:
+            longest_regular = MAX_REGULAR_RATIO * found[len(found) // 2]
+            self._learned_s = max(MIN_PERIOD_S, max(one for one in found if one <= longest_regular))
 
     def report(self) -> dict[str, Any]:
         """Return the peer's events for the plant's report; see `rtmms.wire.protocol.messages.read_watch`.
@@ -671,7 +675,7 @@ class PeerWatch(Watchdog):
 # One message at a time to a peer that answers each: again when no answer comes, and no answer taken for another's.
 
 
-LONGEST_S = 0.5
+MAX_RESEND_S = 0.5
 DOUBT_S = 1.0
 
 
@@ -679,7 +683,7 @@ class Turns:
     """Messages to a peer that answers each, over a channel that may lose them.
 
     Without an answer the same message is sent again after `patience_s`, then after twice that, and so on, up to
-    LONGEST_S apart. A peer that was merely slow answers each copy. A remaining answer would be taken for one to the
+    MAX_RESEND_S apart. A peer that was merely slow answers each copy. A remaining answer would be taken for one to the
     next message, and all later ones be late by one. A peer may state which message it answers. With others, a turn with
     copies ends when all of them are answered, or when nothing more has come for a while. This is as long as the peer
     usually needs, or has needed since the last copy. While nothing is known of the peer, it is longer than its first
@@ -740,7 +744,7 @@ class Turns:
         if not self.message or self._answered or now < self._again:
             return b""
         self._copies += 1
-        self._gap = min(2.0 * self._gap, max(LONGEST_S, self.patience_s))
+        self._gap = min(2.0 * self._gap, max(MAX_RESEND_S, self.patience_s))
         self._sent, self._again = now, now + self._gap
         return self.message
 

@@ -18,12 +18,12 @@ from rtmms.wire.peer.client import Awaiting, Link, connect
 from rtmms.wire.protocol.messages import NotConnectedError
 from rtmms.wire.protocol.state import PlantInfo, State
 
-LOOK_S = 0.1
-STATES = 4
-"""States in a row before the peer's turn, because a plant without pauses must not keep it waiting."""
+CHECK_S = 0.1
+MAX_STATES = 4
+"""States in a row before the peer's turn, so that a plant without pauses does not delay the peer."""
 UNPACED_S = 0.1
-REPORT_EVERY_S = 0.2
-"""Least time between two reports of the peer's silences and losses to the plant, s."""
+MIN_REPORT_INTERVAL_S = 0.2
+"""Interval of reports of the peer's silences and losses to the plant, s."""
 
 _Calls = tuple[Callable[[], None] | None, Callable[[], None] | None]
 
@@ -296,16 +296,16 @@ class Runner:
         try:
             while True:
                 taken = 0
-                while taken < STATES and (state := link.poll()) is not None:
+                while taken < MAX_STATES and (state := link.poll()) is not None:
                     self._take(link, state)
                     taken += 1
                 if link.ended:
                     break
                 states = self._watch_states(link, states)
-                self._attend_peer(0.0 if taken == STATES else LOOK_S)
+                self._attend_peer(0.0 if taken == MAX_STATES else CHECK_S)
                 now = monotonic()
                 if now >= self._next_look:
-                    self._next_look = now + LOOK_S
+                    self._next_look = now + CHECK_S
                     link.look_around()
                     states = self._watch_states(link, states)
                 while link.errors:
@@ -358,7 +358,7 @@ class Runner:
             self.counts.add("peer_silences")
             self.log(f"the peer is silent since t = {watch.silences[-1][0]:.6g} s")
         if watch.changed and now >= self._next_report and self._link is not None and not self._link.ended:
-            self._next_report = now + REPORT_EVERY_S
+            self._next_report = now + MIN_REPORT_INTERVAL_S
             self._report(self._link)
         if self._opened and now >= self._next_tick:
             self._next_tick = now + bridge.tick_s
@@ -501,14 +501,15 @@ def run_bridge(
 
 # --- How much of what must be refused a bridge looks at: a flood of it must not cost the states their answers.
 
-REFUSED_PER_S, BURST = 1000.0, 100.0
+MAX_REFUSED_1_S = 1000.0
+MAX_BURST = 100.0
 PAUSE_S = 0.02
 
 
 class Nuisance:
     """Limit of refused messages, so that a flood of them does not delay the states' answers.
 
-    Refusals pass at REFUSED_PER_S, BURST of them at once. Beyond that the peers' files are not read for PAUSE_S.
+    Refusals pass at MAX_REFUSED_1_S, BURST of them at once. Beyond that the peers' files are not read for PAUSE_S.
     Messages then wait in the kernel, which drops those without room.
 
     Attributes
@@ -518,7 +519,7 @@ class Nuisance:
     """
 
     def __init__(self) -> None:
-        self._left, self._at, self._seen = BURST, 0.0, 0
+        self._left, self._at, self._seen = MAX_BURST, 0.0, 0
         self.until = 0.0
 
     def seen(self, refused: int, now: float) -> bool:
@@ -540,7 +541,7 @@ class Nuisance:
         if not new:
             return False
         self._seen = refused
-        self._left = min(BURST, self._left + (now - self._at) * REFUSED_PER_S) - new
+        self._left = min(MAX_BURST, self._left + (now - self._at) * MAX_REFUSED_1_S) - new
         self._at = now
         if self._left >= 0.0:
             return False
@@ -550,16 +551,16 @@ class Nuisance:
 
 # --- Lines for a person, of which a peer can cause any number.
 
-FIRST = 20
-EVERY_S = 2.0
-MAX_LINE = 1000
+FIRST_LINES = 20
+LINE_INTERVAL_S = 2.0
+MAX_LINE_LENGTH = 1000
 
 
 class LinePrinter:
     """Limit of lines for a person, because a peer can cause any number.
 
-    The first FIRST lines pass at once, then one in EVERY_S. The others are counted, and the count is logged. A line may
-    contain a peer's text: control characters become their codes.
+    The first FIRST_LINES lines pass at once, then one in LINE_INTERVAL_S. The others are counted, and the count is
+    logged. A line may contain a peer's text: control characters become their codes.
 
     Parameters
     ----------
@@ -574,13 +575,13 @@ class LinePrinter:
 
     def __init__(self, log: Callable[[str], Any]) -> None:
         self._log = log
-        self._left = float(FIRST)
+        self._left = float(FIRST_LINES)
         self._at = 0.0
         self.unprinted = 0
 
     def __call__(self, text: str, now: float) -> None:
         """Print a line if the limit allows it."""
-        self._left = min(float(FIRST), self._left + (now - self._at) / EVERY_S)
+        self._left = min(float(FIRST_LINES), self._left + (now - self._at) / LINE_INTERVAL_S)
         self._at = now
         if self._left < 1.0:
             self.unprinted += 1
@@ -607,6 +608,6 @@ def printable(text: str) -> str:
     Returns
     -------
     str
-        At most MAX_LINE characters; others than printable ones are codes.
+        At most MAX_LINE_LENGTH characters; others than printable ones are codes.
     """
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:MAX_LINE])
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:MAX_LINE_LENGTH])

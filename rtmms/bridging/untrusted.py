@@ -14,7 +14,7 @@ from rtmms.base.errors import ModelError
 # What a peer sent, read without trust: any fault is a Refusal with a short reason, nothing else is ever raised.
 
 
-LONGEST = 65536
+MAX_JSON_BYTES = 65536
 Fuzzed = tuple[Callable[[bytes], object], list[bytes]]
 """Result of a function of the entry points rtmms.parsers: the code to try, and some valid samples."""
 
@@ -35,7 +35,7 @@ class Refusal(ValueError):
         self.reason = reason
 
 
-def read_json(data: bytes, longest: int = LONGEST) -> Any:
+def read_json(data: bytes, longest: int = MAX_JSON_BYTES) -> Any:
     """Return a JSON document.
 
     Parameters

@@ -22,18 +22,15 @@ from rtmms.base.trust import own_lines
 from rtmms.bridging.bridge import Laid
 from rtmms.bridging.config import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
-from rtmms.cli.control import CHILD
+from rtmms.cli.control import CHILD, CHILD_WAIT_S, PLANT_WAIT_S
 from rtmms.cli.words import Installed, Number
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
 from rtmms.wire.peer.session import GONE
-from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnectedError
+from rtmms.wire.protocol.messages import ARGUMENT_ERRORS, EndpointError, NotConnectedError
 
-_WAIT_S = 5.0
-_CHILD_WAIT_S = 3600.0
-"""Wait of a child for the plant, s. The run ends its children itself; until then the plant may compile for any time."""
-_STAY_S = 10.0
+_MAX_STAY_S = 10.0
 
 
 @click.command("bridge")
@@ -65,8 +62,8 @@ def bridge(
     if child:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if timeout_s is None:
-        timeout_s = _CHILD_WAIT_S if child else _WAIT_S
-    stay_s = inf if stay else 0.0 if once or child else _STAY_S
+        timeout_s = CHILD_WAIT_S if child else PLANT_WAIT_S
+    stay_s = inf if stay else 0.0 if once or child else _MAX_STAY_S
     runner: Runner | None = None
     status, reason = 0, ""
     try:
@@ -80,7 +77,7 @@ def bridge(
     except (EndpointError, ModelError) as fault:
         status, reason = 2, str(fault)
     except NotConnectedError as fault:
-        status, reason = (2 if fault.code in WRONG_WORDS else 1), str(fault)
+        status, reason = (2 if fault.code in ARGUMENT_ERRORS else 1), str(fault)
     except RtmmsError as fault:
         status, reason = 1, str(fault)
     except KeyboardInterrupt:

@@ -18,15 +18,15 @@ from rtmms.wire.peer.controller import Bound
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
 from rtmms.wire.peer.session import GONE
-from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnectedError
+from rtmms.wire.protocol.messages import ARGUMENT_ERRORS, EndpointError, NotConnectedError
 
 CHILD = "RTMMS_CHILD"
 """Set to 1 by `rtmms run` in the processes it starts: the run handles Ctrl-C, and a child may compile before it
 answers.
 """
 
-_WAIT_S = 5.0
-_CHILD_WAIT_S = 3600.0
+PLANT_WAIT_S = 5.0
+CHILD_WAIT_S = 3600.0
 """Wait of a child for the plant, s. The run ends its children itself; until then the plant may compile for any time."""
 
 
@@ -51,7 +51,7 @@ def control(
     if child:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if timeout_s is None:
-        timeout_s = _CHILD_WAIT_S if child else _WAIT_S
+        timeout_s = CHILD_WAIT_S if child else PLANT_WAIT_S
     try:
         reason = _drive(spec, exchange, peer, timeout_s, keys, reconnect)
     except (EndpointError, ModelError) as fault:
@@ -59,7 +59,7 @@ def control(
         raise SystemExit(2) from None
     except NotConnectedError as fault:
         _print_line(_named(spec, fault))
-        raise SystemExit(2 if fault.code in WRONG_WORDS else 1) from None
+        raise SystemExit(2 if fault.code in ARGUMENT_ERRORS else 1) from None
     except RtmmsError as fault:
         _print_line(_named(spec, fault))
         raise SystemExit(1) from None

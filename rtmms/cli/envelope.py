@@ -13,7 +13,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, beside, refuse_output
 from rtmms.base.processes import run_python
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, folder
+from rtmms.cli.words import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, folder
 from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.scenario.options import StudyUse, run_options
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rtmms.scenario import Scenario
 
 MEASURED_S = 5.0
-INTERRUPTED = 130
 _KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), mark=b'"scenario"')}
 
 
@@ -39,7 +38,7 @@ _KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), mark=b'"scenario"')}
 @DASK_SECURITY
 @click.option("--measure/--no-measure", default=True, help="Mark this machine, by 5 s in real time (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+@click.option("--quiet", is_flag=True, help="Print no progress on standard error.")
 @click.pass_context
 def envelope(
     context: click.Context, /,

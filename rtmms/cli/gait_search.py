@@ -11,15 +11,14 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, beside, refuse_output, sealed
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.toml_file import toml_comment, toml_key, toml_value
-from rtmms.cli.words import folder
+from rtmms.cli.words import INTERRUPTED, folder
 from rtmms.report.style import figure_file, written_as
 
 if TYPE_CHECKING:
     from rtmms.sweep.gait_search import Front, Gait, Search
 
 
-INTERRUPTED = 130
-EVERY_S = 10.0
+PROGRESS_S = 10.0
 """Between two lines of progress."""
 
 
@@ -107,7 +106,7 @@ class _Progress:
 
     def __call__(self, what: str, done: int, total: int) -> None:
         elapsed = self._budget.elapsed
-        if what != self._last or elapsed - self._last_s > EVERY_S:
+        if what != self._last or elapsed - self._last_s > PROGRESS_S:
             self._last, self._last_s = what, elapsed
             left = remaining(elapsed, done, total)
             print_text(f"rtmms: {what}: generation {done} of {total}{left and ', ' + left}", err=True)

@@ -17,15 +17,14 @@ from rtmms.base.budget import Budget
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import cell, console, print_json, print_text
-from rtmms.cli.words import FIGURES, MAX_THREADS, Installed, Number, Range, refuse_preset, settings
+from rtmms.cli.words import FIGURES, INTERRUPTED, MAX_THREADS, Installed, Number, Range, refuse_preset, settings
 
 if TYPE_CHECKING:
     from rtmms.identification.descent import Iteration
     from rtmms.identification.objectives import Objective
     from rtmms.identification.recording import Recording
 
-_EVERY_S = 0.2
-INTERRUPTED = 130
+_PROGRESS_S = 0.2
 
 
 @click.command()
@@ -75,7 +74,7 @@ INTERRUPTED = 130
               help="The report as one page with figures; FILE.png: the figures alone.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Default one for each core.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+@click.option("--quiet", is_flag=True, help="Print no progress on standard error.")
 def identify(
     files: tuple[Path, ...], names: str, bounds: tuple[str, ...], prior: tuple[str, ...], free: tuple[str, ...],
     pin: tuple[str, ...], per_recording: tuple[str, ...], delay_per_recording: bool, hold_out: float, lead_in: float,
@@ -268,7 +267,7 @@ class _Progress:
     def report(self, text: str) -> None:
         """Show a text in the line that changes."""
         now = time.monotonic()
-        if not self._on or now - self._last < _EVERY_S:
+        if not self._on or now - self._last < _PROGRESS_S:
             return
         self._last = now
         line = cell(f"rtmms: identify: {text}")

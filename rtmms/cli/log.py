@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # rtmms log: what a log holds, and its steps as a table.
 
 
-_MOST_DAMAGE = 5
+_MAX_DAMAGE = 5
 
 
 @click.group()
@@ -170,17 +170,17 @@ def _text_of(value: Any) -> str:
 
 
 def report_damage(log: Log) -> None:
-    """Print a line on standard error for each unreadable place of the log, _MOST_DAMAGE of them.
+    """Print a line on standard error for each unreadable place of the log, _MAX_DAMAGE of them.
 
     Parameters
     ----------
     log : Log
         The log.
     """
-    for sentence in log.damage[:_MOST_DAMAGE]:
+    for sentence in log.damage[:_MAX_DAMAGE]:
         print_text(f"rtmms: {log.path}: {sentence}; what stood there is left out", err=True)
-    if len(log.damage) > _MOST_DAMAGE:
-        print_text(f"rtmms: {log.path}: damaged in {len(log.damage) - _MOST_DAMAGE} more places", err=True)
+    if len(log.damage) > _MAX_DAMAGE:
+        print_text(f"rtmms: {log.path}: damaged in {len(log.damage) - _MAX_DAMAGE} more places", err=True)
 
 
 # rtmms replay: the commands of a run once more, and whether they give the same bits.

@@ -15,7 +15,7 @@ from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.contract import MAX_COUNT
 from rtmms.base.terminal import console, print_json, print_text
 from rtmms.cli.running.plan import study_options
-from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, Installed, Near, Number, refuse_figure
+from rtmms.cli.words import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, Installed, Near, Number, refuse_figure
 from rtmms.scenario.tables import METHODS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rtmms.sweep.running import Cluster
     from rtmms.sweep.study import Study
 
-INTERRUPTED, INCOMPLETE = 130, 1
+INCOMPLETE = 1
 
 
 @click.command()
@@ -47,7 +47,7 @@ INTERRUPTED, INCOMPLETE = 130, 1
 @click.option("--budget", type=Number("s"), metavar="S", help="Wall time, after which the sweep stops; the same "
               "command goes on.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+@click.option("--quiet", is_flag=True, help="Print no progress on standard error.")
 def sweep(
     what: str, vary: tuple[str, ...], samples: int | None, method: str | None, output: Path, columns: str | None,
     figure: Path | None, threads: int | None, dask: str | None, dask_security: Path | None, budget: float | None,
@@ -288,7 +288,7 @@ def _print_summary(
 
 NO_RESULTS = ("final.", "accuracy", "settled")
 """First letters of columns that are drawn only where --columns names them: of the last instant, and about quality."""
-NAMED_RUNS = 8
+MAX_NAMED_RUNS = 8
 """Runs that a sentence of the summary names."""
 
 
@@ -354,6 +354,6 @@ def doubt_sentences(doubts: Mapping[str, list[int]], table: Table) -> list[str]:
 
     found = []
     for reason, runs in doubts.items():
-        names = ", ".join(str(run) for run in runs[:NAMED_RUNS]) + (", ..." if len(runs) > NAMED_RUNS else "")
+        names = ", ".join(str(run) for run in runs[:MAX_NAMED_RUNS]) + (", ..." if len(runs) > MAX_NAMED_RUNS else "")
         found.append(f"not to be trusted: {len(runs)} of {table.num_rows} runs ({names}): {text(reason, runs)}")
     return found

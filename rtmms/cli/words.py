@@ -179,11 +179,14 @@ class Installed(click.ParamType):
         return found or [CompletionItem(incomplete, type="file")]
 
 
-LEAST, MOST = 1e-9, 1e9
-"""Range of a typed number: times in this range are whole nanoseconds of 64 bits."""
+MIN_NUMBER = 1e-9
+"""Magnitude of a typed number; times within the two limits are whole nanoseconds of 64 bits."""
+MAX_NUMBER = 1e9
 
 
 MAX_THREADS = 4096
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 and the number of SIGINT, as a shell has it."""
 
 
 class Range(click.FloatRange):
@@ -286,9 +289,9 @@ class Number(click.ParamType):
             expected = "" if self.signed else ">= 0" if self.zero else "> 0"
             text = " ".join(word for word in ("expected a number", expected, self.unit) if word)
             self.fail(f"{text}, got '{value}'", param, ctx)
-        if number and not LEAST <= abs(number) <= MOST:
+        if number and not MIN_NUMBER <= abs(number) <= MAX_NUMBER:
             unit = f" {self.unit}" if self.unit else ""
-            self.fail(f"expected a number from {LEAST:g} to {MOST:g}{unit}, got '{value}'", param, ctx)
+            self.fail(f"expected a number from {MIN_NUMBER:g} to {MAX_NUMBER:g}{unit}, got '{value}'", param, ctx)
         return number
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:

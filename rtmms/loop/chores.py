@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
 
 
-# What is done in the slack beside the wire's work: processes looked after, display, statistics, attribution.
+# Work in the slack besides the wire's: supervision of processes, display, statistics, attribution.
 
 
 WATCH_EVERY_NS = 50_000_000
 WATCH_COST_NS = 120_000
 JUDGE_NS = 120_000
-_ROWS, _ROW_NS = 256, 500
+_MAX_ROWS = 256
+_ROW_NS = 500
 
 Watch = Callable[[], Sequence[str]]
 """Called about every 50 ms between steps; returns a sentence for each process that has died since the last call."""
@@ -79,7 +80,7 @@ class Chores:
                 now = self._look(which, now)
         if looked:
             return
-        self._statistics.drain(min(_ROWS, max(0, until_ns - now) // _ROW_NS))
+        self._statistics.drain(min(_MAX_ROWS, max(0, until_ns - now) // _ROW_NS))
         if self._attribution is not None and self._attribution.waiting and until_ns - now > JUDGE_NS:
             self._attribution.judge(now, 2)
 
@@ -105,7 +106,7 @@ class Chores:
         self._attribution.judge(self._clock.now(), 8)
 
 
-# The plant's outputs, observed once a step at most, for whoever wants to see them.
+# The plant's outputs for all readers, observed once a step at most.
 
 
 NEVER = 1 << 62
@@ -199,7 +200,7 @@ class View:
         return min((observer.due for observer in self.observers if observer is not self.step_recorder), default=NEVER)
 
 
-# What a run does to itself at certain steps: it sets parameters of the plant or of its peers.
+# Changes that a run makes at given steps: parameters of the plant or of its peers.
 
 
 @dataclass(frozen=True)

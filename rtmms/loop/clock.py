@@ -9,7 +9,7 @@ from typing import Protocol
 
 from rtmms.base.errors import ModelError
 
-# Clocks the loop can run by: the machine's monotonic one, and one that a test moves by hand.
+# Clocks of the loop: the machine's monotonic clock, and one that a test advances.
 
 
 class Clock(Protocol):
@@ -68,7 +68,7 @@ class MonotonicClock:
             Instant of the return, ns.
         """
         now_ns = monotonic_ns()
-        # sleep rounds to the nearest ns, and may so return one early: the loop measures lateness from the instant
+        # sleep rounds to the nearest ns and may return one ns early; the loop measures lateness from the instant
         while now_ns < instant_ns:
             sleep((instant_ns - now_ns) * 1e-9)
             now_ns = monotonic_ns()
@@ -140,7 +140,7 @@ class FakeClock:
         self.ns += ns
 
 
-# When each step is due: instants on an absolute schedule, and the deadline within a period.
+# The due time of each step: instants on an absolute schedule, and the deadline within a period.
 
 
 GUARD_S = 50e-6

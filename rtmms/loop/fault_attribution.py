@@ -27,7 +27,7 @@ CAUSES = (
     "peer_starved", "peer_refused",
 )  # fmt: skip
 NO_CAUSE = -1
-LEAST_LIMIT_NS = 60_000
+MIN_LIMIT_NS = 60_000
 Stall = tuple[int, int, int]
 """Begin and end, ns, and core; between the two the core's stall detector was due and did not run."""
 
@@ -130,9 +130,9 @@ def limit_ns(deadline_ns: int, usual_ns: int) -> int:
     Returns
     -------
     int
-        Time, ns; at least LEAST_LIMIT_NS.
+        Time, ns; at least MIN_LIMIT_NS.
     """
-    return max(LEAST_LIMIT_NS, (deadline_ns - usual_ns) // 2)
+    return max(MIN_LIMIT_NS, (deadline_ns - usual_ns) // 2)
 
 
 def stalled(begin_ns: int, end_ns: int, limit: int, stalls: list[Stall]) -> bool:
@@ -245,7 +245,7 @@ def overrun_cause(
     if plant >= max(late, busy) and plant > setting.room_ns:
         return _noticed(step, setting, PLANT_SLOW)
     if missed in (PEER_LATE, PEER_GONE, PEER_STARVED, PEER_REFUSED) and max(late, over) <= setting.limit_ns:
-        return missed  # waited for until the deadline: with its command in time the step had ended in time
+        return missed  # the loop waited until the deadline: with the command the step would have ended in time
     if late >= busy and inherited != NO_CAUSE:
         return inherited
     return _own(step, setting, late, busy)
@@ -267,16 +267,18 @@ def _noticed(step: BadStep, setting: Setting, otherwise: int) -> int:
     return otherwise
 
 
-CAPACITY = 4096
+MAX_UNJUDGED = 4096
 """Bad steps that can wait for judgement: a second of only those at 4 kHz; further ones are `unknown`."""
 PATIENCE_NS = 100_000_000
-KEPT_STALLS = 1024
+MAX_STALLS = 1024
 MAX_UNREPORTED = 1024
 """Judged steps that wait for the recorder, which takes one a step."""
-LISTED, LISTED_MACHINE = 1000, 200
-"""Listed bad steps: most of those that the machine does not explain, and most of the others."""
+MAX_LISTED = 1000
+"""Listed bad steps that the machine does not explain."""
+MAX_LISTED_MACHINE = 200
+"""Listed bad steps that the machine explains."""
 _WIDTH = len(BadStep._fields)
-_LITTLE_NS = 250
+_MIN_MEDIAN_STEP_NS = 250
 
 
 class Saw(Protocol):
@@ -371,7 +373,7 @@ class FaultAttribution:
 
     def __init__(
         self, period_ns: float, deadline_ns: int, saw: Saw | None = None,
-        counters: Callable[[], tuple[int, int]] | None = None, capacity: int = CAPACITY,
+        counters: Callable[[], tuple[int, int]] | None = None, capacity: int = MAX_UNJUDGED,
     ) -> None:  # fmt: skip
         self.period_ns, self.deadline_ns, self.saw = period_ns, deadline_ns, saw
         self.busy_ns = period_ns - 1000 if period_ns else math.inf
@@ -379,7 +381,7 @@ class FaultAttribution:
         self._capacity = capacity
         self._rows = array("q", [0]) * (capacity * _WIDTH)
         self._silent: list[Sequence[Silent]] = [()] * capacity
-        self._list = array("q", [0]) * ((LISTED + LISTED_MACHINE) * (_WIDTH + 2))
+        self._list = array("q", [0]) * ((MAX_LISTED + MAX_LISTED_MACHINE) * (_WIDTH + 2))
         self._unreported = array("q", [0]) * (MAX_UNREPORTED * 3)
         self._stalls: list[Stall] = []
         self.usual_ns = self.look_after_ns = self._due = 0
@@ -450,7 +452,7 @@ class FaultAttribution:
             Time from the state to the last command, ns.
         """
         usual = self.usual_ns
-        little = max(_LITTLE_NS, usual >> 6)
+        little = max(_MIN_MEDIAN_STEP_NS, usual >> 6)
         self.usual_ns = exchange_ns if not usual else usual + little if exchange_ns > usual else usual - little
 
     def rest(self, now_ns: int, due_ns: int) -> None:
@@ -469,7 +471,7 @@ class FaultAttribution:
 
     # --- in the slack -----------------------------------------------------------------------------------------------
 
-    def judge(self, now_ns: int, most: int = CAPACITY, *, last: bool = False) -> None:
+    def judge(self, now_ns: int, most: int = MAX_UNJUDGED, *, last: bool = False) -> None:
         """Judge the steps that can be judged.
 
         Parameters
@@ -484,14 +486,15 @@ class FaultAttribution:
         limit = limit_ns(self.deadline_ns, self.usual_ns)
         looked_ns = now_ns
         if self.saw is not None:
-            if self.look_after_ns:  # each look costs what it interrupts some 20 us: not the exchanges
+            if self.look_after_ns:  # each check interrupts other work for some 20 us: avoid the exchanges
                 self.saw.look_ns = self._due + self.look_after_ns
-            looked_ns = self.saw.looked_ns()  # before the stalls: what was written by then is read by now
+            # read this before the stalls, so that all stalls up to this instant are read
+            looked_ns = self.saw.looked_ns()
             for stall in self.saw.take():
                 self._touch(stall, limit)
         room = max(0, int(self.period_ns) - self.deadline_ns)
         looks = max(1, self._looks)
-        good = self._faults - self._first_counts[0] - self._bad_counts[0]  # the usual is that of good steps
+        good = self._faults - self._first_counts[0] - self._bad_counts[0]  # the usual rate is that of good steps
         good_switches = self._switches - self._first_counts[1] - self._bad_counts[1]
         setting = Setting(limit, room, good / looks, good_switches / looks)
         for _ in range(min(most, self.waiting)):
@@ -551,8 +554,8 @@ class FaultAttribution:
             self.unreported += 1
         explained = {missed, overran} <= {MACHINE, NO_CAUSE}
         count = self._listed[explained]
-        if count < (LISTED_MACHINE if explained else LISTED):
-            at = (LISTED * explained + count) * (_WIDTH + 2)
+        if count < (MAX_LISTED_MACHINE if explained else MAX_LISTED):
+            at = (MAX_LISTED * explained + count) * (_WIDTH + 2)
             self._list[at : at + _WIDTH + 2] = array("q", (*step, missed, overran))
             self._listed[explained] += 1
 
@@ -563,14 +566,14 @@ class FaultAttribution:
         self.longest_ns = max(self.longest_ns, end - begin)
         if end - begin < limit:
             return
-        if len(self._stalls) >= KEPT_STALLS:
-            del self._stalls[: KEPT_STALLS // 2]
+        if len(self._stalls) >= MAX_STALLS:
+            del self._stalls[: MAX_STALLS // 2]
         self._stalls.append(stall)
         if not self.period_ns:
             return
         first = math.ceil((begin - self.deadline_ns - self._due) / self.period_ns)
         final = math.floor((end - self._due) / self.period_ns)
-        origin = int(self._due / self.period_ns)  # steps are numbered by the clock, so that a skip does not matter
+        origin = int(self._due / self.period_ns)  # the clock numbers the steps, so that a skip does not matter
         first = max(first + origin, self._last_touched + 1)
         self.stalled_steps += max(0, final + origin - first + 1)
         self._last_touched = max(self._last_touched, final + origin)
@@ -596,7 +599,7 @@ class FaultAttribution:
     @property
     def listed(self) -> list[dict[str, Any]]:
         """Bad steps with their causes and parts, in order: the first of each kind."""
-        places = [*range(self._listed[0]), *range(LISTED, LISTED + self._listed[1])]
+        places = [*range(self._listed[0]), *range(MAX_LISTED, MAX_LISTED + self._listed[1])]
         rows = (self._list[at * (_WIDTH + 2) : (at + 1) * (_WIDTH + 2)] for at in places)
         found = [_as_data(BadStep(*row[:_WIDTH]), row[_WIDTH], row[_WIDTH + 1]) for row in rows]
         return sorted(found, key=lambda fault: fault["at_ns"])

@@ -17,13 +17,15 @@ from zlib import crc32
 
 from rtmms.base.parameters import Parameter
 
-LONGEST_MS = 10_000.0
-"""Largest delay and jitter, ms, because messages under way are stored in memory."""
-_STATES, _COMMANDS = 0, 1
-_MASK, _GOLDEN = (1 << 64) - 1, 0x9E3779B97F4A7C15
+MAX_DELAY_MS = 10_000.0
+"""Limit of delay and jitter, ms, because delayed messages are stored in memory."""
+_STATES = 0
+_COMMANDS = 1
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
 _DRAWS = 8
-_MOST_OWED = 128
-"""Most remembered answers; a controller has at most 65 commands under way."""
+_MAX_OWED = 128
+"""Remembered answers; a controller has at most 65 commands under way."""
 _ROUNDING = 1e-9
 
 
@@ -61,10 +63,10 @@ class Impairment:
     # fmt: off
     controller: Annotated[str, Parameter("Controller of the run.")]
     delay_ms: Annotated[float, Parameter(
-        "Delay; the message arrives at the first step that does not begin earlier.", "ms", ge=0, le=LONGEST_MS,
+        "Delay; the message arrives at the first step that does not begin earlier.", "ms", ge=0, le=MAX_DELAY_MS,
     )] = 0.0
     jitter_ms: Annotated[float, Parameter(
-        "The delay is uniform within `delay_ms` +- `jitter_ms`, and never negative.", "ms", ge=0, le=LONGEST_MS,
+        "The delay is uniform within `delay_ms` +- `jitter_ms`, and never negative.", "ms", ge=0, le=MAX_DELAY_MS,
     )] = 0.0
     loss: Annotated[float, Parameter("Probability of a loss.", ge=0, le=1)] = 0.0
     duplicate: Annotated[float, Parameter(
@@ -171,9 +173,9 @@ class Direction:
         while waiting and waiting[0][0] <= now:
             _, number, _, message = heapq.heappop(waiting)
             if number > self._newest:
-                self._counts.overtaken += self._taken_at == now  # within one step, also of two calls
+                self._counts.overtaken += self._taken_at == now  # within one step, even of two calls
                 self._newest, found, self._taken_at = number, (number, message), now
-            elif number < self._newest:  # a second copy of the newest is no news either, and was not overtaken
+            elif number < self._newest:  # a duplicate of the newest is not newer, and nothing overtook it
                 self._counts.overtaken += 1
         return found
 
@@ -299,7 +301,7 @@ class ImpairedLink:
         due : int
             Step at which its answer is owed.
         """
-        if len(self._owed) >= _MOST_OWED:  # of one that does not answer
+        if len(self._owed) >= _MAX_OWED:  # the peer does not answer
             self._owed.pop(next(iter(self._owed)))
         self._owed[number] = due
 

@@ -117,8 +117,10 @@ class Head(NamedTuple):
     overrun: int = -1
 
 
-STEP, START = 0, 1
-"""Kinds of row: a finished step, and a state to start from (the first, and after a reset)."""
+STEP = 0
+"""Kind of row: a finished step."""
+START = 1
+"""Kind of row: a state to start from, the first one and after a reset."""
 
 
 def fields_of(topic: str) -> dict[str, LogColumn]:

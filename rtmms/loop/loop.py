@@ -40,13 +40,15 @@ if TYPE_CHECKING:
     from rtmms.plant.monitor import Monitor
     from rtmms.plant.protocol import Plant
 
-LOOK_EVERY_NS, LOOK_NS = 150_000_000, 500_000
-"""Interval and duration of a look at the handshake endpoint without slack, ns.
+HANDSHAKE_INTERVAL_NS = 150_000_000
+"""Interval of reads at the handshake endpoint without slack, ns.
 
 A plant that overruns must still answer `status` and `stop`.
 """
-MOST_CHANGES = 1000
-"""Most recorded changes by request; a replay stops at the first that is not recorded."""
+HANDSHAKE_READ_NS = 500_000
+"""Duration of such a read, ns."""
+MAX_CHANGES = 1000
+"""Recorded changes by request; a replay stops at the first that is not recorded."""
 
 
 @dataclass(slots=True)
@@ -148,7 +150,7 @@ class Loop:
         Garbage collections within the run: 0, unless code collects on purpose.
     """
 
-    __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
+    __slots__ = (  # the loop reads them several times a step, and a dictionary of more than 30 attributes is slow
         "_admitting", "_chores", "_compiled", "_counts", "_general", "_governor", "_limited", "_looked_ns", "_looks",
         "_monitor", "_naming", "_preparing", "_taken", "alterations", "answered", "attribution", "changes", "check_at",
         "claims", "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "first", "message",
@@ -389,7 +391,7 @@ class Loop:
         **how : Any
             `op` and `args` of the request, for a replay.
         """
-        if len(self.changes) < MOST_CHANGES:
+        if len(self.changes) < MAX_CHANGES:
             self.changes.append({"run": self.resets, "step": self.step, **how})
         self.view.forget()
         if self._monitor is not None:
@@ -472,7 +474,8 @@ class Loop:
         self.view.start(self.step)
         self._counts = Counts()
         if self._monitor is not None:
-            self._monitor.look(self.command)  # what comes to rest within the first steps is seen in the first of them
+            # if the robot comes to rest within the first steps, the first of them detects it
+            self._monitor.look(self.command)
         self.start_at(self.pace.anchor(self.step))
         if self.attribution is not None:
             self.attribution.rest(self.clock.now(), self.started_ns)
@@ -489,7 +492,7 @@ class Loop:
             elif ready(self.step) and not (batches and run_batch()):
                 advance(self.step)
         if not self.ended:
-            self.pace.begin(self.step)  # the last period is lived through to its end, as every other
+            self.pace.begin(self.step)  # wait for the end of the last period, as for every other
 
     def advance(self, step: int) -> None:
         """Take one step, from its instant to the end of its slack.
@@ -556,8 +559,8 @@ class Loop:
         now = self.clock.now()
         if at.looks != self._looks:
             self._looks, self._looked_ns = at.looks, now
-        elif now - self._looked_ns >= LOOK_EVERY_NS:
-            at.look(now + LOOK_NS)
+        elif now - self._looked_ns >= HANDSHAKE_INTERVAL_NS:
+            at.look(now + HANDSHAKE_READ_NS)
             self._looks, self._looked_ns = at.looks, self.clock.now()
             self.note_claims()
             self.requests.fetch()

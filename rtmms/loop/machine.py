@@ -18,7 +18,7 @@ from typing import Any
 
 from rtmms.base.errors import ModelError
 
-# Which core does what: the loop and its I/O thread on one, what must not disturb them on the others.
+# The cores: the loop and its I/O thread on one, and everything that must not disturb them on the others.
 
 
 NAME = "rtmms-core"
@@ -222,10 +222,10 @@ def threads(pid: int) -> list[int]:
         return [pid]
 
 
-# Memory that is there before a step needs it, and stays.
+# Memory that is allocated before a step needs it, and remains.
 
 
-MOST = 4096
+MAX_OPEN_FILES = 4096
 
 
 def raise_limit() -> int:
@@ -243,7 +243,7 @@ def raise_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return -1
-    wanted = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
     if soft < wanted:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
@@ -251,11 +251,15 @@ def raise_limit() -> int:
     return soft
 
 
-_MCL_CURRENT, _MCL_FUTURE = 1, 2
-_M_TRIM_THRESHOLD, _M_TOP_PAD = -1, -2
+_MCL_CURRENT = 1
+_MCL_FUTURE = 2
+_M_TRIM_THRESHOLD = -1
+_M_TOP_PAD = -2
 _HEAP_PAD = 8 << 20
-_OBJECTS, _OBJECT_BYTES, _KEPT_EACH = 40_000, 200, 256
-_DEEP = 400
+_OBJECTS = 40_000
+_OBJECT_BYTES = 200
+_KEPT_STRIDE = 256
+_STACK_DEPTH = 400
 
 
 def lock(*, early: bool) -> tuple[bool, str]:
@@ -276,7 +280,7 @@ def lock(*, early: bool) -> tuple[bool, str]:
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
-    # a limit would turn every allocation beyond it into a failure
+    # beyond a limit every allocation would fail
     unlimited = hard == resource.RLIM_INFINITY or os.geteuid() == 0
     if early and not unlimited:
         return False, ""
@@ -312,25 +316,27 @@ def prefault() -> list[Any]:
             libc.mallopt(_M_TRIM_THRESHOLD, 1 << 30)
             libc.mallopt(_M_TOP_PAD, _HEAP_PAD)
     objects = [bytes(_OBJECT_BYTES) for _ in range(_OBJECTS)]
-    kept: list[Any] = objects[::_KEPT_EACH]
+    kept: list[Any] = objects[::_KEPT_STRIDE]
     nested: list[Any] = []
-    for _ in range(_DEEP):
+    for _ in range(_STACK_DEPTH):
         nested = [nested]
     repr(nested)  # recurses in C: some 100 KiB of stack
     return kept
 
 
-# Getting this process ready to keep time, each part tried, and reported as done or as failed with what to do.
+# Preparation of this process for real time. The code tries each part and reports it as done, or as failed with a
+# remedy.
 #
 # The order matters (docs/realtime.md): core, memory, timer, power states; then sockets, the plant and its compilation;
-# then, last of all, the scheduler. Nothing here is fatal: without privileges the loop runs, only less evenly.
+# then, last of all, the scheduler. No failure ends the run: without privileges the loop runs less evenly.
 
 
 AUTO_PRIORITY = 80
 CHILD_BELOW = 10
 CHILD_RTTIME_US = 500_000
 CHILD_NICE = -10
-_PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
+_PR_SET_TIMERSLACK = 29
+_PR_GET_TIMERSLACK = 30
 
 
 @dataclass(slots=True)
@@ -541,7 +547,7 @@ def finish(ready: Readiness) -> None:
     if not ready.memory_locked:
         _memory(ready, early=False)
     gc.collect()
-    gc.freeze()  # the loop turns collections off: what is loaded need not be looked at again
+    gc.freeze()  # the loop disables collections, and loaded objects need no check again
     ready.done.append("garbage collected")
     _scheduler(ready, ready.asked)
 
@@ -567,7 +573,7 @@ def raise_child(pid: int, priority: int) -> str:
 
     try:
         resource.prlimit(pid, resource.RLIMIT_RTTIME, (CHILD_RTTIME_US, CHILD_RTTIME_US))
-        for thread in threads(pid):  # its I/O thread hands over all that it gets: it is half of the way
+        for thread in threads(pid):  # the peer's I/O thread passes on all messages, so it needs the same priority
             os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(max(1, priority)))
     except OSError as error:
         return f"priority {priority} of process {pid}: {error.strerror}"
@@ -618,7 +624,7 @@ def _affinity(ready: Readiness, cores: Cores, timed: bool = True) -> None:
     `timed` states that the loop will have a real-time priority, so that it can take a core from others.
     """
     if cores.loop is None:
-        if timed and len(ready.affinity) == 1:  # there is no choice, but there may be another plant
+        if timed and len(ready.affinity) == 1:  # there is one core only, but another plant may use it
             _claim(ready, ready.affinity[0], "start it on other cores")
         return
     try:
@@ -685,11 +691,11 @@ def _scheduler(ready: Readiness, priority: int) -> None:
     ready.done.append(f"SCHED_FIFO {priority}")
 
 
-# What a timer, a wake-up and a system call cost here: what an exchange is made of, and no code of ours can save.
+# Costs of a timer, a wake-up and a system call on this machine. Every exchange has them, and no code can avoid them.
 
 
 WAIT_SAMPLES = 40
-SHORTEST_S = 1e-6
+MIN_WAIT_S = 1e-6
 
 
 def shortest_wait_s(samples: int = WAIT_SAMPLES) -> float:
@@ -713,13 +719,14 @@ def shortest_wait_s(samples: int = WAIT_SAMPLES) -> float:
     with one, other:
         for _ in range(samples):
             begun = monotonic_ns()
-            select.select([one], (), (), SHORTEST_S)
+            select.select([one], (), (), MIN_WAIT_S)
             taken.append(monotonic_ns() - begun)
     return sorted(taken)[(9 * samples) // 10] * 1e-9
 
 
 SAMPLES = 200
-_PAUSE_S, _TIMEOUT_S = 3e-4, 1.0
+_PAUSE_S = 3e-4
+_TIMEOUT_S = 1.0
 
 COSTS = {
     "wake_up": "a sleep ends so much after its instant",
@@ -754,7 +761,7 @@ def costs(samples: int = SAMPLES) -> dict[str, float]:
         }  # fmt: skip
         if ready is not None:
             ready.register(here.fileno(), select.EPOLLIN)
-            # what is there ends the wait at once: only setting the timer and taking it back is left
+            # a waiting message ends the wait at once, so the cost is that of setting and cancelling the timer
             without = _median(lambda: _timed(ready.poll), samples)
             found["timer"] = _median(lambda: _timed(lambda: ready.poll(_TIMEOUT_S)), samples) - without
             ready.close()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
 
 
-# What a pace is, and what it sees of the run: the loop itself is the same for all of them.
+# The interface of a pace, and its view of the run. The loop is the same for all paces.
 
 
 class Unpaced:
@@ -102,7 +102,7 @@ class Unpaced:
             Instant after which no step begins, instant of the last state, and whether that was answered. None if a
             batch is not allowed.
         """
-        return self.served_ns + SERVE_EVERY_NS, 0, True
+        return self.served_ns + SERVE_INTERVAL_NS, 0, True
 
     def batched(self, published_ns: int, answered: bool) -> None:
         """Do nothing, because each state is sent.
@@ -136,12 +136,12 @@ MARGIN_NS = 30_000
 PREPARE_NS = 100_000
 """Part of the slack for the next state, ns, which the monitor does not use."""
 SERVE_NS = 200_000
-SERVE_GAP_NS = 800_000
+MIN_SERVE_INTERVAL_NS = 800_000
 """Shortest interval of the low-priority work, ns; short periods do it in one of several."""
-SERVE_EVERY_NS = 5_000_000
+SERVE_INTERVAL_NS = 5_000_000
 STARVED_NS = 100_000_000
 SLICE_NS = 50_000_000
-LONG_NS = 200_000_000
+MIN_SLICED_WAIT_NS = 200_000_000
 """Wait from which it is cut into slices, ns, between which requests and newcomers are served."""
 SILENT_NS = 5_000_000_000
 START_NS = 10_000_000_000
@@ -410,12 +410,12 @@ class Pace(Protocol):
         """
 
 
-# The mode external: a peer's ticks start the steps, one each, and the plant keeps no time of its own.
+# The mode external: each tick of a peer starts a step, and the plant has no clock.
 
 
 WAIT_NS = 5_000_000
 """Slice of a wait for a tick, ns; between two slices requests and newcomers are served."""
-SERVE_TICKS_EVERY_NS = 1_000_000
+SERVE_TICKS_INTERVAL_NS = 1_000_000
 
 
 class External:
@@ -467,7 +467,7 @@ class External:
         int
             Its instant, CLOCK_MONOTONIC, ns.
         """
-        if self.begun:  # after a pause or a reset; what came before the first step waits for it
+        if self.begun:  # after a pause or a reset; ticks before the first step wait for it
             self.exchange.drop_ticks()
         self.begun = True
         self.served_ns = self.came_ns = self.clock.now()
@@ -607,7 +607,7 @@ class External:
             run.statistics.overruns += 1
             if run.policies.overrun == "abort" and not run.in_grace():
                 run.end("policy", f"step {step} ended after the next tick had come (overrun policy abort)")
-        if now_ns - self.served_ns >= SERVE_TICKS_EVERY_NS:
+        if now_ns - self.served_ns >= SERVE_TICKS_INTERVAL_NS:
             self.served_ns = now_ns
             run.serve(now_ns + SERVE_NS)
         return UNDEFINED
@@ -668,7 +668,7 @@ class Free(Unpaced):
             Instant after which no step begins, instant of the last state, and whether that was answered. None if a
             batch is not allowed.
         """
-        return self.served_ns + SERVE_EVERY_NS, self.published_ns, self.answered
+        return self.served_ns + SERVE_INTERVAL_NS, self.published_ns, self.answered
 
     def batched(self, published_ns: int, answered: bool) -> None:
         """Store the last state's instant and whether it was answered.
@@ -713,7 +713,7 @@ class Free(Unpaced):
             Slack, ns; UNDEFINED without a period.
         """
         self.run.check()
-        if now_ns - self.served_ns >= SERVE_EVERY_NS:
+        if now_ns - self.served_ns >= SERVE_INTERVAL_NS:
             self.served_ns = now_ns
             if not self.run.claims.any:
                 self.run.publish(step + 1, 0, 0)
@@ -721,7 +721,7 @@ class Free(Unpaced):
         return UNDEFINED
 
 
-# The mode lockstep: each step waits for its commands, however long they take to come.
+# The mode lockstep: each step waits for its commands without a limit of time.
 
 
 class Lockstep(Unpaced):
@@ -784,10 +784,10 @@ class Lockstep(Unpaced):
             If a peer has died, or is silent for SILENT_NS.
         """
         run, since = self.run, self.clock.now()
-        while not run.collect(step, self.clock.now() + SERVE_EVERY_NS):
-            run.answer()  # asked before the last look for commands: one who answered a state, then asked, is not ahead
+        while not run.collect(step, self.clock.now() + SERVE_INTERVAL_NS):
+            run.answer()  # requests first, then commands: a peer that answered a state before its request is not ahead
             now = self.clock.now()
-            run.serve(now + SERVE_NS)  # a bye or a stop comes this way
+            run.serve(now + SERVE_NS)  # reads a bye or a stop
             run.watch_now()
             if run.ended:
                 return False
@@ -828,7 +828,7 @@ class Lockstep(Unpaced):
             If a peer has died.
         """
         self.run.check()
-        if now_ns - self.served_ns >= SERVE_EVERY_NS:
+        if now_ns - self.served_ns >= SERVE_INTERVAL_NS:
             self.served_ns = now_ns
             self.run.serve(now_ns + SERVE_NS)
             if self.run.dead and not self.run.ended:
@@ -836,14 +836,16 @@ class Lockstep(Unpaced):
         return UNDEFINED
 
 
-# The mode realtime: an absolute schedule; commands are waited for until the deadline.
+# The mode realtime: an absolute schedule; a step waits for commands until the deadline.
 
 
-_OPENING, _OPENING_NS = 5, 2_000_000
-"""First steps of a run with claims with a minimum interval, and that interval, ns.
+_OPENING_STEPS = 5
+"""First steps of a run with claims that have a minimum period.
 
 Code that runs for the first time takes many times as long, here and in the controllers.
 """
+_MIN_OPENING_PERIOD_NS = 2_000_000
+"""Minimum period of the first steps, ns."""
 
 
 class Realtime:
@@ -907,7 +909,7 @@ class Realtime:
         if self.first_ns and self.run.claims.any:
             return True
         now = self.clock.now()
-        if self.schedule.due(step) - now <= LONG_NS:
+        if self.schedule.due(step) - now <= MIN_SLICED_WAIT_NS:
             return True
         self.run.serve(now + SERVE_NS)
         self.clock.sleep_until(min(self.clock.now() + SLICE_NS, self.schedule.due(step) - SLICE_NS))
@@ -936,7 +938,7 @@ class Realtime:
         run, until, self.first_ns = self.run, self.clock.now() + self.first_ns, 0
         if not run.claims.any:
             return
-        self.opening = _OPENING
+        self.opening = _OPENING_STEPS
         run.publish(step, until, until - self.clock.now())
         complete = False
         while not complete and not run.ended and self.clock.now() < until:
@@ -967,7 +969,7 @@ class Realtime:
             self.first = False
             return True
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
-        self.run.publish(step, deadline, max(1, deadline - self.clock.now()))  # 0 would mean that there is none
+        self.run.publish(step, deadline, max(1, deadline - self.clock.now()))  # 0 would mean no deadline
         return self.rest(step)
 
     def window(self, step: int) -> tuple[int, int] | None:
@@ -983,7 +985,7 @@ class Realtime:
         tuple[int, int] | None
             Instant and deadline of the step, CLOCK_MONOTONIC, ns, 0 for none. None if it may not be taken as a whole.
         """
-        if self.first_ns or self.first or self.schedule.deadline_ns > LONG_NS:
+        if self.first_ns or self.first or self.schedule.deadline_ns > MIN_SLICED_WAIT_NS:
             return None
         due = self.schedule.due(step)
         return due, due + self.schedule.deadline_ns
@@ -1023,7 +1025,7 @@ class Realtime:
             Whether every claimed actuator has its command.
         """
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
-        while deadline - (now := self.clock.now()) > LONG_NS:
+        while deadline - (now := self.clock.now()) > MIN_SLICED_WAIT_NS:
             if self.run.collect(step, now + SLICE_NS):
                 return True
             if self.run.ended:
@@ -1048,15 +1050,15 @@ class Realtime:
         """
         if self.opening:
             self.opening -= 1
-            self.schedule.anchor(now_ns + max(int(self.schedule.period_ns), _OPENING_NS), step + 1)
+            self.schedule.anchor(now_ns + max(int(self.schedule.period_ns), _MIN_OPENING_PERIOD_NS), step + 1)
         slack = self.schedule.due(step + 1) - now_ns
         if slack < 0:
             self._overrun(step, now_ns)
         until = self.schedule.due(step + 1) - MARGIN_NS
         if until <= now_ns and now_ns - self.served_ns > STARVED_NS:
-            until = now_ns + MARGIN_NS  # no slack for long: a peer must still be able to ask for an end
+            until = now_ns + MARGIN_NS  # without slack for long: a peer must still be able to end the run
         if until > now_ns:
-            if now_ns - self.served_ns >= SERVE_GAP_NS:
+            if now_ns - self.served_ns >= MIN_SERVE_INTERVAL_NS:
                 self.served_ns = now_ns
                 self.run.serve(until)
             self.run.check(until - PREPARE_NS)

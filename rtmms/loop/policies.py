@@ -369,7 +369,7 @@ class Policies:
                 raise ModelError(f"policies: limits.{name} must be >= 0, got {most}")
 
 
-# When a plant changes to a cheaper variant of itself, and when back: from how full the periods are.
+# Changes of a plant to a cheaper variant of itself and back, by the load of the periods.
 
 
 @dataclass(frozen=True)
@@ -418,12 +418,12 @@ class Governor:
     Attributes
     ----------
     changes : list of (int, int)
-        Step and level of each change, the first MOST of them.
+        Step and level of each change, the first MAX_CHANGES of them.
     steps : list of int
         Steps at each level.
     """
 
-    MOST = 1000
+    MAX_CHANGES = 1000
 
     def __init__(self, plant: Levelled, period_ns: float, thresholds: Thresholds | None = None) -> None:
         self._plant, self._period_ns = plant, period_ns
@@ -494,7 +494,7 @@ class Governor:
         level : int
             The new level.
         """
-        if len(self.changes) < self.MOST:
+        if len(self.changes) < self.MAX_CHANGES:
             self.changes.append((step, level))
         self.clear()
 

@@ -111,7 +111,7 @@ class Exchange(Protocol):
         """
 
 
-# What an Exchange may be able to do beside that. The loop asks once, by isinstance, when it is made.
+# Optional abilities of an Exchange. The loop checks each once, by isinstance, when it is created.
 
 
 class Memory(Protocol):

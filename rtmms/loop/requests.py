@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
 
 
-# What peers may ask of a run between steps, and how each request is done: one function for each, in HANDLERS.
+# Requests of peers between steps, and the function that performs each, in HANDLERS.
 
 
-MOST_WAITING = 64
-MOST_NOTED, LONGEST_NOTE = 16, 1024
-"""Most names in a note, and most numbers or texts of each."""
+MAX_WAITING_REQUESTS = 64
+MAX_NOTE_NAMES = 16
+"""Names in a note."""
+MAX_NOTE_VALUES = 1024
+"""Numbers or texts of each name in a note."""
 WHILE_WAITING = ("note", "set", "snapshot", "status")
 """Requests that are also performed while a step waits for its commands."""
 PAUSE_SLICE_NS = 5_000_000
@@ -149,8 +151,8 @@ class Requests:
             if request.op == "stop":
                 self._from.reply(request, result={"step": self.run.step})
                 self.run.end("stop", "stopped by request")
-            elif len(self.pending) >= MOST_WAITING:
-                self._from.reply(request, ok=False, error=f"{MOST_WAITING} requests are waiting already")
+            elif len(self.pending) >= MAX_WAITING_REQUESTS:
+                self._from.reply(request, ok=False, error=f"{MAX_WAITING_REQUESTS} requests are waiting already")
             else:
                 self.pending.append(request)
 
@@ -170,7 +172,7 @@ class Requests:
                 run.advance(run.step)
                 if run.step >= run.steps:
                     return
-                if self.pending:  # however many steps were asked for: the others wait for one at most
+                if self.pending:  # during a request of many steps, other requests wait for one step at most
                     self._do_pending()
                 continue
             now = run.clock.now()
@@ -201,7 +203,8 @@ class Requests:
                     self._passed = True
             except (RtmmsError, ValueError, TypeError, KeyError) as error:
                 run.end("failed", f"{act.sentence}: {error}")
-        if run.pace.mode not in TIMED:  # without a schedule a run waits for the answers, and gives the same bits again
+        # without a schedule the run waits for the answers, so that it gives the same bits again
+        if run.pace.mode not in TIMED:
             while self._passed and not run.ended:
                 run.serve(run.clock.now() + PAUSE_SLICE_NS)
 
@@ -268,7 +271,7 @@ def _set(requests: Requests, args: Mapping[str, Any]) -> None:
     about = describe_plant(plant)
     if about.set is None:
         raise ValueError("set: this plant has no parameters that can be changed while it runs")
-    # a plant without a list for `set` may refuse the second of two when it has taken the first: one by one
+    # a plant without a list for `set` may refuse the second of two after it accepted the first: one by one
     parts = [dict(args)] if about.settable is not None or not args else [{name: one} for name, one in args.items()]
     for values in parts:
         try:
@@ -306,12 +309,12 @@ def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _note(requests: Requests, args: Mapping[str, Any]) -> None:
     """Write names with numbers, texts, or lists of those into the log; the run does not change."""
-    if len(args) > MOST_NOTED:
-        raise ModelError(f"note: expected at most {MOST_NOTED} names, got {len(args)}")
+    if len(args) > MAX_NOTE_NAMES:
+        raise ModelError(f"note: expected at most {MAX_NOTE_NAMES} names, got {len(args)}")
     for name, value in args.items():
         items = value if isinstance(value, list | tuple) else [value]
-        if len(items) > LONGEST_NOTE or not all(type(one) in (int, float, bool, str) for one in items):
-            raise ModelError(f"note: {name}: expected numbers or texts, {LONGEST_NOTE} at most, got {value!r:.60}")
+        if len(items) > MAX_NOTE_VALUES or not all(type(one) in (int, float, bool, str) for one in items):
+            raise ModelError(f"note: {name}: expected numbers or texts, {MAX_NOTE_VALUES} at most, got {value!r:.60}")
     requests.run.note(args)
 
 
@@ -353,8 +356,8 @@ def _state(args: Mapping[str, Any]) -> bytes:
     return blob
 
 
-# Controllers live through a recorded run before they go on with it: they see its states, and their commands count for
-# nothing. So they stand, at its end, where they stood in it.
+# Controllers go through a recorded run before they continue it: they receive its states, and their commands are not
+# applied. So they have the same internal state at its end as the recorded ones.
 
 
 class _Past:

@@ -24,7 +24,7 @@ from rtmms.base.errors import RtmmsError
 from rtmms.base.processes import KILL, end_with_parent, start_python
 from rtmms.loop.machine import may_raise
 
-LEAST_NS = 60_000
+MIN_STALL_NS = 60_000
 """Lateness up to which a wake-up is usual, ns."""
 _MCL_BOTH = 3
 
@@ -46,16 +46,16 @@ def watch(stalls: Stalls, place: int, period_ns: int) -> None:
     while True:
         asked = stalls.look_ns
         if asked != grid:
-            grid, ahead = asked, now() + LEAST_NS
+            grid, ahead = asked, now() + MIN_STALL_NS
             due = ahead + (grid - ahead) % period_ns
         left = due - now()
         if left > 0:
             sleep(left * 1e-9)
         woken = now()
         late = woken - due
-        if late >= LEAST_NS:
+        if late >= MIN_STALL_NS:
             stalls.add(place, due, late)
-            due += late // period_ns * period_ns  # on the old phase
+            due += late // period_ns * period_ns  # keep the phase
         due += period_ns
         beat(place, woken)
 
@@ -100,7 +100,9 @@ ROWS = 4096
 """Stalls stored for each core, a power of two: seconds of the worst machine, read every 50 ms."""
 _LINE = 8
 """int64 in a cache line; the counters of a core have a line of their own."""
-_BEATS, _LOOKED, _WRITTEN = 0, 1, 2
+_BEATS = 0
+_LOOKED = 1
+_WRITTEN = 2
 
 
 class Stalls:
@@ -125,7 +127,7 @@ class Stalls:
         self.descriptor = _memory(size) if descriptor is None else descriptor
         self._page = mmap.mmap(self.descriptor, size)
         for at in range(0, size, mmap.PAGESIZE):
-            self._page[at] = self._page[at]  # touched now, so that no step has to
+            self._page[at] = self._page[at]  # touch the memory now, so that no step has to
         self._words = memoryview(self._page).cast("q")
         self._read = [0] * len(self.cores)
         self.lost = 0
@@ -281,8 +283,11 @@ def _memory(size: int) -> int:
     return descriptor
 
 
-PRIORITY, HIGHEST = 90, 99
-LEAST_PERIOD_NS, SHORTEST_NS, LONGEST_NS = 160_000, 250_000, 1_000_000
+PRIORITY = 90
+MAX_PRIORITY = 99
+MIN_LOOP_PERIOD_NS = 160_000
+MIN_PERIOD_NS = 250_000
+MAX_PERIOD_NS = 1_000_000
 
 
 def period_ns(deadline_ns: int, step_ns: int = 0) -> int:
@@ -304,12 +309,12 @@ def period_ns(deadline_ns: int, step_ns: int = 0) -> int:
     int
         Interval, ns.
     """
-    wanted = min(max(deadline_ns // 2, SHORTEST_NS), LONGEST_NS)
+    wanted = min(max(deadline_ns // 2, MIN_PERIOD_NS), MAX_PERIOD_NS)
     if not step_ns:
         return wanted + wanted // 21
     if wanted >= step_ns:
         return step_ns * (wanted // step_ns)
-    return step_ns // min(-(-step_ns // wanted), max(1, step_ns // LEAST_PERIOD_NS))
+    return step_ns // min(-(-step_ns // wanted), max(1, step_ns // MIN_LOOP_PERIOD_NS))
 
 
 class StallDetector:
@@ -342,7 +347,7 @@ class StallDetector:
     """
 
     def __init__(self, loop_priority: int, deadline_ns: int, cores: Sequence[int] = (), step_ns: int = 0) -> None:
-        self.priority = min(max(PRIORITY, loop_priority + 1), HIGHEST)
+        self.priority = min(max(PRIORITY, loop_priority + 1), MAX_PRIORITY)
         self.period_ns = period_ns(deadline_ns, step_ns)
         self.from_step_ns = min(self.period_ns, step_ns) // 2
         if sys.platform != "linux" or not may_raise(self.priority):
@@ -360,7 +365,7 @@ class StallDetector:
     def close(self) -> None:
         """End the processes; a second call does nothing."""
         if self.process.poll() is None:
-            self.process.kill()  # its children die with it
+            self.process.kill()  # its children end with it
         self.process.wait()
         self.stalls.close()
 

@@ -15,12 +15,12 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from rtmms.base.contract import PARTS, UNDEFINED, StepOutcome
-from rtmms.loop.kernels.row import BINS, LONGEST_NS, tally, values_of
+from rtmms.loop.kernels.row import BINS, MAX_TIMED_NS, tally, values_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_histogram: Any = partial(HdrHistogram, 1, LONGEST_NS, 3)  # the library is not typed
+_histogram: Any = partial(HdrHistogram, 1, MAX_TIMED_NS, 3)  # the library is not typed
 _OUTCOMES = tuple(StepOutcome)
 """Outcomes by their codes."""
 _QUANTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
@@ -77,7 +77,7 @@ class Statistics:
         self.period_us, self.deadline_us = period_us, deadline_us
         self._rows_of = np.frombuffer(self._ring, dtype=np.int64).reshape(-1, len(PARTS))
         self._counts = np.zeros((len(PARTS), BINS), dtype=np.int64)
-        tally(self._rows_of, 0, 0, self._counts)  # compiled, or fetched from the cache, before the run
+        tally(self._rows_of, 0, 0, self._counts)  # compile, or load from the cache, before the run
         self.clear()
 
     def clear(self) -> None:

@@ -267,7 +267,7 @@ class CompiledPath:
             now = run.clock.now()
             if self._handed is None:
                 if now >= until[0]:
-                    run.prepare(run.step, 0)  # telemetry and newcomers are to see it
+                    run.prepare(run.step, 0)  # for telemetry and newcomers
                 run.pace.finish(run.step - 1, now)
         return found.done > 0 and self._handed is None
 

@@ -12,7 +12,7 @@ from rtmms.plant.protocol import Composed, Plant, describe_plant
 if TYPE_CHECKING:
     from rtmms.loop.ports import Applied, Array
 
-LOOK_S = 0.02
+CHECK_S = 0.02
 """Time between two looks, simulated s."""
 
 
@@ -80,7 +80,7 @@ class SurfaceWatch:
     """
 
     def __init__(self, plant: Plant, name: str, stop: Callable[[str], None] | None = None, first: int = 0) -> None:
-        self._stride, self._dt, self._stop, self._first = max(1, round(LOOK_S / plant.dt)), plant.dt, stop, first
+        self._stride, self._dt, self._stop, self._first = max(1, round(CHECK_S / plant.dt)), plant.dt, stop, first
         robots: Mapping[str, Any] = plant.robots if isinstance(plant, Composed) else {"": plant}
         has = {channel.name for channel in plant.outputs}
         self._watched: list[tuple[Visit, str]] = []

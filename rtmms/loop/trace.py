@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Channel
 
 
-# What is kept of a run's outputs, in fixed memory: samples over the whole of it, and the last seconds.
+# Samples of a run's outputs in fixed memory: over the whole run, and of the last seconds.
 
 
-CAPACITY = 32768
+MAX_SAMPLES = 32768
 
 
 def _columns(outputs: Sequence[Channel], names: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -63,7 +63,7 @@ class Trace:
 
     def __init__(
         self, outputs: Sequence[Channel], names: Sequence[str], dt: float, steps: int | None,
-        capacity: int = CAPACITY, apart_s: float = 0.0, first: int = 0,
+        capacity: int = MAX_SAMPLES, apart_s: float = 0.0, first: int = 0,
     ) -> None:  # fmt: skip
         self.names, self.dt, self.capacity, self.first = tuple(names), dt, capacity, first
         self.stride = max(1, round(apart_s / dt))
@@ -221,12 +221,13 @@ class Recent:
         return time, {name: column[kept] for name, column in self._values.items()}
 
 
-# The trace of a run's commands: what a lockstep replay needs to give the same bits, and what to compare them by.
+# The trace of a run's commands: a lockstep replay needs them for the same bits, and compares its results with the
+# trace.
 
 
-MEMORY_LIMIT = 1 << 29
+MAX_MEMORY_BYTES = 1 << 29
 """Most bytes of a trace; a longer run needs the recorder, or a larger limit on purpose."""
-LARGEST_OUTPUT = 4
+MAX_OUTPUT_NUMBERS = 4
 
 
 class CommandTrace:
@@ -240,7 +241,7 @@ class CommandTrace:
         The plant's outputs.
     steps : int
         Steps of the run.
-    limit : int, default MEMORY_LIMIT
+    limit : int, default MAX_MEMORY_BYTES
         Most bytes.
 
     Attributes
@@ -263,9 +264,9 @@ class CommandTrace:
     """
 
     def __init__(
-        self, actuators: Sequence[Channel], outputs: Sequence[Channel], steps: int, limit: int = MEMORY_LIMIT
+        self, actuators: Sequence[Channel], outputs: Sequence[Channel], steps: int, limit: int = MAX_MEMORY_BYTES
     ) -> None:
-        self.checked = tuple(c for c in outputs if math.prod(c.shape) <= LARGEST_OUTPUT)
+        self.checked = tuple(c for c in outputs if math.prod(c.shape) <= MAX_OUTPUT_NUMBERS)
         width = sum(math.prod(channel.shape) for channel in self.checked)
         row = 8 * (len(actuators) + width + 2) + 1
         if row * steps > limit:
@@ -273,7 +274,7 @@ class CommandTrace:
                 f"command trace: {steps} steps need {row * steps >> 20} MiB, more than the {limit >> 20} MiB "
                 f"it may take; at most {limit // row} steps"
             )
-        # written, not only reserved: a first touch within the run would be a page fault within a step
+        # written, not only allocated: a first access during the run would be a page fault within a step
         self.command: Array = np.full((steps, len(actuators)), 0.0)
         self.check: Array = np.full((steps, width), 0.0)
         self.seq: npt.NDArray[np.int64] = np.full(steps, -1)
@@ -335,17 +336,19 @@ class CommandTrace:
         return names
 
 
-# How far a run was off its controllers' set-points: the truth, sample by sample, against what they held then.
+# Deviation of a run from its controllers' set-points: the truth of each sample against the set-point at that time.
 
 
-APART_S = 0.02
+SAMPLE_S = 0.02
 HELD_S = 1.0
 """Time within its band after which a set-point counts as reached, s."""
 SHARE = 0.05
 """Width of the band as a share of the set-point's step; it is not less than the quantity's own band."""
 _BANDS = {"_m": 0.03, "_deg": 3.0, "_m_s": 0.05}
-_FIRST, _MOST = 1 << 12, 1 << 20
-"""Room for samples at the start, and at most."""
+_FIRST_ROOM = 1 << 12
+"""Samples for which there is room at the start."""
+_MAX_TRACKED_SAMPLES = 1 << 20
+"""Samples of a set-point's course."""
 _TRUTH = ("position", "quaternion", "velocity")
 
 
@@ -383,7 +386,7 @@ class _Samples:
     __slots__ = ("_rows", "count")
 
     def __init__(self) -> None:
-        self._rows, self.count = np.empty((_FIRST, 3)), 0
+        self._rows, self.count = np.empty((_FIRST_ROOM, 3)), 0
 
     def add(self, time: float, point: float, error: float) -> None:
         if self.count == len(self._rows):
@@ -422,7 +425,7 @@ class Tracking:
     ) -> None:  # fmt: skip
         self._dt, self._ask, self._from_s, self._report = dt, set_points, from_s, report
         self._last_points: Mapping[str, Any] = {}
-        self._stride = max(1, round(APART_S / dt))
+        self._stride = max(1, round(SAMPLE_S / dt))
         self._rows: dict[str, _Samples] = {}
         self._truth: dict[str, Array] = {}
         self._courses: dict[str, tuple[Course | None, float]] = {}
@@ -482,7 +485,7 @@ class Tracking:
             rows = self._rows.get(name)
             if rows is None:
                 rows = self._rows[name] = _Samples()
-            if rows.count >= _MOST:
+            if rows.count >= _MAX_TRACKED_SAMPLES:
                 continue
             try:
                 error, point = self._error(name, name.removeprefix(prefix), wanted, truth)
@@ -560,7 +563,7 @@ def _judged(name: str, rows: Array, from_s: float) -> dict[str, float | None]:
     for first, last in itertools.pairwise(edges):
         within = np.abs(error[first:last]) <= max(band, SHARE * abs(float(error[first])))
         at = _held(
-            within, max(1, round(HELD_S / max(APART_S, float(np.median(np.diff(time))) if len(time) > 1 else 1.0)))
+            within, max(1, round(HELD_S / max(SAMPLE_S, float(np.median(np.diff(time))) if len(time) > 1 else 1.0)))
         )
         settled = None if at is None else float(time[first + at] - time[first])
         counts[first + (len(within) // 2 if at is None else at) : last] = True

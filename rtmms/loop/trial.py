@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
 
 STEPS = 2000
-LONGEST_NS = 150_000_000
-COLD_STEPS, COLD_S = 40, 5e-3
+MAX_TRIAL_NS = 150_000_000
+COLD_STEPS = 40
+COLD_S = 5e-3
 
 
 class StepTime(NamedTuple):
@@ -60,7 +61,7 @@ def trial(plant: Plant, seed: int, steps: int = STEPS) -> StepTime:
     try:
         plant.step(command)
         plant.observe()
-        end = monotonic_ns() + LONGEST_NS
+        end = monotonic_ns() + MAX_TRIAL_NS
         for _ in range(steps):
             begun = monotonic_ns()
             plant.step(command)

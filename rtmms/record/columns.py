@@ -45,11 +45,19 @@ MAX_ARRAY_RATIO = 16
 
 _TABLE = struct.Struct("<II")
 _MAX_TABLE_BYTES = MIB
-_OFFSETS_CODE, _ATTACHMENT_INDEX_CODE, _ATTACHMENT_CODE = 0x0E, 0x0A, 0x09
+_OFFSETS_CODE = 0x0E
+_ATTACHMENT_INDEX_CODE = 0x0A
+_ATTACHMENT_CODE = 0x09
 _CRC_BYTES = 4
 _RECORD = struct.Struct("<BQ")
-STEP, RUN, OUTCOME, EVENTS = "step", "run", "outcome", "events"
-"""Names of the columns that are neither commands nor outputs."""
+STEP = "step"
+"""Name of the column of step numbers."""
+RUN = "run"
+"""Name of the column of run numbers."""
+OUTCOME = "outcome"
+"""Name of the column of outcomes."""
+EVENTS = "events"
+"""Name of the column of events."""
 
 
 def max_array_bytes(path: Path) -> int:
@@ -111,7 +119,7 @@ class ColumnWriter:
 
     def __init__(self, actuators: Sequence[Signal], outputs: Sequence[Signal]) -> None:
         self._columns: list[tuple[str, int, int]] = []  # name, first number in a gathered row, numbers
-        self._pieces: list[tuple[int, int]] = []  # of a row's bytes, those that are gathered
+        self._pieces: list[tuple[int, int]] = []  # begin and end of the gathered bytes of a row
         at = width = 0
         for prefix, signals in (("command", actuators), ("output", outputs)):
             for signal in signals:

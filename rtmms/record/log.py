@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.base.contract import LAST_STEP, OUTCOME_WORDS, PARTS, TRUTH, UNDEFINED
+from rtmms.base.contract import MAX_STEP, OUTCOME_WORDS, PARTS, TRUTH, UNDEFINED
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.files import open_input
 from rtmms.loop.log_row import OUTCOME_COLUMNS
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 
-# Reading a log, step by step, whole or cut off anywhere.
+# Reader of a log, step by step, whole or cut off anywhere.
 
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
@@ -178,7 +178,7 @@ class Step:
         ValueError
             If the message has another form.
         """
-        if "meant_for" in words:  # as target_step was called before 0.2
+        if "meant_for" in words:  # name of target_step before 0.2
             words = {"target_step" if name == "meant_for" else name: value for name, value in words.items()}
         for name, one in OUTCOME_COLUMNS.items():
             if name in words:
@@ -212,8 +212,8 @@ def _expect(value: Any, kind: type, name: str) -> Any:
     return value
 
 
-MOST_MISSING = 10_000_000
-"""Most steps that may be missing in one place of a log."""
+MAX_MISSING_STEPS = 10_000_000
+"""Steps that may be missing in one place of a log."""
 
 
 @dataclass(frozen=True)
@@ -300,11 +300,11 @@ class Log:
                     place = f"{self.path}: message {record.sequence} of {topic}"
                     raise ModelError(f"{place}: {unreadable(fault)}") from None
                 for row in found:
-                    if type(row.step) is not int or not 0 <= row.step <= LAST_STEP:
-                        got = f"expected a number up to {LAST_STEP}, got {row.step!r:.60}"
+                    if type(row.step) is not int or not 0 <= row.step <= MAX_STEP:
+                        got = f"expected a number up to {MAX_STEP}, got {row.step!r:.60}"
                         raise ModelError(f"{self.path}: a step: {got}")
                     far = row.step - before
-                    if far > MOST_MISSING:
+                    if far > MAX_MISSING_STEPS:
                         raise ModelError(f"{self.path}: step {row.step} follows {before}: {far} steps are not in it")
                     before = row.step
                     yield row
@@ -585,10 +585,10 @@ def _set_points(values: Any) -> dict[str, Any]:
     return {name: one for name, one in kept.items() if isinstance(one, int | float | str)}
 
 
-# What a log has of its plant, for figures: channels, parameters and shape, without the plant.
+# Description of a log's plant for figures: channels, parameters and shape, without the plant.
 
 
-USUAL = ("position", "quaternion", "velocity", "power", "work")
+DEFAULT_OUTPUTS = ("position", "quaternion", "velocity", "power", "work")
 """Sampled outputs of a run with a log that does not list those of its plant."""
 
 
@@ -620,7 +620,9 @@ class LoggedPlant:
         self.outputs: tuple[Channel, ...] = tuple(channels)
         self.parameters: Mapping[str, Any] = origin.get("description") or {}
         self.shape: Mapping[str, Any] = origin.get("shape") or {}
-        self.trace_outputs = self._named(origin.get("trace_outputs", [prefix + name for name in USUAL]), prefix)
+        self.trace_outputs = self._named(
+            origin.get("trace_outputs", [prefix + name for name in DEFAULT_OUTPUTS]), prefix
+        )
         self.recent_outputs = self._named(origin.get("recent_outputs", []), prefix)
         report = {} if log.end is None else log.end.fields.get("report") or {}
         self._summary = report.get("summary") or {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.base.contract import LAST_STEP, OUTCOME_WORDS
+from rtmms.base.contract import MAX_STEP, OUTCOME_WORDS
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB
 from rtmms.record.columns import EVENTS, RUN, STEP, find_columns, max_array_bytes, refuse_large_array
@@ -152,7 +152,7 @@ class LogArrays(Mapping[str, "Array"]):
                 if size > limit:
                     raise ModelError(f"{self.path}: expected notes of at most {limit // MIB} MiB")
                 step = message["step"]
-                if type(step) is not int or not 0 <= step <= LAST_STEP:
+                if type(step) is not int or not 0 <= step <= MAX_STEP:
                     raise ValueError(f"step: expected a whole number, got {step!r:.60}")
                 found.append({"step": step, "time": step * dt, "values": message["values"]})
         except UNREADABLE as fault:

@@ -12,16 +12,16 @@ from pathlib import Path
 from rtmms.base.errors import ModelError
 from rtmms.base.install import install_command
 
-# Where a log is written: FILE.part beside FILE, held by a lock, and put in FILE's place when it ends.
+# File of a log: FILE.part beside FILE, held by a lock, and renamed to FILE when it ends.
 #
-# Two runs never write one log, a log that is begun never costs the one that stands there, and a file that was moved or
-# deleted under the writer is distinguished from one that is whole.
+# Two runs never write one log. A new log never destroys an existing one before it ends. The writer detects that its
+# file was moved or deleted.
 
 
-if sys.platform != "win32":  # there a file that is open cannot be moved or deleted
+if sys.platform != "win32":  # Windows cannot move or delete an open file
     import fcntl
 
-TRIES = 8
+MAX_TRIES = 8
 
 
 def part_of(path: Path) -> Path:
@@ -68,7 +68,7 @@ class Place:
         os.ftruncate(self.descriptor, 0)
 
     def _locked(self) -> int:
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             descriptor = _opened(self.part)
             try:
                 _lock(descriptor)
@@ -77,7 +77,7 @@ class Place:
                 raise OSError(0, "another run is writing it; give each run a log of its own") from None
             if self._stands(descriptor):
                 return descriptor
-            os.close(descriptor)  # the one before us put it in its place between our two calls
+            os.close(descriptor)  # the previous owner renamed it between our two calls
         raise OSError(0, f"{self.part} cannot be held: others keep moving it")
 
     def _stands(self, descriptor: int) -> bool:
@@ -105,7 +105,7 @@ class Place:
         stood = self._stands(self.descriptor)
         try:
             os.fsync(self.descriptor)
-        except OSError:  # some file systems report only here that they have no room
+        except OSError:  # some file systems report a full disk only here
             self.synced = False
         try:
             if stood and keep:
@@ -167,7 +167,7 @@ def _refuse_other_than_file(path: Path) -> None:
             raise OSError(0, "is not a file that a log could be kept in")
 
 
-# The libraries that logs and tables are written with: what to install where one is missing.
+# The libraries that write logs and tables, and how to install a missing one.
 
 
 def refuse_without_mcap(what: str) -> None:

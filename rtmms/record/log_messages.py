@@ -161,7 +161,7 @@ def decode(text: bytes) -> Any:
     """
     try:
         return orjson.loads(text)
-    except ValueError:  # 1e999 is one of ours, and too large for some
+    except ValueError:  # a run writes 1e999 for infinity, which orjson refuses
         return json.loads(text)
 
 
@@ -274,7 +274,10 @@ class Values:
 
 # --- the topics -------------------------------------------------------------------------------------------------------
 
-NUMBER, WHOLE, TEXT, TRUTH = {"type": "number"}, {"type": "integer"}, {"type": "string"}, {"type": "boolean"}
+NUMBER = {"type": "number"}
+WHOLE = {"type": "integer"}
+TEXT = {"type": "string"}
+TRUTH = {"type": "boolean"}
 KINDS: Mapping[type, dict[str, str]] = {int: WHOLE, str: TEXT, bool: TRUTH}
 
 
@@ -371,7 +374,7 @@ class Encoder:
             Topic and JSON of each.
         """
         numbers = self._unpack(floats)
-        finite = math.isfinite(sum(numbers))  # one that is not makes the sum so
+        finite = math.isfinite(sum(numbers))  # a number that is not finite makes the sum so
         command, outputs = numbers[: self._command.width], numbers[self._command.width :]
         if head.kind == START:
             event = {"step": head.step, "timestamp": head.step * self.dt, "event": "start", "seed": head.seed}

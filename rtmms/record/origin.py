@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rtmms.plant.protocol
-from rtmms.base.contract import LAST_STEP
+from rtmms.base.contract import MAX_STEP
 from rtmms.base.errors import ModelError
 from rtmms.base.files import open_input
 from rtmms.base.trust import asked_by_data, is_file, path_of, refuse_foreign_code
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Channel, Plant
 
 
-# Where a run branched from a recorded one: the state it began with, so that its own log stands alone.
+# Origin of a branch of a recorded run: the state at its start, so that its own log suffices.
 
 
 _PIECE = 1 << 20
-_MOST_GENERATIONS = 1000
+_MAX_BRANCHES = 1000
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,9 @@ def refuse_branch(origin: Mapping[str, Any], place: str) -> None:
     expect(isinstance(branch, dict), "branch", "a table or null")
     step, before = branch.get("step"), branch.get("before")
     _expect_place(branch, expect)
-    expect(type(step) is int and 0 <= step <= LAST_STEP, "step", "the number of a step")
+    expect(type(step) is int and 0 <= step <= MAX_STEP, "step", "the number of a step")
     expect(isinstance(branch.get("set"), dict), "set", "a table")
-    expect(isinstance(before, list) and len(before) <= _MOST_GENERATIONS, "before", "a list of branches")
+    expect(isinstance(before, list) and len(before) <= _MAX_BRANCHES, "before", "a list of branches")
     for one in before:
         expect(isinstance(one, dict), "before", "a list of branches")
         _expect_place(one, expect)
@@ -213,21 +213,21 @@ def _expect_place(origin: Mapping[str, Any], expect: Any) -> None:
     expect(isinstance(hashed, str) and len(hashed) == 64, "sha256", "64 hexadecimal digits")
 
 
-# What a log is of: everything that is needed to build the same plant again, and to know what was run.
+# Subject of a log: everything that is needed to build the same plant again, and to know how it ran.
 
 
-MOST_NUMBERS = 1_000_000
-"""Most numbers of all outputs, or all actuators, in one step."""
+MAX_STEP_NUMBERS = 1_000_000
+"""Numbers of all outputs, or all actuators, in one step."""
 
 STEP_S = (1e-9, 1e6)
 """Shortest and longest step, s."""
 
 
-LARGEST = 1e300
-"""Largest number in a report."""
+MAX_REPORTED = 1e300
+"""Magnitude of a number in a report."""
 
-MOST_PARTS = 10_000
-"""Most parts of each kind in a drawing."""
+MAX_PARTS = 10_000
+"""Parts of each kind in a drawing."""
 
 
 def refuse_origin(origin: Mapping[str, Any], place: str) -> None:
@@ -274,7 +274,7 @@ def refuse_origin(origin: Mapping[str, Any], place: str) -> None:
     parameters = origin.get("parameters")
     named = isinstance(parameters, dict) and not {"robot", "dt", "preset"} & parameters.keys()
     expect(named, "parameters", "a table without robot, dt and preset")
-    expect(_small_shape(origin.get("shape")), "shape", f"a table of {MOST_PARTS} parts at most")
+    expect(_small_shape(origin.get("shape")), "shape", f"a table of {MAX_PARTS} parts at most")
     robots = origin.get("robots")
     known = isinstance(robots, dict) and all(
         isinstance(one, dict) and _named(one.get("robot")) and _small_shape(one.get("shape"))
@@ -313,8 +313,10 @@ def refuse_channels(origin: Mapping[str, Any], place: str) -> None:
             if not isinstance(shape, list | tuple) or not all(type(n) is int and n >= 0 for n in shape):
                 raise ModelError(f"{place}: {kind}: {one['name']}: expected a shape of sizes, got {shape!r:.60}")
             numbers += math.prod(shape)
-        if numbers > MOST_NUMBERS:
-            raise ModelError(f"{place}: {kind}: expected at most {MOST_NUMBERS} numbers in a step, got {numbers:.6g}")
+        if numbers > MAX_STEP_NUMBERS:
+            raise ModelError(
+                f"{place}: {kind}: expected at most {MAX_STEP_NUMBERS} numbers in a step, got {numbers:.6g}"
+            )
     versions = origin.get("versions")
     if not isinstance(versions, dict) or not isinstance(versions.get("rtmms"), str):
         raise ModelError(f"{place}: versions: expected a table with rtmms, got {versions!r:.60}")
@@ -366,7 +368,7 @@ def refuse_report(data: Mapping[str, Any], place: str) -> None:
             tables = below
         for above, value in below:
             if deep or above in ("schedule.period_us", "schedule.deadline_us"):
-                good = value is None or (isinstance(value, int | float) and abs(value) < LARGEST)
+                good = value is None or (isinstance(value, int | float) and abs(value) < MAX_REPORTED)
                 if not good:
                     raise ModelError(f"{place}: report: {above}: expected a number or null, got {value!r:.60}")
 
@@ -374,7 +376,7 @@ def refuse_report(data: Mapping[str, Any], place: str) -> None:
 def _small_shape(shape: Any) -> bool:
     """Return whether a value is None, or a drawing of few parts."""
     lists = [value for value in shape.values() if isinstance(value, list)] if isinstance(shape, dict) else []
-    return shape is None or (isinstance(shape, dict) and all(len(one) <= MOST_PARTS for one in lists))
+    return shape is None or (isinstance(shape, dict) and all(len(one) <= MAX_PARTS for one in lists))
 
 
 def _named(value: Any) -> bool:
@@ -406,7 +408,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
     dict[str, Any]
         Values by name.
     """
-    from rtmms.world.levels import levels_of  # loads numba, which a reader of logs does without
+    from rtmms.world.levels import levels_of  # loads numba, which a reader of logs does not need
 
     about = describe_plant(plant)
     return {

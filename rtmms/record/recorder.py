@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from rtmms.record.ring import Ring
 
 
-SHORT_S = 1.0
+MAX_HOPELESS_STALL_S = 1.0
 """Longest stall without hope, s: the disk is full, or the run is to end."""
 STALL_REPORT_S = 2.0
-STALLED_S = 30.0
-_LOOK_S = 0.0005
+MAX_STALL_S = 30.0
+_CHECK_S = 0.0005
 
 
 def to_stderr(sentence: str) -> None:
@@ -84,7 +84,7 @@ class Patience:
         self._ring, self._process, self._ending = ring, process, ending
         self.report: Callable[[str], None] = to_stderr
         self.reported = False
-        self._given_up_at = -1  # rows that had left the ring
+        self._given_up_at = -1  # number of rows that had left the ring
 
     def wait(self) -> None:
         """Wait while rows leave the ring.
@@ -96,7 +96,7 @@ class Patience:
             return
         tail, since, reported = ring.tail, time.monotonic(), False
         while not ring.room:
-            time.sleep(_LOOK_S)
+            time.sleep(_CHECK_S)
             now = time.monotonic()
             if ring.tail != tail:
                 tail, since, reported = ring.tail, now, False
@@ -110,13 +110,13 @@ class Patience:
     def _hopeless(self, stalled_s: float) -> bool:
         if self._process.poll() is not None:
             return True
-        if stalled_s > SHORT_S and (self._ring.note(FULL) or self._ending()):
+        if stalled_s > MAX_HOPELESS_STALL_S and (self._ring.note(FULL) or self._ending()):
             return True
         if stalled_s > STALL_REPORT_S and stopped(self._process.pid):
             self._give_up("was stopped (SIGSTOP)")
             return True
-        if stalled_s > STALLED_S:
-            self._give_up(f"has written nothing for {STALLED_S:g} s")
+        if stalled_s > MAX_STALL_S:
+            self._give_up(f"has written nothing for {MAX_STALL_S:g} s")
             return True
         return False
 
@@ -139,7 +139,7 @@ def stopped(pid: int) -> bool:
         False if the system does not report it.
     """
     try:
-        # after the name, which may hold anything
+        # after the process's name, which may contain anything
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
     except (OSError, IndexError):
         return False
@@ -244,8 +244,8 @@ class WriterPipe:
 
 
 DEPTH_S = 4.0
-PATIENT_ROWS = 512
-MOST_BYTES = 1 << 26
+MIN_ROWS = 512
+MAX_RING_BYTES = 1 << 26
 START_S = 10.0
 END_S = 10.0
 _UNTIMED = (UNDEFINED,) * len(PARTS)
@@ -346,7 +346,8 @@ class Recorder:
         self._seed = 0
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.process = start_python(
-            ["-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],  # it outlives us, to end the log
+            # it continues after this process, to end the log
+            ["-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
             start_new_session=True,
         )  # fmt: skip
@@ -414,7 +415,7 @@ class Recorder:
         self._plain = all(isinstance(v, np.ndarray) and v.dtype == np.float64 and v.flags.c_contiguous for v in found)
         self._one_piece = self._plain and _one_piece(found)
         loop = self._loop
-        self._seed = loop.seed if abs(loop.seed) < 1 << 63 else NO_SEED  # a peer's reset may name any
+        self._seed = loop.seed if abs(loop.seed) < 1 << 63 else NO_SEED  # a peer's reset may name any seed
         head = (START, loop.step, time.monotonic_ns(), self._seed, loop.alterations, 0, 0, -1, -1, 0, 0,
                 self._statistics.overruns, self._statistics.skipped, self.ring.dropped, -1,
                 *_UNTIMED, *_NOBODY)  # fmt: skip
@@ -598,7 +599,7 @@ class Recorder:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(STALL_REPORT_S)
             return
-        if not self.ring.note(FULL):  # which was reported
+        if not self.ring.note(FULL):  # a full disk was reported before
             self.patience.report(f"{self.path}: the recorder is not at its end; it is waited for, {END_S:g} s at most")
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_S - STALL_REPORT_S)
@@ -637,6 +638,6 @@ def _one_piece(found: Sequence[Any]) -> bool:
 
 
 def _capacity(period_s: float | None, row_bytes: int) -> int:
-    """Return the rows of a ring: DEPTH_S of them on a schedule, within MOST_BYTES; a power of two."""
-    rows = PATIENT_ROWS if period_s is None else max(PATIENT_ROWS, round(DEPTH_S / period_s))
-    return min(1 << (rows - 1).bit_length(), 1 << (max(1, MOST_BYTES // row_bytes).bit_length() - 1))
+    """Return the rows of a ring: DEPTH_S of them on a schedule, within MAX_RING_BYTES; a power of two."""
+    rows = MIN_ROWS if period_s is None else max(MIN_ROWS, round(DEPTH_S / period_s))
+    return min(1 << (rows - 1).bit_length(), 1 << (max(1, MAX_RING_BYTES // row_bytes).bit_length() - 1))

@@ -25,20 +25,26 @@ MAGIC = b"\x89MCAP0\r\n"
 Chunks = Literal["read", "check", "skip"]
 """Treatment of chunks: read their contents, check their checksums alone, or skip them unread."""
 
-COLUMNS, BINARY = "columns.bin", "application/octet-stream"
-"""Name and media type of attachments of rtmms.record.columns; `check` reads them here."""
+COLUMNS = "columns.bin"
+"""Name of attachments of rtmms.record.columns; `check` reads them here."""
+BINARY = "application/octet-stream"
+"""Media type of these attachments."""
 
 _HEAD = struct.Struct("<BQ")
 _CHUNK = struct.Struct("<3QII")  # times, size, checksum, length of the compression's name
 _INDEX = struct.Struct("<HI")
 _COLUMNS_HEAD = struct.Struct(f"<2QI{len(COLUMNS)}sI{len(BINARY)}sQ")  # times, name, media type, length
-_LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
+_LENGTH = struct.Struct("<Q")
+_CRC = struct.Struct("<I")
 FOOTER_BYTES = 20
-_CHUNK_CODE, _INDEX_CODE, _FOOTER_CODE, _ATTACHMENT_CODE = 6, 7, 2, 9
+_CHUNK_CODE = 6
+_INDEX_CODE = 7
+_FOOTER_CODE = 2
+_ATTACHMENT_CODE = 9
 _FOREIGN = 0x80
 """First code of records that others may define."""
 _PIECE = 1 << 20
-_MOST_PLACES = 1000
+_MAX_PLACES = 1000
 """Damaged places that are listed one by one."""
 
 
@@ -52,7 +58,7 @@ def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None
     chunks : Chunks, default 'read'
         Treatment of chunks.
     damage : list[str] | None, optional
-        Receives a sentence for each unreadable place, at most _MOST_PLACES; a file that was cut off is not damaged.
+        Receives a sentence for each unreadable place, at most _MAX_PLACES; a file that was cut off is not damaged.
 
     Yields
     ------
@@ -106,7 +112,7 @@ class _Scan:
         while at is not None and at + _HEAD.size <= self._size:
             code, length = _HEAD.unpack(self._at(at, _HEAD.size))
             end: int = at + _HEAD.size + length
-            if code == 0:  # of no record: a machine that went down leaves zeros where a file was being written
+            if code == 0:  # no code of a record: after a crash of the machine the end of a file may consist of zeros
                 after = self._zeros(at)
                 following = self._next(at, after)
                 self._report_damage(at, following, f"{after - at} bytes that are zero")
@@ -114,13 +120,13 @@ class _Scan:
                 at = following
                 continue
             if end > self._size and not self._complete:
-                return  # cut off here
+                return  # the file ends within a record
             try:
                 yield from self._record(code, at, end)
             except _Damaged as fault:
                 following = end if fault.framed else self._next(at, end)
                 self._report_damage(at, following, str(fault))
-                yield from self._channels  # they may have stood there
+                yield from self._channels  # the damaged part may have contained channels
                 at = following
                 continue
             if code == _FOOTER_CODE:
@@ -135,7 +141,7 @@ class _Scan:
         in_a_row, self._damaged_to = at == self._damaged_to, -1 if following is None else following
         if in_a_row:
             return
-        if len(self._damage) < _MOST_PLACES:
+        if len(self._damage) < _MAX_PLACES:
             self._damage.append(f"damaged at byte {at}: {why}")
             return
         self._unreported += 1
@@ -181,7 +187,7 @@ class _Scan:
                 get_chunk_data_stream(chunk, validate_crc=True)
                 return
             found = breakup_chunk(chunk, validate_crc=True)
-        except Exception as fault:  # whatever a library makes of such bytes
+        except Exception as fault:  # a library may raise anything for such bytes
             raise _Damaged(f"a chunk of {len(body)} bytes ({_first_line(fault)})", framed=True) from None
         yield from found
 
@@ -214,7 +220,7 @@ class _Scan:
         reader._stream = stream
         try:
             found = reader._read_record(code, len(body))
-        except Exception as fault:  # whatever a library makes of such bytes
+        except Exception as fault:  # a library may raise anything for such bytes
             raise _Damaged(f"a record of kind {code} ({_first_line(fault)})") from None
         if found is None or stream.count != len(body):
             raise _Damaged(f"a record of kind {code}")

@@ -13,7 +13,7 @@ from rtmms.base.contract import OUTCOME_WORDS, StepOutcome
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
-from rtmms.loop.trace import CAPACITY, Recent, Trace
+from rtmms.loop.trace import MAX_SAMPLES, Recent, Trace
 from rtmms.plant.protocol import describe_plant
 from rtmms.record.commands import Difference
 from rtmms.record.log import Log, Start
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rtmms.record.log import Array
 
 
-# The commands of a log once more, on a new plant in lockstep: whether every output of every step has the same bits.
+# Replay of a log's commands on a new plant in lockstep: whether every output of every step has the same bits.
 
 
 @dataclass
@@ -230,7 +230,7 @@ def _compare(result: Rerun, log: Log, step: int, recorded: Array) -> None:
     flat = np.concatenate([np.ravel(np.asarray(found[s.name], dtype=np.float64)) for s in log.outputs])
     if flat.tobytes() == recorded.tobytes():
         return
-    # a number that is none is written as such, whatever its bits were
+    # NaN is written as such, without its bits
     unequal = (flat.view(np.int64) != recorded.view(np.int64)) & ~(np.isnan(flat) & np.isnan(recorded))
     if unequal.any():
         at = int(np.flatnonzero(unequal)[0])
@@ -275,12 +275,12 @@ def summary(log: Log, result: Rerun) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-# What a figure of a run needs, gathered from its log: samples, the last seconds, timings.
+# Data of a run's figure, gathered from its log: samples, the last seconds, timings.
 
 
-APART_S = 0.01
-LARGEST = 1e100
-"""Largest number that is drawn."""
+SAMPLE_S = 0.01
+MAX_DRAWN = 1e100
+"""Magnitude of a number that is drawn."""
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,7 @@ def gather(
     schedule = {} if log.end is None else (log.end.fields.get("report") or {}).get("schedule") or {}
     about = describe_plant(plant)
     kept = about.trace_outputs if names is None else names
-    trace = Trace(plant.outputs, kept, plant.dt, planned_steps(log), _rows(log, kept), APART_S)
+    trace = Trace(plant.outputs, kept, plant.dt, planned_steps(log), _rows(log, kept), SAMPLE_S)
     recent = Recent(plant.outputs, about.recent_outputs if recent_names is None else recent_names, plant.dt)
     observers = (trace, recent) if along is None else (trace, recent, along)
     statistics = Statistics(period_us=schedule.get("period_us"), deadline_us=schedule.get("deadline_us"))
@@ -346,7 +346,7 @@ def gather(
         statistics.count(StepOutcome(OUTCOME_WORDS.index(row.outcome)))
         statistics.record(*row.times)
         statistics.overruns, statistics.skipped = row.overruns, row.skipped
-        outputs = log.split(np.where(np.abs(row.outputs) <= LARGEST, row.outputs, np.nan))
+        outputs = log.split(np.where(np.abs(row.outputs) <= MAX_DRAWN, row.outputs, np.nan))
         for observer in observers:
             if observer.due <= row.step:
                 observer.after_step(row.step, (row.step + 1) * plant.dt, outputs, row.command, applied)
@@ -372,4 +372,4 @@ def planned_steps(log: Log) -> int | None:
 
 def _rows(log: Log, names: tuple[str, ...], most_bytes: int = 1 << 26) -> int:
     row = sum(8 * signal.size for signal in log.outputs if signal.name in names)
-    return max(1024, min(CAPACITY, most_bytes // max(1, row)))
+    return max(1024, min(MAX_SAMPLES, most_bytes // max(1, row)))

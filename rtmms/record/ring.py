@@ -25,8 +25,12 @@ from rtmms.base.errors import RtmmsError
 MAGIC = 0x31676E6972736D72
 """Mark of a ring: 'rmsring1'."""
 PAGE = 4096
-_SHAPE, _HEAD, _TAIL = 0, 64, 128
-"""Places of the counters in the first page, in int64; the producer's and the consumer's have separate cache lines."""
+_SHAPE = 0
+"""Place of the shape in the first page, in int64."""
+_HEAD = 64
+"""Place of the producer's counters, in int64, in a cache line of their own."""
+_TAIL = 128
+"""Place of the consumer's counters, in int64, in a cache line of their own."""
 
 
 class Row(NamedTuple):

@@ -112,7 +112,7 @@ class WholeWrites:
             except OSError as error:
                 self.fault = error.strerror or str(error)
                 with contextlib.suppress(OSError):
-                    os.ftruncate(self.descriptor, self.size)  # a record begun is none
+                    os.ftruncate(self.descriptor, self.size)  # remove the incomplete record
                 return False
             self._records.popleft()
             self.size += done
@@ -192,16 +192,20 @@ def compact_index(writer: Any) -> bool:
     return True
 
 
-LOOK_S = 0.02
+CHECK_S = 0.02
 COMMIT_S = 0.2
 CHUNK_BYTES = 1 << 20
-MOST_WAITING = 1 << 22
+MAX_WAITING_BYTES = 1 << 22
 ROWS_AT_ONCE = 256
 GIVE_UP_S = 2.0
 NICE = 10
 MOVED = 3
-READY, WRITTEN, FULL = 0, 1, 2
-"""Notes of the writer in the ring: the file is open; number of written rows; 1 while the disk accepts nothing."""
+READY = 0
+"""Note of the writer in the ring: the file is open."""
+WRITTEN = 1
+"""Note of the writer in the ring: number of written rows."""
+FULL = 2
+"""Note of the writer in the ring: 1 while the disk accepts no data."""
 
 
 class Log:
@@ -222,7 +226,7 @@ class Log:
         actuators, outputs = signals(origin["actuators"]), signals(origin["outputs"])
         self.encoder = Encoder(self.dt, actuators, outputs)
         self.columns = ColumnWriter(actuators, outputs)
-        # the size of a chunk is ours to decide: a chunk ends with a row
+        # a chunk ends with a row, so the writer determines its size
         self.mcap: Any = Writer(stream, chunk_size=1 << 40, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
         compact_index(self.mcap)
         self.mcap.start(library=f"rtmms {origin['versions']['rtmms']}")
@@ -238,7 +242,7 @@ class Log:
         self.base_ns, self.offset_ns, self.log_ns = 0, time.time_ns() - time.monotonic_ns(), 0
         self.last: Head | None = None
         self._notes: deque[dict[str, Any]] = deque()
-        self._marks: deque[tuple[int, int]] = deque()  # where a chunk ends, and the rows up to there
+        self._marks: deque[tuple[int, int]] = deque()  # end of a chunk, and number of rows up to there
 
     def add(self, head: Head, floats: bytes) -> None:
         """Add a row; its time is the start's wall time, plus simulated time from there on.
@@ -422,7 +426,7 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
     full_since, committed_s, seen = 0.0, time.monotonic(), ring.settled
     while True:
         behind = not full_since and ring.settled - ring.tail > ROWS_AT_ONCE
-        message = ear.line(0.0 if behind else LOOK_S)
+        message = ear.line(0.0 if behind else CHECK_S)
         while message is not None:
             if "after" in message:
                 log.note(message)
@@ -430,7 +434,7 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
                 end = message
             message = ear.line(0.0)
         over = end is not None or ear.gone
-        if log.stream.waiting + log.gathered < MOST_WAITING:
+        if log.stream.waiting + log.gathered < MAX_WAITING_BYTES:
             for row in ring.take(seen, ROWS_AT_ONCE):
                 log.add(Head(*row.ints), row.floats)
         seen, now = ring.head if over else ring.settled, time.monotonic()
@@ -499,7 +503,7 @@ def _outlive() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "linux":
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        os.nice(NICE)  # a log can wait, a controller on the same core cannot
+        os.nice(NICE)  # a log can wait, but a controller on the same core cannot
 
 
 if __name__ == "__main__":

@@ -21,17 +21,23 @@ if TYPE_CHECKING:
 
 
 CONTROLLERS = "controllers"
-WIDE, PANEL, NUMBER, LINE = 12.0, 2.35, 1.35, 0.24
-"""Width of the page, height of a plot over time, of a row of numbers, and of a line of the head, in inches."""
+WIDTH_IN = 12.0
+"""Width of the page, inches."""
+PANEL_IN = 2.35
+"""Height of a plot over time, inches."""
+NUMBER_IN = 1.35
+"""Height of a row of numbers, inches."""
+LINE_IN = 0.24
+"""Height of a line of the head, inches."""
 COLUMNS = 3
-USUAL = ("depth_m", "heading_deg", "speed_m_s")
+DEFAULT_QUANTITIES = ("depth_m", "heading_deg", "speed_m_s")
 """Quantities to draw for runs without set-points."""
 UNITS = {"_m_s": "m/s", "_deg": "deg", "_m": "m", "_w": "W", "_rad": "rad", "_n": "N"}
 NUMBERS = (("mean_power_w", "mean power"), ("cost_of_transport", "cost of transport"))
 """Entries of a run's summary in the figure, with their titles."""
 TIMES = (("plant", "p99"), ("exchange", "p99"))
-NOTHING = 1e-9
-MOST_WORDS = 110
+ROUNDING = 1e-9
+MAX_TITLE_LENGTH = 110
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,19 +154,19 @@ def draw(runs: Sequence[Run], path: Path) -> None:
         %%
     """
     tracked = list(dict.fromkeys(name for run in runs for name in (run.report.get("tracking") or {})))
-    shown = [name for name in (tracked or USUAL) if any(name in run.series for run in runs)]
+    shown = [name for name in (tracked or DEFAULT_QUANTITIES) if any(name in run.series for run in runs)]
     numbers = _numbers(runs, tracked)
     lines = _head(runs)
     plots, tallies = -(-max(len(shown), 1) // COLUMNS), -(-max(len(numbers), 1) // (COLUMNS + 1))
-    top = 0.7 + LINE * len(lines)
+    top = 0.7 + LINE_IN * len(lines)
     tall = 0.32 + 0.2 * len(runs) + 0.55
-    high = top + plots * (PANEL + 0.65) + tallies * max(NUMBER, tall) + 0.3
+    high = top + plots * (PANEL_IN + 0.65) + tallies * max(NUMBER_IN, tall) + 0.3
     with styled():
-        page = figure(WIDE, high)
+        page = figure(WIDTH_IN, high)
         page.text(0.04, 1.0 - 0.3 / high, "Runs side by side", fontsize=16, fontweight="bold", va="center")
         for k, (colour, words) in enumerate(lines):
-            page.text(0.04, 1.0 - (0.62 + LINE * k) / high, words, color=colour, fontsize=9.5, va="center")
-        middle = 1.0 - (top + plots * (PANEL + 0.65)) / high
+            page.text(0.04, 1.0 - (0.62 + LINE_IN * k) / high, words, color=colour, fontsize=9.5, va="center")
+        middle = 1.0 - (top + plots * (PANEL_IN + 0.65)) / high
         over = page.add_gridspec(plots, COLUMNS, left=0.07, right=0.98, top=1.0 - (top + 0.25) / high,
                                  bottom=middle + 0.5 / high, hspace=0.5, wspace=0.25)  # fmt: skip
         for k, name in enumerate(shown):
@@ -181,7 +187,7 @@ def _head(runs: Sequence[Run]) -> list[tuple[str, str]]:
         words = f"{run.name}:  {run.settings.get(CONTROLLERS) or 'no controller'}"
         settings = [f"{name} {_short(values[k])}" for name, values in others.items() if values[k] is not None]
         words += f"   ({', '.join(settings)})" if settings else ""
-        cut = words if len(words) <= MOST_WORDS else words[: MOST_WORDS - 1] + "…"
+        cut = words if len(words) <= MAX_TITLE_LENGTH else words[: MAX_TITLE_LENGTH - 1] + "…"
         found.append((SERIES[k % len(SERIES)], cut))
     return found
 
@@ -211,7 +217,7 @@ def _rounded(values: Array) -> Array:
 
     A panel would show those errors as a motion.
     """
-    return values if np.nanmax(np.abs(values), initial=0.0) > NOTHING else np.zeros_like(values)
+    return values if np.nanmax(np.abs(values), initial=0.0) > ROUNDING else np.zeros_like(values)
 
 
 def _numbers(runs: Sequence[Run], tracked: Sequence[str]) -> list[tuple[str, list[Any]]]:

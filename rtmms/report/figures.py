@@ -29,7 +29,7 @@ GENERAL = "rtmms.report.run_figure"
 OUTPUTS = "rtmms.report.outputs_figure"
 """Module for any other plant: its outputs over time."""
 
-MOST_CURVES = 6
+MAX_CURVES = 6
 
 
 def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Callable[..., None] | None:
@@ -111,9 +111,9 @@ def small_outputs(plant: Plant) -> tuple[str, ...]:
     Returns
     -------
     tuple[str, ...]
-        Names of the outputs with at most MOST_CURVES numbers.
+        Names of the outputs with at most MAX_CURVES numbers.
     """
-    return tuple(channel.name for channel in plant.outputs if math.prod(channel.shape) <= MOST_CURVES)
+    return tuple(channel.name for channel in plant.outputs if math.prod(channel.shape) <= MAX_CURVES)
 
 
 def _has_position(plant: Plant) -> bool:

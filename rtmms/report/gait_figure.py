@@ -35,9 +35,12 @@ if TYPE_CHECKING:
 # Figures of a gait: curvature and connection over the shape space with the gait in it, and where it leads.
 
 
-GRID_POINTS, ARROWS = 61, 15
-"""Points a side of the height functions and of the vector fields."""
-PLANAR, SPATIAL = ("x", "y", "theta"), ("rotation x", "rotation y", "rotation z")
+GRID_POINTS = 61
+"""Points a side of the height functions."""
+ARROWS = 15
+"""Points a side of the vector fields."""
+PLANAR = ("x", "y", "theta")
+SPATIAL = ("rotation x", "rotation y", "rotation z")
 DIVERGING = "RdBu_r"
 
 

@@ -49,7 +49,8 @@ Array = npt.NDArray[np.float64]
 # Where a manta's fins are, from rod and joint angles: for figures, in plain numpy.
 
 
-LEFT, RIGHT = 0, 1
+LEFT = 0
+RIGHT = 1
 _support: Any = getattr(support_motion, "py_func", support_motion)  # a figure is no reason to compile
 
 
@@ -228,9 +229,10 @@ def _lag_note(time: Array, joints: Array, period: Period | None, what: str) -> s
 # One page on a run of the manta: where it went, how its fins moved, and how the loop kept its time.
 
 
-WIDTH, HEIGHT = 16.0, 12.2
-TALLER = 2.0
-ROUND = 0.4
+WIDTH_IN = 16.0
+HEIGHT_IN = 12.2
+EXTRA_HEIGHT_IN = 2.0
+MAX_STRAIGHT_RATIO = 0.4
 FRAMES = 6
 
 
@@ -268,12 +270,14 @@ def draw(
     period = last_period(late, last["rod_angle"][:, BACK]) if len(late) else None
     with styled():
         extent = np.ptp(kept["position"][:, :2], axis=0) if len(time) else np.zeros(2)
-        taller = TALLER if extent[1] > ROUND * max(extent[0], 2.0) else 0.0  # a path that turns gets the room
-        high = HEIGHT + taller
-        page = figure(WIDTH, high)
+        taller = (
+            EXTRA_HEIGHT_IN if extent[1] > MAX_STRAIGHT_RATIO * max(extent[0], 2.0) else 0.0
+        )  # a path that turns gets the room
+        high = HEIGHT_IN + taller
+        page = figure(WIDTH_IN, high)
         _title(page, plant, time, kept, statistics)
         rows = page.add_gridspec(
-            4, 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high, hspace=0.42 * HEIGHT / high,
+            4, 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high, hspace=0.42 * HEIGHT_IN / high,
             height_ratios=(2.5 + 0.9 * taller, 1.9, 2.5, 1.6),
         )  # fmt: skip
         top = rows[0].subgridspec(1, 2, wspace=0.14, width_ratios=(1.2 if taller else 1.9, 1.0))

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from rtmms.loop.trace import Recent, Trace
 
 
-WIDTH, ROW = 16.0, 2.4
-COLUMNS, MOST = 3, 12
+WIDTH_IN = 16.0
+ROW_IN = 2.4
+COLUMNS = 3
+MAX_OUTPUTS = 12
 
 
 def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "") -> None:
@@ -45,19 +47,19 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     """
     time, kept = trace.read()
     units = {channel.name: channel.unit for channel in plant.outputs}
-    shown = list(kept.items())[:MOST]
+    shown = list(kept.items())[:MAX_OUTPUTS]
     count = max(1, -(-len(shown) // COLUMNS))
-    height = ROW * (count + 1) + 1.6
+    height = ROW_IN * (count + 1) + 1.6
     with styled():
-        page = figure(WIDTH, height)
+        page = figure(WIDTH_IN, height)
         name, file = title_of(robot, plant)
         if isinstance(plant, Composed):
             name = ", ".join(f"{one} ({kind})" for one, kind in plant.kinds.items())
         counts = statistics.counters()
         title = f"{file}   ·   " if file else ""
         title += f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
-        if len(kept) > MOST:
-            title += f"   ·   {MOST} of {len(kept)} outputs; rtmms log csv has all"
+        if len(kept) > MAX_OUTPUTS:
+            title += f"   ·   {MAX_OUTPUTS} of {len(kept)} outputs; rtmms log csv has all"
         page.text(0.05, 1.0 - 0.46 / height, name, fontsize=21, fontweight="bold", color=INK, va="center")
         page.text(0.05, 1.0 - 0.81 / height, title, fontsize=10, color=MUTED, va="center")
         rows = page.add_gridspec(

@@ -30,7 +30,7 @@ Array = npt.NDArray[np.float64]
 # What a figure is handed to draw a robot with, by whoever knows the robots' shapes, and the states that it draws.
 
 
-ALONG = 256
+MAX_STATES = 256
 """Most states of a whole run to draw the robot from."""
 POSE = ("position", "quaternion")
 
@@ -169,7 +169,7 @@ def along(outline: Outline | None, plant: Plant, steps: int | None, first: int =
     if outline is None:
         return None
     names = reported_names(plant, (*POSE, *outline.needs))
-    return Trace(plant.outputs, names, plant.dt, steps, ALONG, first=first)
+    return Trace(plant.outputs, names, plant.dt, steps, MAX_STATES, first=first)
 
 
 def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
@@ -196,9 +196,13 @@ def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
 
 FRAMES = 8
 LIGHT = np.array([-0.3, -0.5, 0.81])
-OUTLINES, LEAST_SHARE, MOST_SHARE = 6, 0.1, 0.4
-"""Most robots along a path, and least and most share of the path's extent that one of them takes."""
-MANY = 500
+MAX_OUTLINES = 6
+"""Robots along a path."""
+MIN_SIZE_SHARE = 0.1
+"""Size of a robot along a path, as a share of the path's extent."""
+MAX_SIZE_SHARE = 0.4
+"""Size of a robot along a path, as a share of the path's extent."""
+MAX_VECTOR_FACES = 500
 FAINT = 0.72
 """How near to white the robots along a path are, 0 to 1."""
 STILL = 1e-6
@@ -421,10 +425,10 @@ def along_path(panel: Any, outlined: Outlined, a: int, b: int, *, timed: bool = 
     if size <= 0.0:
         return ""
     # the same in all views: to scale, unless it would hide the path, or be lost in it
-    scale = float(np.clip(1.0, LEAST_SHARE * reach / size, MOST_SHARE * reach / size)) if reach > 1e-9 else 1.0
+    scale = float(np.clip(1.0, MIN_SIZE_SHARE * reach / size, MAX_SIZE_SHARE * reach / size)) if reach > 1e-9 else 1.0
     low, high = place.min(axis=0), place.max(axis=0)
     chart = matplotlib.colormaps[ORDERED]
-    for k in spread(place[:, 0], place[:, 1], OUTLINES, least=1.25 * scale * size):
+    for k in spread(place[:, 0], place[:, 1], MAX_OUTLINES, least=1.25 * scale * size):
         state = _state(outlined.outline, kept, int(k))
         shade = chart(0.9 * float((time[k] - time[0]) / (time[-1] - time[0])))
         _paint(panel, view, state, place[k], FAINT, scale, shade)
@@ -567,8 +571,10 @@ def _paint(
         order = np.argsort((faces @ view.eye).mean(axis=1), kind="stable")
         flat = shift + scale * view.project(faces[order])
         # thousands of faces are pixels in a figure of lines, too
-        panel.add_collection(PolyCollection(list(flat), facecolors=colours[order], edgecolors=colours[order],
-                                            linewidths=0.3, zorder=under, rasterized=len(flat) > MANY))  # fmt: skip
+        panel.add_collection(PolyCollection(
+            list(flat), facecolors=colours[order], edgecolors=colours[order], linewidths=0.3, zorder=under,
+            rasterized=len(flat) > MAX_VECTOR_FACES,
+        ))  # fmt: skip
 
 
 def _faces(view: View, state: Surfaces, shade: Any) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from rtmms.loop.statistics import Statistics
 from rtmms.mechanism.plant import TreePlant
 from rtmms.plant.protocol import describe_plant
 from rtmms.report.cycles import PeriodMeans, attitude_angles, period_means
+from rtmms.report.figures import MAX_CURVES
 from rtmms.report.robot_panels import along_path, fill_panel, mark_surface, stretch, strip
 from rtmms.report.style import (
     BLUE,
@@ -52,7 +53,8 @@ Ahead = tuple[Array, dict[str, Array]]
 
 SHOWN = ("joint_position", "joint_torque")
 
-FEWEST, MOST = 20, 200
+MIN_STEPS = 20
+MAX_SAMPLES = 200
 SHOWN_S = 4.0
 PANELS = 2
 STILL = 1e-9
@@ -121,9 +123,9 @@ def one_more_period(plant: Plant, more: tuple[str, ...] = ()) -> Ahead | None:
     if not isinstance(plant, TreePlant) or not np.any(plant.law.motion[:, 1:]):
         return None
     steps = math.ceil(2.0 * math.pi / plant.law.omega / plant.dt)
-    if steps < FEWEST:
+    if steps < MIN_STEPS:
         return None
-    blob, command, stride = plant.snapshot(), plant.commanded.copy(), max(1, steps // MOST)
+    blob, command, stride = plant.snapshot(), plant.commanded.copy(), max(1, steps // MAX_SAMPLES)
     names, time, rows = tuple(dict.fromkeys((*SHOWN, *more))), [], []
     try:
         for k in range(steps + 1):
@@ -146,7 +148,7 @@ def _panel(panel: Any, title: str, unit: str, time: Array, values: Array) -> Non
         panel.plot(time, values[:, k], color=colour, lw=1.0, label=f"{k + 1}")
     still = values.shape[1] - len(moving)
     note = ""
-    if len(moving) > MOST_CURVES:
+    if len(moving) > MAX_CURVES:
         note = f"{len(moving)} curves, first to last from dark to light"
     elif values.shape[1] > 1:
         panel.legend(loc="upper right", ncols=len(moving), columnspacing=1.0, handlelength=1.4, frameon=True,
@@ -167,7 +169,7 @@ _TITLES = {
 }
 _COLOURS = {"wake": SAND, "exchange": BLUE, "plant": TEAL, "slack": MUTED}
 _BINS = 60
-_NARROWEST = 4.0
+_MIN_SPAN_RATIO = 4.0
 
 
 def timing_panels(page: Any, place: Any, statistics: Statistics) -> None:
@@ -224,7 +226,7 @@ def _histogram(panel: Any, values: Any, counts: Any, colour: Any) -> None:
     floor = 0.1
     shown = np.maximum(values, floor)
     low, high = shown.min(), shown.max()
-    middle, span = np.sqrt(low * high), max(high / low, _NARROWEST)
+    middle, span = np.sqrt(low * high), max(high / low, _MIN_SPAN_RATIO)
     edges = np.geomspace(middle / np.sqrt(span) * 0.9, middle * np.sqrt(span) * 1.1, _BINS + 1)
     heights, _ = np.histogram(shown, bins=edges, weights=counts)
     panel.stairs(heights, edges, fill=True, color=colour, alpha=0.85, lw=0)
@@ -260,19 +262,24 @@ def _none(value: float, position: int | None = None) -> str:
 # kept, the robot over a period, and the timing.
 
 
-WIDTH, FRAME, ROW = 16.0, 1.9, 1.245
-"""Width of the page, its margins, and a row of height 1 with the space below it, in inches."""
-MOST_CURVES = 6
-MOST_OTHERS = 4
-FEW_PERIODS = 12
-LEAST_M = 1e-3
+WIDTH_IN = 16.0
+"""Width of the page, inches."""
+FRAME_IN = 1.9
+"""Margins of the page, inches."""
+ROW_IN = 1.245
+"""Height of a row of height 1 with the space below it, inches."""
+MAX_OTHERS = 4
+MIN_PERIODS = 12
+MIN_EXTENT_M = 1e-3
 NOTHING = 1e-9
 """Bound in any unit below which a value is rounding, which a panel would show as a motion."""
-LEAST_SAMPLES = 20
+MIN_SAMPLES = 20
 """Samples a period; with fewer the path is not the true one."""
 HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
 """Entries of a summary that come first, with the misses."""
-AXES, ANGLES, TURN = ("x", "y", "z"), ("roll", "pitch", "yaw"), "attitude"
+AXES = ("x", "y", "z")
+ANGLES = ("roll", "pitch", "yaw")
+TURN = "attitude"
 UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "_rad": "rad", "_deg": "deg",
          "_w": "W", "_n": "N", "_m": "m", "_j": "J"}  # fmt: skip
 
@@ -317,15 +324,15 @@ def draw(
     found = {} if len(time) < 2 or summarise is None else summarise(time, kept)
     means = period_means(time, kept, shown.seconds, found) if shown is not None and shown.seconds else None
     costs = means is not None and means.cost is not None
-    others = _others(plant, kept)[: MOST_OTHERS - costs]
+    others = _others(plant, kept)[: MAX_OTHERS - costs]
     joints = joint_curves(plant, recent, ahead)
     heights = {"path": 2.5, "robot": 1.3, "others": 1.7, "joints": 2.0, "timing": 1.6}
     for name, absent in (("robot", outline is None), ("others", not others and not costs), ("joints", not joints)):
         if absent:
             del heights[name]
     with styled():
-        high = FRAME + ROW * sum(heights.values())
-        page = figure(WIDTH, high)
+        high = FRAME_IN + ROW_IN * sum(heights.values())
+        page = figure(WIDTH_IN, high)
         _title(page, plant, found, statistics, robot)
         grid = page.add_gridspec(
             len(heights), 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high,
@@ -410,9 +417,7 @@ def _finest(
         return time, kept, ""
     seconds = float(ahead[0][-1] - ahead[0][0])
     return (
-        (time, kept, "")
-        if seconds > LEAST_SAMPLES * float(np.median(np.diff(time)))
-        else (*ahead, " of one more period")
+        (time, kept, "") if seconds > MIN_SAMPLES * float(np.median(np.diff(time))) else (*ahead, " of one more period")
     )
 
 
@@ -445,7 +450,7 @@ def _path(
     mark_surface(panel, plant, kept["position"], a, b)
     panel.plot(x[0], y[0], "o", color=TEAL, ms=6, label="start")
     panel.plot(x[-1], y[-1], "o", color=CORAL, ms=6, label="end")
-    fill_panel(panel, np.array([x.min(), y.min()]), np.array([x.max(), y.max()]), 0.57, LEAST_M)
+    fill_panel(panel, np.array([x.min(), y.min()]), np.array([x.max(), y.max()]), 0.57, MIN_EXTENT_M)
     panel.set(xlabel=f"{AXES[a]}, m", ylabel=f"{AXES[b]}, m")
     note = "" if outlined is None else along_path(panel, outlined, a, b)
     panel.text(0.995, 1.02, note, transform=panel.transAxes, ha="right", va="bottom", fontsize=8.5, color=MUTED)
@@ -470,7 +475,7 @@ def _speed(panel: Any, of: str, time: Array, kept: Mapping[str, Array], means: P
 
 def _mean(panel: Any, middle: Array, values: Array, label: str) -> None:
     """Draw the mean of each period, with a point where there are few."""
-    few = len(middle) < FEW_PERIODS
+    few = len(middle) < MIN_PERIODS
     panel.plot(middle, values, color=PURPLE, lw=2.0, marker="o" if few else "", ms=4.0, label=label)
 
 
@@ -496,9 +501,9 @@ def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Arr
                 found.insert(0, (TURN, "deg", angles))
         elif np.all(np.abs(values) < NOTHING):
             continue
-        elif name not in ("position", "velocity") and values[:1].size <= MOST_CURVES:
+        elif name not in ("position", "velocity") and values[:1].size <= MAX_CURVES:
             found.append((name.replace("_", " "), units[name], values.reshape(len(values), -1)))
-    return found[:MOST_OTHERS]
+    return found[:MAX_OTHERS]
 
 
 def _curves(panel: Any, title: str, unit: str, time: Array, values: Array, means: PeriodMeans | None) -> None:

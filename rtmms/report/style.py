@@ -19,8 +19,14 @@ from rtmms.base.files import KINDS, beside, refuse_output, unwritten
 # How every figure looks and reaches its file: without a display, whatever the user's own matplotlib settings.
 
 
-INK, MUTED, GRID, PAPER = "#17324d", "#6b7f92", "#dfe6ec", "#ffffff"
-BLUE, CORAL, TEAL, SAND = "#1f6fb2", "#e4572e", "#17a398", "#e9b44c"
+INK = "#17324d"
+MUTED = "#6b7f92"
+GRID = "#dfe6ec"
+PAPER = "#ffffff"
+BLUE = "#1f6fb2"
+CORAL = "#e4572e"
+TEAL = "#17a398"
+SAND = "#e9b44c"
 PURPLE = "#7b4b94"
 CYCLE = LinearSegmentedColormap.from_list("cycle", (BLUE, TEAL, SAND, CORAL, PURPLE, BLUE))
 ORDERED = "viridis"

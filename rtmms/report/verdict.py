@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-AGREES, DIFFERS = "agrees", "differs"
-PICTURE, OURS, OTHER_MACHINE = "picture only", "ours alone", "other machine"
-"""Verdicts where there is nothing to compare a number with.
-
-The paper shows a curve, has no number, or timed another machine.
-"""
+AGREES = "agrees"
+DIFFERS = "differs"
+PICTURE = "picture only"
+"""Verdict: the paper shows a curve and no number."""
+OURS = "ours alone"
+"""Verdict: the paper has no such number."""
+OTHER_MACHINE = "other machine"
+"""Verdict: the paper timed another machine."""
 
 
 @dataclass(frozen=True, slots=True)

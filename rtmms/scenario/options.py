@@ -178,9 +178,9 @@ class RunOptions:
     robot : str
         Name of the robot, or a file.
     from_ : str | None, optional
-        Go on from that moment of a log; what is not given stays as in the log. --set acts at that moment.
+        Continue a log's run from that time. Options that are not given remain as in the log; --set acts at that time.
     trust_log : bool, default False
-        Run the files that the log of --from names.
+        Allow the files that the log of --from names to run.
     controllers : tuple[str, ...], default ()
         A controller, each in a process of its own; may be repeated; 'none' for none.
     duration : float | None, default 20.0
@@ -191,60 +191,60 @@ class RunOptions:
         Impair the link of a controller, each direction, in simulated time: delay_ms, jitter_ms, loss, duplicate,
         reorder, rate_hz, from_s, until_s; may be repeated.
     degrade : bool, default False
-        Change to cheaper variants of the robot where steps are about to overrun, and back.
+        Change to cheaper variants of the robot when steps are about to overrun, and back later.
     view : bool, default False
-        Show it in the browser; the same as --bridge view.
+        Show the robot in the browser; the same as --bridge view.
     mode : str, default 'realtime'
-        Pacing of the steps.
+        Pace of the steps.
     rate : float, default 1.0
         Simulated time over wall time.
     dt : float | None, optional
-        Step; default the robot's own. Unit: s.
+        Simulated time of a step (default: the robot's own). Unit: s.
     deadline : float | None, optional
-        Time within a step by which commands must be in hand. Unit: s.
+        Time from the start of a step by which its commands must arrive. Unit: s.
     on_miss : str, default 'hold'
         Replacement of a missing command.
     on_overrun : str, default 'skip'
-        Reaction of the schedule when a step takes longer than its period.
+        Reaction of the schedule to a step that takes longer than its period.
     hold_timeout : float, default 0.5
         Age at which a held value returns to neutral. Unit: s.
     catchup : int, default 5
-        Most steps catchup may owe.
+        Steps that catchup may be behind, at most.
     max_stale : str | None, optional
-        Most steps with a value that its sender calls too old: end the run after more than N, or exit with 1 if more
-        than P% at the end.
+        Limit of steps with a value older than its sender allows: end the run after more than N, or exit with 1 if they
+        are more than P% at the end.
     max_misses : str | None, optional
-        The same, for steps without a command in time.
+        The same limit for steps without a command in time.
     max_consecutive_misses : int | None, optional
         End the run after more than N misses in a row.
     max_overruns : str | None, optional
-        As --max-stale, for steps that took longer than their period.
+        The same limit for steps that took longer than their period.
     max_consecutive_overruns : int | None, optional
         End the run after more than N overruns in a row.
     on_surface : str, default 'warn'
-        A robot in water comes nearer to the surface than half its span: it is reported (warn, default), ends the run
-        with exit status 1 (stop), or is left alone (ignore).
+        Reaction to a robot in water nearer to the surface than half its span: a warning (warn, default), the end of
+        the run with exit status 1 (stop), or none (ignore).
     peer_failure : str, default 'fail'
-        A controller or bridge that the run started crashes, or all its commands are refused: the run goes on by the
-        miss policy and ends with exit status 1 (fail, default), or 0 (continue).
+        Exit status after a controller or bridge of the run crashed, or all its commands were refused: 1 (fail,
+        default) or 0 (continue). Until the end the run applies the miss policy.
     grace : float, default 0.0
         Time from the start during which neither limits nor abort apply. Unit: s.
     coupling : str | None, optional
-        How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).
+        Method by which the robot's parts share a step, if it has several (rtmms list ROBOT).
     parameters : Mapping[str, Any], optional
-        A parameter; may be repeated.
+        Set a parameter; may be repeated.
     preset : str | None, optional
         A named set of the robot's parameters, or a file.
     sensors : str, default 'ideal'
-        Readings of controllers: the true state (default), typical instruments, or those of a file.
+        Outputs for controllers: the true state (default), typical instruments, or those of a file.
     seed : int, default 0
-        Seed of what is random.
+        Seed of all random numbers.
     priority : str, default 'auto'
         Real-time priority: where permitted (default), none, or SCHED_FIFO N.
     keys : Path | None, optional
-        Encrypt, and admit only the keys in this folder (rtmms keys DIR makes one).
+        Encrypt, and admit only the keys in this folder (rtmms keys DIR creates one).
     affinity : str, default 'auto'
-        Core of the loop; after ':' those of controllers. Default: the last for both, where permitted.
+        Core of the loop, and after ':' those of controllers. Default: the last core for both, where permitted.
     exchange : str | None, optional
         Endpoint at which peers send their hello.
     step : str | None, optional
@@ -254,17 +254,17 @@ class RunOptions:
     log : Path | None, optional
         Record every step, for rtmms replay, log and plot; a log of that name is overwritten.
     force : bool, default False
-        --log, --trace and --figure overwrite files of other kinds, too.
+        Let --log, --trace and --figure overwrite files of other kinds, too.
     telemetry_hz : float, default 100.0
         States per second of wall time for observers, at most. Unit: Hz.
     as_json : bool, default False
         Print the report as one JSON object.
     quiet : bool, default False
-        No progress on standard error.
+        Print no progress on standard error.
     figure : Path | None, optional
         Draw the run.
     trace : Path | None, optional
-        Keep every step's command, for rtmms replay.
+        Store every step's command, for rtmms replay.
     estimate : bool, default False
         Run the estimator beside the plant; the report states its error.
     tracking_start : float, default 0.0
@@ -274,11 +274,12 @@ class RunOptions:
     # fmt: off
     robot: str
     from_: Annotated[str | None, Option(
-        "Go on from that moment of a log; what is not given stays as in the log. --set acts at that moment.",
+        "Continue a log's run from that time. Options that are not given remain as in the log; --set acts at that "
+        "time.",
         flag="--from", metavar="LOG@SECONDS", commands=("run",), key=False,
     )] = None
     trust_log: Annotated[bool, Option(
-        "Run the files that the log of --from names.", commands=("run",), key=False,
+        "Allow the files that the log of --from names to run.", commands=("run",), key=False,
     )] = False
     controllers: Annotated[tuple[str, ...], Option(
         "A controller, each in a process of its own; may be repeated; 'none' for none.",
@@ -300,62 +301,63 @@ class RunOptions:
         study=StudyUse.CARRIED, study_help="As rtmms run.",
     )] = ()
     degrade: Annotated[bool, Option(
-        "Change to cheaper variants of the robot where steps are about to overrun, and back.",
+        "Change to cheaper variants of the robot when steps are about to overrun, and back later.",
         reason=f"{LOCKSTEP}: the plant stays as it is; leave it out",
     )] = False
-    view: Annotated[bool, Option("Show it in the browser; the same as --bridge view.", reason=NO_PEERS)] = False
+    view: Annotated[bool, Option("Show the robot in the browser; the same as --bridge view.", reason=NO_PEERS)] = False
     mode: Annotated[str, Option(
-        "Pace (default {default}).", names=MODES, kind="mode",
+        "Pace of the steps (default {default}).", names=MODES, kind="mode",
         reason='a case runs in lockstep; expected mode = "lockstep", or no mode',
     )] = "realtime"
     rate: Annotated[float, Option(
         "Simulated time over wall time (default {default}).", timed=True, reason=_OVERRUN,
     )] = 1.0
     dt: Annotated[float | None, Option(
-        "Step; default the robot's own.", unit="s", study=StudyUse.CARRIED, varies=True, of_log=True,
+        "Simulated time of a step (default: the robot's own).", unit="s", study=StudyUse.CARRIED, varies=True,
+        of_log=True,
     )] = None
     deadline: Annotated[float | None, Option(
-        "Time within a step by which commands must be in hand.", unit="s", timed=True, reason=_OVERRUN,
+        "Time from the start of a step by which its commands must arrive.", unit="s", timed=True, reason=_OVERRUN,
     )] = None
     on_miss: Annotated[str, Option(
-        "What replaces a missing command (default {default}).", names=MISS_WORDS[1:], kind="miss policy",
+        "Replacement of a missing command (default {default}).", names=MISS_WORDS[1:], kind="miss policy",
         reason=_MISSED,
     )] = "hold"
     on_overrun: Annotated[str, Option(
-        "What the schedule does when a step takes longer than its period (default {default}).",
+        "Reaction of the schedule to a step that takes longer than its period (default {default}).",
         names=OVERRUN_WORDS, kind="overrun policy", reason=_OVERRUN,
     )] = "skip"
     hold_timeout: Annotated[float, Option(
         "Age at which a held value returns to neutral (default {default}).", unit="s", reason=_MISSED,
     )] = 0.5
     catchup: Annotated[int, Option(
-        "Most steps catchup may owe (default {default}).", least=1, most=MAX_COUNT, reason=_OVERRUN,
+        "Steps that catchup may be behind, at most (default {default}).", least=1, most=MAX_COUNT, reason=_OVERRUN,
     )] = 5
     max_stale: Annotated[str | None, Option(
-        "Most steps with a value that its sender calls too old: end the run after more than N, or exit with 1 if more "
-        "than P% at the end.", metavar="N|P%", limit=True, reason=_MISSED,
+        "Limit of steps with a value older than its sender allows: end the run after more than N, or exit with 1 if "
+        "they are more than P% at the end.", metavar="N|P%", limit=True, reason=_MISSED,
     )] = None
     max_misses: Annotated[str | None, Option(
-        "The same, for steps without a command in time.", metavar="N|P%", limit=True, reason=_MISSED,
+        "The same limit for steps without a command in time.", metavar="N|P%", limit=True, reason=_MISSED,
     )] = None
     max_consecutive_misses: Annotated[int | None, Option(
         "End the run after more than N misses in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_MISSED,
     )] = None
     max_overruns: Annotated[str | None, Option(
-        "As --max-stale, for steps that took longer than their period.", metavar="N|P%", limit=True, reason=_OVERRUN,
+        "The same limit for steps that took longer than their period.", metavar="N|P%", limit=True, reason=_OVERRUN,
     )] = None
     max_consecutive_overruns: Annotated[int | None, Option(
         "End the run after more than N overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
     )] = None
     on_surface: Annotated[str, Option(
-        "A robot in water comes nearer to the surface than half its span: it is reported (warn, default), ends "
-        "the run with exit status 1 (stop), or is left alone (ignore).",
+        "Reaction to a robot in water nearer to the surface than half its span: a warning (warn, default), the end of "
+        "the run with exit status 1 (stop), or none (ignore).",
         names=("warn", "stop", "ignore"), kind="surface policy",
         reason="a sweep does not look at the surface; leave it out",
     )] = "warn"
     peer_failure: Annotated[str, Option(
-        "A controller or bridge that the run started crashes, or all its commands are refused: the run goes on by the "
-        "miss policy and ends with exit status 1 (fail, default), or 0 (continue).",
+        "Exit status after a controller or bridge of the run crashed, or all its commands were refused: 1 (fail, "
+        "default) or 0 (continue). Until the end the run applies the miss policy.",
         names=("fail", "continue"), kind="peer failure",
         reason="a controller that fails makes a row with its error; leave it out",
     )] = "fail"
@@ -364,11 +366,11 @@ class RunOptions:
         reason=_MISSED,
     )] = 0.0
     coupling: Annotated[str | None, Option(
-        "How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).", metavar="NAME",
+        "Method by which the robot's parts share a step, if it has several (rtmms list ROBOT).", metavar="NAME",
         study=StudyUse.CARRIED, of_log=True,
     )] = None
     parameters: Annotated[Mapping[str, Any], Option(
-        "A parameter; may be repeated.", flag="--set", name="set_", metavar="KEY=VALUE", key=False,
+        "Set a parameter; may be repeated.", flag="--set", name="set_", metavar="KEY=VALUE", key=False,
         study=StudyUse.CARRIED, study_help="A parameter of all runs; may be repeated.",
     )] = dataclasses.field(default_factory=dict)
     preset: Annotated[str | None, Option(
@@ -376,12 +378,12 @@ class RunOptions:
         of_log=True,
     )] = None
     sensors: Annotated[str, Option(
-        "What controllers see: the true state (default), typical instruments, or those of a file.",
+        "Outputs for controllers: the true state (default), typical instruments, or those of a file.",
         metavar="ideal|typical|FILE.toml", key=False, study=StudyUse.CARRIED, study_help="As rtmms run.",
         not_with_log="the log's sensors stay",
     )] = "ideal"
     seed: Annotated[int, Option(
-        "Seed of what is random (default {default}).", least=0, most=2**63 - 1,
+        "Seed of all random numbers (default {default}).", least=0, most=2**63 - 1,
         study=StudyUse.CARRIED, study_help="Seed of each run (default {default}).", varies=True, of_log=True,
     )] = 0
     priority: Annotated[str, Option(
@@ -389,29 +391,29 @@ class RunOptions:
         study=StudyUse.MACHINE,
     )] = "auto"
     keys: Annotated[Path | None, Option(
-        "Encrypt, and admit only the keys in this folder (rtmms keys DIR makes one).", metavar="DIR",
+        "Encrypt, and admit only the keys in this folder (rtmms keys DIR creates one).", metavar="DIR",
         not_in_file="is named on the command line only (--keys DIR), got '{value}' in a scenario",
         study=StudyUse.MACHINE,
     )] = None
     affinity: Annotated[str, Option(
-        "Core of the loop; after ':' those of controllers. Default: the last for both, where permitted.",
+        "Core of the loop, and after ':' those of controllers. Default: the last core for both, where permitted.",
         metavar="auto|off|CORE[:CORE,...]", study=StudyUse.MACHINE,
     )] = "auto"
     exchange: Annotated[str | None, NamesAddress("listen"), Option(
-        f"Where peers send their hello (default {EXCHANGE}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
+        f"Address at which peers send their hello (default {EXCHANGE}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
     )] = None
     step: Annotated[str | None, NamesAddress("listen"), Option(
-        f"Where states and commands go (default {STEP}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
+        f"Address of states and commands (default {STEP}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
     )] = None
     telemetry: Annotated[str | None, NamesAddress("listen"), Option(
-        f"Where observers listen (default {TELEMETRY}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
+        f"Address at which observers listen (default {TELEMETRY}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
     )] = None
     log: Annotated[Path | None, Option(
         "Record every step, for rtmms replay, log and plot; a log of that name is overwritten.", metavar="FILE.mcap",
         writes=".mcap", study=StudyUse.FILE,
     )] = None
     force: Annotated[bool, Option(
-        "--log, --trace and --figure overwrite files of other kinds, too.",
+        "Let --log, --trace and --figure overwrite files of other kinds, too.",
         not_in_file="is an option of the command line alone", study=StudyUse.MACHINE,
     )] = False
     telemetry_hz: Annotated[float, Option(
@@ -420,12 +422,12 @@ class RunOptions:
     as_json: Annotated[bool, Option(
         "Print the report as one JSON object.", flag="--json", study=StudyUse.MACHINE,
     )] = False
-    quiet: Annotated[bool, Option("No progress on standard error.", study=StudyUse.MACHINE)] = False
+    quiet: Annotated[bool, Option("Print no progress on standard error.", study=StudyUse.MACHINE)] = False
     figure: Annotated[Path | None, Option(
         "Draw the run.", metavar="FILE.png", writes="", commands=("run",), study=StudyUse.FILE,
     )] = None
     trace: Annotated[Path | None, Option(
-        "Keep every step's command, for rtmms replay.", metavar="FILE.npz", writes=".npz", commands=("run",),
+        "Store every step's command, for rtmms replay.", metavar="FILE.npz", writes=".npz", commands=("run",),
         study=StudyUse.FILE, not_with_log="use --log, from t = 0 on",
     )] = None
     estimate: Annotated[bool, Option(

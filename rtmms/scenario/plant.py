@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rtmms.base.contract import LAST_STEP, LEAST_DT
+from rtmms.base.contract import MAX_STEP, MIN_DT_S
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.chores import Agenda, Due
@@ -105,13 +105,13 @@ def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0
     ends = describe_plant(plant).ends()
     if ends is not None and until_s > ends:
         raise ModelError(f"--duration {duration:g}: the flow of robot '{robot}' is known until t = {ends:g} s only")
-    if plant.dt < LEAST_DT:
-        raise ModelError(f"--dt {plant.dt:g}: expected {LEAST_DT:g} s at least, the clock's nanosecond")
+    if plant.dt < MIN_DT_S:
+        raise ModelError(f"--dt {plant.dt:g}: expected {MIN_DT_S:g} s at least, the clock's nanosecond")
     if duration is None:
         return None
-    if duration / plant.dt > LAST_STEP - first:
+    if duration / plant.dt > MAX_STEP - first:
         raise ModelError(
-            f"--duration {duration:g}: expected at most {LAST_STEP * plant.dt:g} s, 2^53 steps of {plant.dt:g} s"
+            f"--duration {duration:g}: expected at most {MAX_STEP * plant.dt:g} s, 2^53 steps of {plant.dt:g} s"
         )
     steps = round(duration / plant.dt)
     if steps == 0:

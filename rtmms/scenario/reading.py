@@ -182,7 +182,7 @@ def read(path: Path) -> Scenario:
     return _Reader(path, lines(text), data).scenario()
 
 
-MOST = {
+MAX_TABLE_ENTRIES = {
     "robot": 64, "controller": 64, "bridge": 64, "link": 64, "sensors": 256, "parameters": 1000, "event": 10_000,
     "expect": 1000,
 }  # fmt: skip
@@ -190,8 +190,8 @@ MOST = {
 gigabytes.
 """
 
-MOST_ENTRIES = 50_000
-"""Largest number of keys and values of all tables and lists."""
+MAX_ENTRIES = 50_000
+"""Keys and values of all tables and lists."""
 
 GROUPS = {"controller": "rtmms.controllers", "bridge": "rtmms.bridges"}
 """Entry points of each kind of table."""
@@ -206,9 +206,9 @@ class _Reader:
         self._path, self._places, self._data = path, places, data
 
     def scenario(self) -> Scenario:
-        if _entries(self._data) > MOST_ENTRIES:
-            raise ModelError(f"{self._path}: expected at most {MOST_ENTRIES} keys and values, got more")
-        for name, most in MOST.items():
+        if _entries(self._data) > MAX_ENTRIES:
+            raise ModelError(f"{self._path}: expected at most {MAX_ENTRIES} keys and values, got more")
+        for name, most in MAX_TABLE_ENTRIES.items():
             table = self._data.get(name)
             if isinstance(table, (list, dict)) and len(table) > most:
                 raise self._fault(f"{name}: expected at most {most} entries, got {len(table)}", name)
@@ -291,8 +291,8 @@ class _Reader:
             found |= {f"{name}.{key}": value for key, value in inner.items()}
             if len(inner) < len(table) or not table:
                 found[name] = {key: value for key, value in table.items() if key not in inner}
-            if len(found) > MOST["sensors"]:
-                raise self._fault(f"sensors.{name}: expected at most {MOST['sensors']} sensors, got more",
+            if len(found) > MAX_TABLE_ENTRIES["sensors"]:
+                raise self._fault(f"sensors.{name}: expected at most {MAX_TABLE_ENTRIES['sensors']} sensors, got more",
                                   "sensors", name)  # fmt: skip
         return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.bridging.runner import EVERY_S, FIRST, MAX_LINE, LinePrinter
+from rtmms.bridging.runner import FIRST_LINES, LINE_INTERVAL_S, MAX_LINE_LENGTH, LinePrinter
 from rtmms.cli import bridge as command
 from tests.bridges.harness import Beside, Bridged, wait
 from tests.bridges.swimmer import Sailing, Swimmer
@@ -113,12 +113,12 @@ def test_lines_that_a_peer_causes_are_few_and_harmless() -> None:
     log = LinePrinter(found.append)
     for i in range(1000):
         log(f"line {i}", 5.0)
-    assert found == [f"line {i}" for i in range(FIRST)]
-    log("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + EVERY_S)
-    assert found[FIRST] == f"({1000 - FIRST} more lines were not printed)"
+    assert found == [f"line {i}" for i in range(FIRST_LINES)]
+    log("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + LINE_INTERVAL_S)
+    assert found[FIRST_LINES] == f"({1000 - FIRST_LINES} more lines were not printed)"
     assert found[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
-    assert len(found[-1]) < MAX_LINE + 20
-    log("another", 5.0 + EVERY_S)
+    assert len(found[-1]) < MAX_LINE_LENGTH + 20
+    log("another", 5.0 + LINE_INTERVAL_S)
     log.end()
     assert found[-1] == "(1 more lines were not printed)"
     log("grüße, 5 µs", 1e6)

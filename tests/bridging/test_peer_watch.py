@@ -10,9 +10,9 @@ import pytest
 
 import rtmms
 from rtmms.bridging.rates import (
-    LEARNED_OVER,
     MAX_EVENTS,
-    SHORTEST_PERIOD_S,
+    MAX_INTERVALS,
+    MIN_PERIOD_S,
     SILENT_PERIODS,
     UNKNOWN_PERIOD_S,
     PeerWatch,
@@ -48,7 +48,7 @@ def test_a_period_is_learned_and_is_at_least_that_of_schedulers(period_s: float)
     watch = PeerWatch(0.0)
     assert watch.fresh_s == UNKNOWN_PERIOD_S
     receive(watch, every(period_s, 40 * period_s))
-    assert watch.fresh_s == pytest.approx(max(SHORTEST_PERIOD_S, period_s))
+    assert watch.fresh_s == pytest.approx(max(MIN_PERIOD_S, period_s))
 
 
 def test_a_value_of_a_peer_with_jitter_does_not_become_stale_within_its_longest_regular_interval() -> None:
@@ -62,7 +62,7 @@ def test_a_gap_is_not_learned_and_a_new_rate_is() -> None:
     receive(watch, every(0.1, 2.0))
     receive(watch, every(0.1, 7.0, 5.0))
     assert watch.fresh_s == pytest.approx(0.1)
-    receive(watch, every(0.5, 7.0 + 0.5 * LEARNED_OVER, 7.0))
+    receive(watch, every(0.5, 7.0 + 0.5 * MAX_INTERVALS, 7.0))
     assert watch.fresh_s == pytest.approx(0.5)
 
 
@@ -91,7 +91,7 @@ def test_a_silence_has_its_begin_and_its_length_and_is_noticed_once() -> None:
     ("given", "fresh_s", "silent_s"),
     [
         ({"period_s": 0.5}, 0.5, 1.5),
-        ({"period_s": 0.001}, SHORTEST_PERIOD_S, SILENT_PERIODS * SHORTEST_PERIOD_S),
+        ({"period_s": 0.001}, MIN_PERIOD_S, SILENT_PERIODS * MIN_PERIOD_S),
         ({"silent_after_s": 4.0}, 0.1, 4.0),
         ({"period_s": 0.5, "silent_after_s": 0.2}, 0.5, 0.2),
         ({"steady": False}, 0.0, None),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.bridging.runner import BURST, PAUSE_S, STATES, UNPACED_S, Nuisance, Runner, _period_s
+from rtmms.bridging.runner import MAX_BURST, MAX_STATES, PAUSE_S, UNPACED_S, Nuisance, Runner, _period_s
 from tests.bridges.harness import Beside, Bridged, plant_info, state, wait
 from tests.wire.bench import Host
 from tests.wire.looping import Looping, plant_process
@@ -180,7 +180,7 @@ def test_a_plant_that_never_pauses_does_not_keep_the_peer_waiting() -> None:
     probe.tick = tick  # type: ignore[method-assign]
     assert runner._attend() == "enough"
     assert runner._values == {"left.front": 0.5}
-    assert ticks[0] <= STATES
+    assert ticks[0] <= MAX_STATES
     probe.close("")
     link.close()
     runner._selector.close()
@@ -224,7 +224,7 @@ def test_states_wake_it_as_before_after_its_connection_broke(
     make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looks around by itself so seldom that states would come too slowly if they did not wake it."""
-    monkeypatch.setattr("rtmms.bridging.runner.LOOK_S", 1.0)
+    monkeypatch.setattr("rtmms.bridging.runner.CHECK_S", 1.0)
     probe = Probe(claim=("*",))
     with Beside(probe, make_host) as beside:
         steps: Any = beside.running.host.server._sockets.step
@@ -330,12 +330,12 @@ def test_more_than_telemetry_brings_is_reported(make_host: Callable[..., Host]) 
 
 def test_refusals_beyond_a_measure_make_a_pause() -> None:
     nuisance = Nuisance()
-    assert not nuisance.seen(int(BURST), 10.0)
-    assert not nuisance.seen(int(BURST), 10.0), "nothing new"
-    assert nuisance.seen(int(BURST) + 1, 10.0)
+    assert not nuisance.seen(int(MAX_BURST), 10.0)
+    assert not nuisance.seen(int(MAX_BURST), 10.0), "nothing new"
+    assert nuisance.seen(int(MAX_BURST) + 1, 10.0)
     assert nuisance.until == pytest.approx(10.0 + PAUSE_S)
-    assert not nuisance.seen(int(BURST) + 20, 10.1), "so many in that time are let through"
-    assert nuisance.seen(10 * int(BURST), 10.1)
+    assert not nuisance.seen(int(MAX_BURST) + 20, 10.1), "so many in that time are let through"
+    assert nuisance.seen(10 * int(MAX_BURST), 10.1)
 
 
 def test_states_are_answered_in_a_flood_of_garbage_and_the_peer_is_received_after_it(

@@ -15,7 +15,7 @@ import pytest
 
 import rtmms
 from rtmms.cli.running import display
-from rtmms.cli.running.display import SIZE, Board
+from rtmms.cli.running.display import PAGE_BYTES, Board
 from rtmms.cli.running.plan import Plan
 from rtmms.cli.running.report import as_json, blank, plain
 from rtmms.cli.running.report_table import as_table
@@ -50,7 +50,7 @@ def test_a_page_that_is_being_written_is_not_read(board: Board) -> None:
 
 def test_what_does_not_fit_leaves_what_stands(board: Board) -> None:
     board.write({"a": 1})
-    board.write({"a": "x" * SIZE})
+    board.write({"a": "x" * PAGE_BYTES})
     assert board.read() == {"a": 1}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.loop.loop import LOOK_EVERY_NS, LOOK_NS
+from rtmms.loop.loop import HANDSHAKE_INTERVAL_NS, HANDSHAKE_READ_NS
 from tests.loop import bench as module
 from tests.loop.bench import US, Bench, World
 
@@ -31,8 +31,8 @@ class Strict(World):
         self.looks += 1
         self.forced += 1
         self.looked.append(self.clock.now())
-        assert until_ns - self.clock.now() == LOOK_NS
-        self.clock.advance(LOOK_NS)
+        assert until_ns - self.clock.now() == HANDSHAKE_READ_NS
+        self.clock.advance(HANDSHAKE_READ_NS)
 
 
 @pytest.mark.full
@@ -50,7 +50,7 @@ def test_a_plant_that_overruns_sees_newcomers(policy: str, every: int, monkeypat
     assert world.forced >= 5
     assert max(gaps) <= 200_000_000
     assert bench.clock.now() - world.looked[-1] <= 200_000_000
-    assert world.forced <= (bench.clock.now() - world.looked[0]) // LOOK_EVERY_NS  # and no oftener than that
+    assert world.forced <= (bench.clock.now() - world.looked[0]) // HANDSHAKE_INTERVAL_NS  # and no oftener than that
 
 
 def test_what_a_look_takes_is_skipped_and_no_overrun(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_what_a_look_takes_is_skipped_and_no_overrun(monkeypatch: pytest.MonkeyP
     assert isinstance(bench.world, Strict)
     assert (bench.outcome.ended, bench.statistics.overruns) == ("duration", 0)
     assert bench.world.forced >= 2
-    assert bench.statistics.skipped >= 2 * LOOK_NS // (PERIOD_US * US)
+    assert bench.statistics.skipped >= 2 * HANDSHAKE_READ_NS // (PERIOD_US * US)
 
 
 def test_where_there_is_slack_nothing_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:

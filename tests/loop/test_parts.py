@@ -20,7 +20,7 @@ from rtmms.loop import machine as scheduling
 from rtmms.loop.clock import FakeClock, MonotonicClock, Schedule, deadline_s, quantile
 from rtmms.loop.fallback import FallbackMemory
 from rtmms.loop.kernels.miss_policies import extrapolate, move_home, take_complete
-from rtmms.loop.kernels.row import BINS, LONGEST_NS, place, values_of
+from rtmms.loop.kernels.row import BINS, MAX_TIMED_NS, place, values_of
 from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.machine import shortest_wait_s
 from rtmms.loop.pace import External, Free, Lockstep, Pace, Realtime
@@ -369,9 +369,9 @@ def test_what_follows_a_miss_is_tried_with_the_policy_that_was_asked_for() -> No
 
 
 def test_times_fall_into_the_bins_of_the_hdr_histogram() -> None:
-    histogram: Any = HdrHistogram(1, LONGEST_NS, 3)
+    histogram: Any = HdrHistogram(1, MAX_TIMED_NS, 3)
     rng = np.random.default_rng(2)
-    values = [0, 1, 2047, 2048, 2049, LONGEST_NS, *(2 ** rng.uniform(0, 41, 500)).astype(int).tolist()]
+    values = [0, 1, 2047, 2048, 2049, MAX_TIMED_NS, *(2 ** rng.uniform(0, 41, 500)).astype(int).tolist()]
     for value in values:
         at = place(value)
         assert at == histogram._counts_index_for(value) < BINS

@@ -12,7 +12,7 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ModelError
-from rtmms.loop.surface import LOOK_S, SurfaceWatch
+from rtmms.loop.surface import CHECK_S, SurfaceWatch
 from rtmms.plant.protocol import Channel, PlantDescription, Surroundings, describe_plant
 from rtmms.record.origin import describe, rebuilt
 from tests.cli.shell import rtmms as shell
@@ -42,9 +42,9 @@ def test_a_robot_that_comes_near_is_reported_with_its_time(prefix: str, surface_
     follow(watch, lambda t: surface_m - 2.0 + t if t < 1.75 else surface_m - 1.0, 4.0, f"{prefix}position")
     (found,) = watch.report().items()
     assert found[0] == "mine"
-    assert found[1]["first_s"] == pytest.approx(1.5, abs=2 * LOOK_S)
-    assert found[1]["seconds"] == pytest.approx(0.25, abs=2 * LOOK_S)
-    assert found[1]["highest_m"] == pytest.approx(surface_m - 0.25, abs=2 * LOOK_S)
+    assert found[1]["first_s"] == pytest.approx(1.5, abs=2 * CHECK_S)
+    assert found[1]["seconds"] == pytest.approx(0.25, abs=2 * CHECK_S)
+    assert found[1]["highest_m"] == pytest.approx(surface_m - 0.25, abs=2 * CHECK_S)
     (news,) = watch.news()
     assert "mine is at z = " in news
     assert watch.news() == []

@@ -9,7 +9,7 @@ import pytest
 
 from rtmms.analysis.courses import course, read_course, spelled
 from rtmms.base.errors import ModelError
-from rtmms.loop.trace import APART_S, Tracking
+from rtmms.loop.trace import SAMPLE_S, Tracking
 from tests.growth import growth
 
 DT = 1e-3
@@ -40,7 +40,7 @@ def test_of_a_depth_that_is_reached_and_then_off_by_a_little(prefix: str) -> Non
         return (0.0, 0.0, -min(1.0, 0.1 * t) - (0.02 if t > 12.0 else 0.0)), (1.0, 0.0, 0.0, 0.0)
 
     found = tracked({"depth_m": 1.0, "speed_m_s": 0.4, "unknown": 3.0}, motion, 20.0, prefix)
-    assert found["depth_m"]["settled_s"] == pytest.approx(9.5, abs=2 * APART_S)
+    assert found["depth_m"]["settled_s"] == pytest.approx(9.5, abs=2 * SAMPLE_S)
     assert found["depth_m"]["max"] == pytest.approx(0.05, abs=0.003)
     assert found["depth_m"]["mean"] == pytest.approx((0.02 * 8.0 - 0.025 * 0.5) / 10.5, abs=1e-3)
     assert found["speed_m_s"] == {"rms": 0.0, "max": 0.0, "mean": 0.0, "settled_s": 0.0}
@@ -55,7 +55,7 @@ def test_a_change_begins_anew_and_angles_go_round() -> None:
         return (0.0, 0.0, 0.0), (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
 
     found = tracked({"heading_deg": 175.0}, motion, 10.0)["heading_deg"]
-    assert found["settled_s"] == pytest.approx(2.0, abs=2 * APART_S)
+    assert found["settled_s"] == pytest.approx(2.0, abs=2 * SAMPLE_S)
     assert found["max"] == pytest.approx(2.0, abs=1e-9)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rtmms.loop.trace import Recent, Trace
 from rtmms.record.log import open_log
-from rtmms.record.rerun import APART_S, gather
+from rtmms.record.rerun import SAMPLE_S, gather
 from tests.pendulum import Pendulum
 from tests.record.runs import loop_of, recorder
 
@@ -17,7 +17,7 @@ from tests.record.runs import loop_of, recorder
 @pytest.mark.full
 def test_samples_last_seconds_and_timings_are_those_of_the_run(tmp_path: Path) -> None:
     plant, path, steps = Pendulum(), tmp_path / "run.mcap", 900
-    trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, None, apart_s=APART_S)
+    trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, None, apart_s=SAMPLE_S)
     recent = Recent(plant.outputs, plant.recent_outputs, plant.dt)
     kept = recorder(path, plant)
     loop = loop_of(plant, kept, steps)

@@ -17,7 +17,7 @@ import pytest
 from rtmms.record.log import Step, open_log
 from rtmms.record.recorder import Recorder
 from rtmms.record.rerun import rerun
-from rtmms.record.writer import COMMIT_S, LOOK_S, WRITTEN
+from rtmms.record.writer import CHECK_S, COMMIT_S, WRITTEN
 from tests.pendulum import Pendulum
 from tests.pendulum import load as load_pendulum
 from tests.record.runs import loop_of, recorder
@@ -38,7 +38,7 @@ def steps_of(path: Path) -> list[int]:
 
 
 def test_a_commit_comes_several_times_within_what_may_be_lost() -> None:
-    assert 2 * (COMMIT_S + LOOK_S) < 0.5
+    assert 2 * (COMMIT_S + CHECK_S) < 0.5
 
 
 RUN = """

@@ -31,8 +31,8 @@ class Full:
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, Patience, list[str]]:
     monkeypatch.setattr(patience, "STALL_REPORT_S", 0.02)
-    monkeypatch.setattr(patience, "SHORT_S", 0.04)
-    monkeypatch.setattr(patience, "STALLED_S", 0.1)
+    monkeypatch.setattr(patience, "MAX_HOPELESS_STALL_S", 0.04)
+    monkeypatch.setattr(patience, "MAX_STALL_S", 0.1)
     ring, found = Full(), list[str]()
     alive: Any = SimpleNamespace(pid=os.getpid(), poll=lambda: None)
     made = Patience(ring, alive, lambda: False)  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
     waiting: tuple[Full, Patience, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ring, made, _ = waiting
-    monkeypatch.setattr(patience, "STALLED_S", 1e9)
+    monkeypatch.setattr(patience, "MAX_STALL_S", 1e9)
     ring.full = 1
     made.wait()
     ring.full, ring.tail, made._ending = 0, 8, lambda: True

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rtmms.loop.chores import Agenda
     from rtmms.plant.protocol import Array, Plant
 
-USUAL_S = 20.0
+DEFAULT_DURATION_S = 20.0
 """Default duration of a run from the end of a log, s."""
 
 
@@ -242,7 +242,7 @@ def parent(
     if "rate" not in typed and origin.get("rate"):
         out["rate"] = float(origin["rate"])
     if "duration" not in typed:
-        out["duration"] = (end - step) * origin["dt"] if end > step else USUAL_S
+        out["duration"] = (end - step) * origin["dt"] if end > step else DEFAULT_DURATION_S
     recorded = _recorded_controllers(origin)
     chosen = recorded if controllers is None else controllers
     if not words.get("links"):

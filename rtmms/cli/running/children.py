@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rtmms.wire.plant.server import Server
 
 
-LAST_WORDS = 4096
+MAX_OUTPUT_BYTES = 4096
 
 
 _SECRET = re.compile(r"RTMMS_([A-Z0-9]+)_(?:PASSWORD|SECRET|TOKEN)")
@@ -184,12 +184,12 @@ class Child:
         """
         if self.words is None or self.words.closed:
             return []
-        at = max(0, os.fstat(self.words.fileno()).st_size - LAST_WORDS)
+        at = max(0, os.fstat(self.words.fileno()).st_size - MAX_OUTPUT_BYTES)
         if hasattr(os, "pread"):  # it may still be writing, and shares our place in the file
-            tail = os.pread(self.words.fileno(), LAST_WORDS, at)
+            tail = os.pread(self.words.fileno(), MAX_OUTPUT_BYTES, at)
         else:
             self.words.seek(at)
-            tail = self.words.read(LAST_WORDS)
+            tail = self.words.read(MAX_OUTPUT_BYTES)
         return [line for line in tail.decode(errors="replace").splitlines() if line.strip()]
 
 
@@ -394,10 +394,12 @@ def _wait(children: Sequence[Child], patience_s: float) -> None:
 
 # --- The wait for the processes that a run starts: step 0 is theirs, too.
 
-ADMISSION_S, STARVED_S, COMPILING_S = 10.0, 50.0, 300.0
-"""Limits of the wait for a hello, s: alone; plus at most the time that its sender was ready to run without a core; plus
-the time that it compiles, if it reports that.
-"""
+ADMISSION_S = 10.0
+"""Wait for a hello, s."""
+STARVED_S = 50.0
+"""Longer wait for a hello, s, by the time that its sender was ready to run without a core."""
+COMPILING_S = 300.0
+"""Longer wait for a hello, s, by the time that its sender compiles, if it reports that."""
 STARVED_REPORT_S = 3.0
 
 

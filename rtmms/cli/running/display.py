@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 REFRESH_S = 0.1
-PLAIN_EVERY_S = 5.0
-LONGEST_LINE = 400
+PLAIN_REFRESH_S = 5.0
+MAX_LINE_LENGTH = 400
 COLUMNS = 80
 
 
@@ -170,7 +170,9 @@ class Words:
             text = os.pread(descriptor, 1 << 16, self.read[name])
             whole = text[: text.rfind(b"\n") + 1] if len(text) < 1 << 16 else text
             self.read[name] += len(whole)
-            lines += [f"{name}: {line[:LONGEST_LINE]}" for line in whole.decode(errors="replace").splitlines() if line]
+            lines += [
+                f"{name}: {line[:MAX_LINE_LENGTH]}" for line in whole.decode(errors="replace").splitlines() if line
+            ]
         return lines
 
 
@@ -178,7 +180,7 @@ class Plain:
     """Display as lines for a log file."""
 
     def __init__(self) -> None:
-        self.shown_s, self.phase = -PLAIN_EVERY_S, ""
+        self.shown_s, self.phase = -PLAIN_REFRESH_S, ""
 
     def write_line(self, line: str) -> None:
         """Print a line.
@@ -202,7 +204,7 @@ class Plain:
         """
         phase = (content or {}).get("phase", "starting")
         new_phase = phase != self.phase and phase not in ("starting", "done")
-        if phase == "done" or (not new_phase and now_s - self.shown_s < PLAIN_EVERY_S):
+        if phase == "done" or (not new_phase and now_s - self.shown_s < PLAIN_REFRESH_S):
             return
         self.shown_s, self.phase = now_s, phase
         if content is not None and phase == "running":
@@ -327,7 +329,7 @@ def main(arguments: list[str]) -> None:
 
 # --- The board: one page of memory on which a run shows its display how it goes. Writing never waits for a reader.
 
-SIZE = 1 << 14
+PAGE_BYTES = 1 << 14
 _HEAD = struct.Struct("<QQ")
 
 
@@ -344,10 +346,10 @@ class Board:
         """Make a new page, or open that of a descriptor."""
         if descriptor is None:
             with tempfile.TemporaryFile() as file:
-                os.ftruncate(file.fileno(), SIZE)
+                os.ftruncate(file.fileno(), PAGE_BYTES)
                 descriptor = os.dup(file.fileno())
         self.descriptor = descriptor
-        self._page = mmap.mmap(descriptor, SIZE)
+        self._page = mmap.mmap(descriptor, PAGE_BYTES)
         self._count = 0
 
     def write(self, content: dict[str, Any]) -> None:
@@ -359,7 +361,7 @@ class Board:
             The JSON object.
         """
         text = json.dumps(content).encode()
-        if len(text) > SIZE - _HEAD.size:
+        if len(text) > PAGE_BYTES - _HEAD.size:
             return
         _HEAD.pack_into(self._page, 0, self._count + 1, len(text))
         self._page[_HEAD.size : _HEAD.size + len(text)] = text
@@ -391,7 +393,7 @@ class Board:
 
 # --- What a run reports while it goes: its phase and messages, to the display or, without one, to standard error.
 
-MOST_MESSAGES = 50
+MAX_MESSAGES = 50
 
 
 class RunProgress:
@@ -438,7 +440,7 @@ class RunProgress:
         messages : list[str]
             The messages.
         """
-        self.messages.extend(messages[: MOST_MESSAGES - len(self.messages)])
+        self.messages.extend(messages[: MAX_MESSAGES - len(self.messages)])
         if self.silent and self.phase != "running":
             self.write_messages()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rtmms.loop.loop import Loop
 
 
-IMPATIENT_S = 1.0
+MAX_SECOND_INTERRUPT_S = 1.0
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def interrupts_end(run: Loop) -> Iterator[None]:
 
     def end(*_: Any) -> None:
         # some senders signal the process and then its group: the second of a pair is not a person's impatience
-        if first_s and time.monotonic() - first_s[0] > IMPATIENT_S:
+        if first_s and time.monotonic() - first_s[0] > MAX_SECOND_INTERRUPT_S:
             raise KeyboardInterrupt
         first_s.append(time.monotonic())
         run.end("interrupt")

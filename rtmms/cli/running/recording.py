@@ -109,8 +109,8 @@ def _state(plant: Plant) -> bytes | None:
 
 # --- What is kept of a run while it goes: for the summary, the figure and the replay.
 
-TRACE_BYTES = 1 << 26
-TRACE_APART_S = 0.01
+MAX_TRACE_BYTES = 1 << 26
+TRACE_SAMPLE_S = 0.01
 
 
 class Keepers:
@@ -135,7 +135,7 @@ class Keepers:
 
     def __init__(self, plan: Plan, plant: Plant, steps: int | None, first: int = 0) -> None:
         """Make the observers that the plan needs."""
-        from rtmms.loop.trace import CAPACITY, CommandTrace, Recent, Trace
+        from rtmms.loop.trace import MAX_SAMPLES, CommandTrace, Recent, Trace
 
         self.trace: Trace | None = None
         self.recent: Recent | None = None
@@ -147,8 +147,8 @@ class Keepers:
             kept = small_outputs(plant)
         if kept:
             row = sum(plant.observe()[name].nbytes for name in kept)
-            capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_APART_S, first)
+            capacity = max(1024, min(MAX_SAMPLES, MAX_TRACE_BYTES // max(1, row)))
+            self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_SAMPLE_S, first)
         if plan.figure is not None:
             from rtmms.report.robot_panels import Outlined, along, recent_names
             from rtmms.shapes.outline import figure_outline

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from rtmms.plant.step_advice import Calibration, KnownStep
 
 
-LEAST_S, MOST_S, HURRIED_S = 2.0, 5.0, 0.3
-"""Wall time to repeat a run for its accuracy, s: a tenth of the run's, within the first two; the third after Ctrl-C."""
+MIN_REPEAT_S = 2.0
+"""Wall time to repeat a run for its accuracy, s. Between the two limits it is a tenth of the run's."""
+MAX_REPEAT_S = 5.0
+"""Wall time to repeat a long run for its accuracy, s."""
+HURRIED_REPEAT_S = 0.3
+"""Wall time to repeat a run for its accuracy after Ctrl-C, s."""
 QUANTILES = ("p50", "p99", "p999", "max")
 
 
@@ -333,7 +337,9 @@ class Accuracy:
         if self.monitor is None:
             return
         hurried = report["ended"] == "interrupt"
-        verdict = self.monitor.conclude(HURRIED_S if hurried else min(max(LEAST_S, 0.1 * report["wall_s"]), MOST_S))
+        verdict = self.monitor.conclude(
+            HURRIED_REPEAT_S if hurried else min(max(MIN_REPEAT_S, 0.1 * report["wall_s"]), MAX_REPEAT_S)
+        )
         report["accuracy"] = {
             "verdict": verdict.verdict, "step_error": verdict.step, "path_error": verdict.path,
             "work_error": verdict.work, "measured": verdict.measured, "seconds": verdict.seconds,

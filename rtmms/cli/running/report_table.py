@@ -142,12 +142,12 @@ def _timeline(peer: Mapping[str, Any]) -> str:
     first = peer["first_command_s"]
     facts.append("no command" if first is None else f"first command at {_number(first)} s")
     if silences:
-        listed = [f"from {_number(one['begin_s'])} s for {_number(one['length_s'])} s" for one in silences[:LISTED]]
+        listed = [f"from {_number(one['begin_s'])} s for {_number(one['length_s'])} s" for one in silences[:MAX_LISTED]]
         facts.append(f"silent {_times(watch['silences_count'])}: {_listed(listed, watch['silences_count'])}")
     elif watch.get("watched"):
         facts.append("never silent")
     if losses:
-        facts.append(f"lost at {_listed([f'{_number(one)} s' for one in losses[:LISTED]], len(losses))}")
+        facts.append(f"lost at {_listed([f'{_number(one)} s' for one in losses[:MAX_LISTED]], len(losses))}")
     if peer["restarts"]:
         facts.append(f"back {_times(peer['restarts'])}")
     if peer["disconnected_s"] is not None:
@@ -159,7 +159,7 @@ def _timeline(peer: Mapping[str, Any]) -> str:
     return "; ".join(facts)
 
 
-LISTED = 4
+MAX_LISTED = 4
 """Silences, or losses, of a peer in the text; the JSON report has more."""
 
 

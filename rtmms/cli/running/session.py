@@ -42,6 +42,7 @@ from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.slow_peers import Pace, SlowPeers
 from rtmms.cli.running.timing import Ticking, pacing, policies, step_time, warnings_before, warnings_of
+from rtmms.cli.words import INTERRUPTED
 from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
@@ -62,12 +63,10 @@ if TYPE_CHECKING:
     from rtmms.sensing.readings import Consistency
     from rtmms.wire.plant.server import Server, Sockets
 
-SMALL = 4
+MAX_FINAL_NUMBERS = 4
 GOOD_ENDS = ("duration", "stop")
 TELEMETRY_MARGIN = 4.0
 """Rate of telemetry over the rate of steps with which observers get each state, although steps jitter."""
-INTERRUPTED = 130
-"""Exit status after Ctrl-C: 128 and the number of SIGINT, as a shell has it."""
 
 
 class Session:
@@ -598,7 +597,7 @@ class Session:
             "misses": statistics.misses, "stale": statistics.stale,
             "overruns": statistics.overruns, "exchange_p99_us": statistics.recent("exchange", 0.99),
             "real_time_factor": time_s / wall_s if self.plan.mode != "realtime" and wall_s > 0 else None,
-            "outputs": {name: value.tolist() for name, value in outputs.items() if value.size <= SMALL},
+            "outputs": {name: value.tolist() for name, value in outputs.items() if value.size <= MAX_FINAL_NUMBERS},
             "medium": self._medium,
             "messages": self.progress.messages,
         })  # fmt: skip

@@ -10,10 +10,11 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import is_file, named_robot, split_word
 from rtmms.cli.words import check_choice
 from rtmms.plant.protocol import builder
+from rtmms.scenario.reading import MAX_TABLE_ENTRIES
 from rtmms.wire.peer.plugins import check_controller, check_robot, declared
 
-MOST = 64
-APART_M = 2.0
+MAX_ROBOTS = MAX_TABLE_ENTRIES["robot"]
+SPACING_M = 2.0
 """Distance between robots without a given place, m."""
 NAMES = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
@@ -24,8 +25,8 @@ NAMES = (
 def numbered(words: Sequence[str]) -> list[dict[str, Any]]:
     """Return the robots of a command line.
 
-    Those without a name are called one, two, three, ... They begin side by side, APART_M along y, the first at its own
-    place.
+    Those without a name are called one, two, three, ... They begin side by side, SPACING_M along y, the first at its
+    own place.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def numbered(words: Sequence[str]) -> list[dict[str, Any]]:
         name, sign, robot = word.partition("=")
         found.append({"name": name, "robot": robot} if sign else {"name": usual(k), "robot": word})
         if k:
-            found[-1]["aside_m"] = APART_M * k
+            found[-1]["aside_m"] = SPACING_M * k
     return found
 
 
@@ -86,8 +87,8 @@ def shared_out(
     ModelError
         The number of robots, the preset or a name is wrong.
     """
-    if not 0 < len(robots) <= MOST:
-        raise ModelError(f"expected 1 to {MOST} robots, got {len(robots)}")
+    if not 0 < len(robots) <= MAX_ROBOTS:
+        raise ModelError(f"expected 1 to {MAX_ROBOTS} robots, got {len(robots)}")
     if words.get("preset") is not None:
         raise ModelError("--preset: of several robots each names its own, in a scenario: preset = in [[robot]]")
     made = [{"profile": words.get("sensors", "ideal"), **one} for one in robots]

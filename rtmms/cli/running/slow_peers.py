@@ -9,10 +9,10 @@ from typing import Any
 
 from rtmms.wire.peer.late_answers import ANSWER, READING, SLOWEST
 
-LATE_SHARE = 0.01
+MAX_LATE_SHARE = 0.01
 """Share of a peer's commands that may be late before it gets advice."""
 _ROOM = 1.1
-_DEADLINE_SHARE = 0.9
+_MAX_DEADLINE_SHARE = 0.9
 """Latest deadline of a run, as a share of the period (rtmms.loop.clock.deadline_s)."""
 _SATURATED = 1.2
 """Ratio of a peer's interval of commands to the requested one, from which on it answers without a pause."""
@@ -59,7 +59,7 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: 
         '' without advice.
     """
     asked = steps / peer["every"]
-    if asked < 1 or peer["late"] <= LATE_SHARE * asked:
+    if asked < 1 or peer["late"] <= MAX_LATE_SHARE * asked:
         return ""
     period, figures = pace.period_s, peer.get("metrics", {})
     usual, slowest, reading = (1e-6 * figures.get(name, 0.0) for name in (ANSWER, SLOWEST, READING))
@@ -90,9 +90,9 @@ def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, 
     ways, period = [], pace.period_s
     if not kind.startswith("bridge "):
         ways.append(f"run it with every={max(_every(usual_s, longest_s, pace), peer['every'] + 1)}")
-    elif pace.deadline_s < longest_s < _DEADLINE_SHARE * period:
+    elif pace.deadline_s < longest_s < _MAX_DEADLINE_SHARE * period:
         ways.append(f"run the plant with --deadline {_up(longest_s):g}")
-    slower = max(longest_s / (_DEADLINE_SHARE + peer["delay"]), _ROOM * usual_s / peer["every"])
+    slower = max(longest_s / (_MAX_DEADLINE_SHARE + peer["delay"]), _ROOM * usual_s / peer["every"])
     if slower > period:
         ways.append(f"run the plant with --rate {_down(pace.rate * period / slower):g}")
     return ", or ".join(ways)

@@ -128,10 +128,10 @@ def pacing(
     if plan.mode not in TIMED:
         return (Lockstep() if plan.mode == "lockstep" else Free()), Statistics(), None
     period = dt / plan.rate
-    if not _SHORTEST_S <= period <= _LONGEST_S:
+    if not _MIN_PERIOD_S <= period <= _MAX_PERIOD_S:
         raise ModelError(
-            f"--rate {plan.rate:g}: a step of {dt:g} s would take {period:g} s; expected {_SHORTEST_S:g} to "
-            f"{_LONGEST_S:g} s"
+            f"--rate {plan.rate:g}: a step of {dt:g} s would take {period:g} s; expected {_MIN_PERIOD_S:g} to "
+            f"{_MAX_PERIOD_S:g} s"
         )
     if plan.mode == "external":
         # as if the ticks came at the plant's own period; whoever sends them more quickly gives --deadline
@@ -146,8 +146,9 @@ def pacing(
     return Realtime(Schedule(period * 1e9, round(deadline * 1e9)), START_NS), statistics, deadline
 
 
-_SHORTEST_S, _LONGEST_S = 1e-9, 1e9
-"""Periods that are whole nanoseconds of 64 bits."""
+_MIN_PERIOD_S = 1e-9
+"""Period, s; within the two limits it is a whole number of ns of 64 bits."""
+_MAX_PERIOD_S = 1e9
 
 
 class Ticking:
@@ -184,13 +185,13 @@ def _report_raised(plan: Plan, deadline: float, shortest_s: float, note: Callabl
 
 # --- Whether a run can keep its time, and whether it did: a line before it begins, and lines in its report.
 
-SHARE = 0.01
+MAX_LATE_SHARE = 0.01
 """Share of late steps above which a warning is printed."""
 
-FRESH = 0.9
+MIN_FRESH_SHARE = 0.9
 """Share of fresh answers below which a free run depends on the machine."""
 
-PLANS_FAILED = 0.1
+MAX_FAILED_SHARE = 0.1
 """Share of a planner's failed candidates above which a warning is printed."""
 
 _ROOM = 0.8
@@ -275,20 +276,22 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
     lines = []
     misses, overruns = report["exchange"]["misses"], report["schedule"]["overruns"]
     skipped = report["schedule"]["skipped"]
-    if misses > SHARE * steps:
+    if misses > MAX_LATE_SHARE * steps:
         lines.append(f"{misses} of {steps} steps went without a command in time ({_percent(misses / steps)})")
-    if overruns > SHARE * steps or skipped > SHARE * (steps + skipped):
+    if overruns > MAX_LATE_SHARE * steps or skipped > MAX_LATE_SHARE * (steps + skipped):
         lines.append(f"{overruns} of {steps} steps ended late, {skipped} periods were skipped")
-    refused = {reason: count for reason, count in report["exchange"]["rejected"].items() if count > SHARE * steps}
+    refused = {
+        reason: count for reason, count in report["exchange"]["rejected"].items() if count > MAX_LATE_SHARE * steps
+    }
     if lines:
         causes = [(count, cause) for cause, count in report["schedule"]["causes"].items() if count]
         lines[-1] += f"; mostly {max(causes)[1]}" if causes else ""
     stale = report["exchange"].get("stale", 0)
-    if stale > SHARE * steps:
+    if stale > MAX_LATE_SHARE * steps:
         lines.append(f"{stale} of {steps} steps used a value that its sender calls too old ({_percent(stale / steps)})")
     reused = report["exchange"].get("reused", 0)
     every = max((peer["every"] for peer in report["exchange"]["peers"]), default=1)
-    if report["mode"] == "free" and reused > (1.0 - FRESH / every) * steps:
+    if report["mode"] == "free" and reused > (1.0 - MIN_FRESH_SHARE / every) * steps:
         lines.append(
             f"{reused} of {steps} steps used an earlier command ({_percent(reused / steps)}): --mode free does not "
             "wait for controllers, so a closed loop depends on this machine; --mode lockstep waits"
@@ -299,7 +302,7 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
         )
     for peer in report["exchange"]["peers"]:
         failed = peer.get("metrics", {}).get("failed")  # of one that plans (controllers/plan_figures.py)
-        if isinstance(failed, float) and failed > PLANS_FAILED:
+        if isinstance(failed, float) and failed > MAX_FAILED_SHARE:
             lines.append(
                 f"{peer['name']}: {_percent(failed)} of what its plans tried ended early or cost no number"
                 + "; no plan was good, and it went on as it began" * (failed == 1.0)

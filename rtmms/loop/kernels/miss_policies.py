@@ -18,12 +18,15 @@ from rtmms.base.memory import pointer_to
 
 # Memory that compiled code and Python share: each record is declared once, as a numpy structured dtype.
 #
-# From it follow the accessor in kernels (`record_at`: an address as a record, whose fields are attributes), arrays of
-# records (`records_at`, for carray), and the view from Python (`view`: the same attributes, read and written in place).
-# A name that ends in _ns is an instant or a length in ns; one that ends in _at is an address.
+# The dtype defines the accessor in kernels (`record_at`: an address as a record, whose fields are attributes), arrays
+# of records (`records_at`, for carray), and the view from Python (`view`: the same attributes, read and written in
+# place). A name that ends in _ns is an instant or a duration in ns; one that ends in _at is an address.
 
 
-WORD, NUMBER, FLAG, MARK = np.int64, np.float64, np.bool_, np.uint8
+WORD = np.int64
+NUMBER = np.float64
+FLAG = np.bool_
+MARK = np.uint8
 
 
 def record(*fields: tuple[str, Any]) -> np.dtype[Any]:
@@ -140,26 +143,26 @@ def address(array: npt.NDArray[Any]) -> int:
 
 FALLBACK = words(
     "policy",  # a MissPolicy
-    "hold_timeout_ns",  # age of a value after which `home` stands in, whatever the policy
-    "complete_ns",  # when all commands were in hand last
-    "grace_until_ns",  # misses until then count for nothing
-    "excused",  # of the last miss: it counts for nothing
-    "stood_in",  # of the last step: the MissPolicy that stood in, NONE where nothing was missing
+    "hold_timeout_ns",  # age of a value from which the policy is `home`
+    "complete_ns",  # instant at which all commands were last in time
+    "grace_until_ns",  # misses until then do not count
+    "excused",  # whether the last miss does not count
+    "stood_in",  # of the last step: the applied MissPolicy, or NONE if no command was missing
 )
 """Memory of a run's fallback commands; rtmms.loop.fallback.Fallback fills it."""
 
 ACTUATOR = record(
-    ("slope", NUMBER),  # change of the command over the last step that had one; kept only for `extrapolate`
+    ("slope", NUMBER),  # change of the command over the last step that had one; only for `extrapolate`
     ("previous", NUMBER),  # the command of the step before
     ("neutral", NUMBER),
-    ("lower", NUMBER),  # -inf, inf where there is no limit
+    ("lower", NUMBER),  # -inf, inf without a limit
     ("upper", NUMBER),
-    ("home_step", NUMBER),  # farthest that `home` may move in one step
-    ("valued_ns", WORD),  # when it had its last news
-    ("since_ns", WORD),  # when it was claimed
+    ("home_step", NUMBER),  # largest change by `home` in one step
+    ("valued_ns", WORD),  # instant of its last new value
+    ("since_ns", WORD),  # instant of its claim
     ("held", FLAG),  # claimed, as the exchange reported last
     ("answered", FLAG),  # had a command since it was claimed
-    ("missing", MARK),  # 1: to be replaced; OLD: held for too long
+    ("missing", MARK),  # 1: needs a replacement; OLD: held for too long
 )
 """Memory of one actuator; its command is in a separate array with those of the others."""
 
@@ -183,7 +186,8 @@ Misses until then count neither for limits nor for `abort`.
 OLD = 2
 """Mark of missing commands that were held for too long; 1 for the others."""
 
-fallbacks_at, actuators_at = records_at(FALLBACK), records_at(ACTUATOR)
+fallbacks_at = records_at(FALLBACK)
+actuators_at = records_at(ACTUATOR)
 
 
 def within(value: float, lower: float, upper: float) -> float:
@@ -245,7 +249,7 @@ def extrapolate(actuators: Any, command: Any) -> None:
         if actuator.missing == 1:
             command[i] += actuator.slope
         command[i] = clamp(command[i], actuator.lower, actuator.upper)
-        actuator.previous = command[i]  # so that the next good one is not read as one great change
+        actuator.previous = command[i]  # so that the change to the next good command is not too large
 
 
 @kernel(fused=False)

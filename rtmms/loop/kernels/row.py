@@ -18,8 +18,8 @@ from rtmms.base.memory import integers_at
 from rtmms.loop.kernels.miss_policies import record_at, words
 from rtmms.loop.log_row import Head
 
-# One word of memory that two processes share, written and read in order with what stands around it: on any processor
-# whoever sees the word sees all that was written before it.
+# One word of memory that two processes share, with an order of memory accesses. On any processor, a process that reads
+# the word also reads everything that the other process wrote before it.
 
 
 @intrinsic
@@ -73,14 +73,14 @@ def store_release(typing_context: Any, address: Any, value: Any) -> Any:
 
 
 ROW_MEMORY = words(
-    "made_at",  # of the count of rows that were made
-    "freed_at",  # of the count of those that are free again
+    "made_at",  # of the number of written rows
+    "freed_at",  # of the number of rows that are free again
     "rows_at",  # of the first row
     "row_bytes",
     "capacity",  # rows, a power of two
-    "head_at",  # of the whole numbers of the row to come
+    "head_at",  # of the integers of the next row
     "n_head",
-    "sources_at",  # of the numbers, in order: address and count of each piece
+    "sources_at",  # of the numbers, in order: address and size of each piece
     "n_sources",
     "account",  # the plant's function that writes its outputs
     "arguments_at",
@@ -89,7 +89,8 @@ ROW_MEMORY = words(
 
 ROW_HEAD = words(*Head._fields)
 
-row_memory_at, row_head_at = record_at(ROW_MEMORY), record_at(ROW_HEAD)
+row_memory_at = record_at(ROW_MEMORY)
+row_head_at = record_at(ROW_HEAD)
 
 
 @kernel
@@ -128,14 +129,14 @@ def push_row(at: int) -> int:
     return 1
 
 
-# Times counted in the bins of an HDR histogram with three digits, whatever their number in a step: 0.1 us a step.
+# Times in the bins of an HDR histogram with three digits, at 0.1 us a step for any number of times.
 #
-# A bin holds what agrees in its first eleven binary digits; below 2048 ns each has its own.
+# The times of a bin have the same first eleven binary digits; below 2048 ns each time has a bin.
 
 
 _DIGITS = 10
 _HALF = 1 << _DIGITS
-LONGEST_NS = 3_600_000_000_000
+MAX_TIMED_NS = 3_600_000_000_000
 BINS = 33_421
 
 
@@ -157,7 +158,7 @@ def tally(ring: Any, begin: int, end: int, counts: Any) -> None:
         for part in range(ring.shape[1]):
             value = ring[k & mask, part]
             if value >= 0:
-                counts[part, place(min(value, LONGEST_NS))] += 1
+                counts[part, place(min(value, MAX_TIMED_NS))] += 1
 
 
 @kernel

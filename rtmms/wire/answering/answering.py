@@ -76,9 +76,11 @@ class Signals:
             self._there.close()
 
 
-_ROOM = 65536
-_LOOK_NS, _RARELY_NS = 100_000_000, 1_000_000_000
-"""Intervals at which Python runs for signals, ns; the long one if a signal wakes the controller by itself."""
+_BUFFER_BYTES = 65536
+_SIGNAL_CHECK_NS = 100_000_000
+"""Interval at which Python runs for signals, ns."""
+_RARE_SIGNAL_CHECK_NS = 1_000_000_000
+"""The same interval if a signal wakes the controller by itself, ns."""
 Words = npt.NDArray[np.int64]
 
 
@@ -107,14 +109,14 @@ def prepare(update: Bound) -> Any:
     from numba.core.errors import NumbaError
 
     try:
-        # with bounds checked: what a person writes must not reach memory that is not its own
+        # With bounds checked: a user's code must not reach memory outside its arrays.
         kernel = numba.njit(a.SIGNATURE, nogil=True, boundscheck=True, cache=_kept(compiled.function))(
             compiled.function
         )
     except (NumbaError, TypeError) as fault:
         raise ModelError(f"compiled update: numba does not take it: {_cause(uncoloured(fault))}") from fault
     if AVAILABLE:
-        a.answer.compile((numba.types.int64,))  # or fetched from the cache: nothing of that once states come
+        a.answer.compile((numba.types.int64,))  # Compile, or load from the cache, before states come.
     compiled.kernel = kernel
     return kernel
 
@@ -168,7 +170,7 @@ class Answering:
         if not self.able:
             return
         result = kernel.overloads[a.SIGNATURE.args]
-        self._scratch, self._buffer = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(_ROOM, dtype=np.uint8)
+        self._scratch, self._buffer = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(_BUFFER_BYTES, dtype=np.uint8)
         self._events = np.zeros(4 * EVENT_BYTES, dtype=np.uint8)
         self._values, self._memory = np.zeros(1), np.zeros(0)
         m = self._answer_memory
@@ -176,13 +178,13 @@ class Answering:
         m.scratch_at, m.buffer_at, m.buffer_bytes = (
             address(self._scratch),
             address(self._buffer),
-            _ROOM,
+            _BUFFER_BYTES,
         )
         m.events_at = address(self._events)
         self._alarm, self._epoll = Alarm(), select.epoll()
         self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
         self._signals = Signals.here()
-        self._look_ns = _LOOK_NS if self._signals is None else _RARELY_NS
+        self._look_ns = _SIGNAL_CHECK_NS if self._signals is None else _RARE_SIGNAL_CHECK_NS
         if self._signals is not None:
             self._epoll.register(self._signals.descriptor, select.EPOLLIN)
         m.epoll, m.alarm = self._epoll.fileno(), self._alarm.descriptor
@@ -205,7 +207,7 @@ class Answering:
             self._fill()
             watched = (line, link._at.exchange.descriptor)
             plain = dealer.at_hand()
-            if watched != self._watched or plain is not self._socket:  # another one may have the same number
+            if watched != self._watched or plain is not self._socket:  # another socket may have the same number
                 self._watch(watched)
                 self._socket = plain
             code, answered = self._answer()
@@ -214,7 +216,7 @@ class Answering:
                 dealer.stands()
             if code == a.LOOK:
                 assert self._alarm is not None
-                self._alarm.at_ns = 0  # compiled code may have set it
+                self._alarm.at_ns = 0  # compiled code may have set the alarm
                 if self._signals is not None:
                     self._signals.seen()
                 link.look_around()
@@ -248,7 +250,7 @@ class Answering:
         elif code == a.UNSENT:
             begin, size = m.frame_from, m.frame_bytes
             dealer.left(self._frame[begin + max(0, m.sent) : begin + size].tobytes())
-        elif code == a.FAILED:  # again, for the error itself; a command, if there is none this time
+        elif code == a.FAILED:  # call the update again for its error; if it returns this time, send its command
             values, controller = self._values, self._controller
             controller.update.compiled.kernel(values[0], values[1:], self._memory, controller.command)
             link._step = m.step

@@ -21,8 +21,9 @@ from rtmms.wire.endpoints.session_files import make_runtime_directory, runtime_d
 from rtmms.wire.protocol.messages import AddressError, BusyError, EndpointError
 
 SCHEME = "ipc://"
-_LOCK_S, _LOCK_LOOK_S = 1.0, 0.005
-_LONGEST_PATH = 103 if sys.platform == "darwin" else 107  # sun_path, less its zero
+_LOCK_S = 1.0
+_LOCK_RETRY_S = 0.005
+_MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # size of sun_path without its final zero
 
 
 def resolved(endpoint: str) -> str:
@@ -65,9 +66,9 @@ def short_enough(endpoint: str, role: str) -> str:
         If the path is longer than the operating system allows for a socket.
     """
     length = len(os.fsencode(endpoint.removeprefix(SCHEME)))
-    if length > _LONGEST_PATH:
+    if length > _MAX_PATH_BYTES:
         raise AddressError(f"{role} endpoint '{endpoint}': its path has {length} bytes, a socket's may have at most "
-                           f"{_LONGEST_PATH}: use a shorter one, or ipc://NAME")  # fmt: skip
+                           f"{_MAX_PATH_BYTES}: use a shorter one, or ipc://NAME")  # fmt: skip
     return endpoint
 
 
@@ -141,13 +142,13 @@ def _clear(path: Path, endpoint: str, role: str) -> None:
         probe.settimeout(0.2)
         try:
             probe.connect(str(path))
-        except ConnectionRefusedError:  # nobody listens: a session that was killed left it
+        except ConnectionRefusedError:  # a killed session left its socket file
             path.unlink(missing_ok=True)
             return
         except OSError as fault:
             if fault.errno == errno.ENOENT:
                 return
-            # somebody listens, and is busy
+            # a busy plant listens there
     raise EndpointError(f"{role} endpoint '{endpoint}' is in use by another process")
 
 
@@ -186,7 +187,7 @@ def _alone_in(folder: Path, wait_s: float) -> Iterator[bool]:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 if time.monotonic() < until:
-                    time.sleep(_LOCK_LOOK_S)
+                    time.sleep(_LOCK_RETRY_S)
                     continue
                 yield False
             else:
@@ -212,8 +213,9 @@ def private_files() -> Iterator[None]:
         os.umask(before)
 
 
-PORT_VARIABLE, USUAL_PORT = "RTMMS_PORT", 9870
-LAST_PORT = 65535 - 2
+PORT_VARIABLE = "RTMMS_PORT"
+DEFAULT_PORT = 9870
+MAX_PORT = 65535 - 2
 
 
 def first_port() -> int:
@@ -231,26 +233,26 @@ def first_port() -> int:
     """
     word = os.environ.get(PORT_VARIABLE, "")
     if not word:
-        return USUAL_PORT
-    if not (word.isascii() and word.isdigit() and 1 <= int(word[:6]) <= LAST_PORT):
-        raise AddressError(f"{PORT_VARIABLE}: expected a port from 1 to {LAST_PORT}, got {word!r:.60}")
+        return DEFAULT_PORT
+    if not (word.isascii() and word.isdigit() and 1 <= int(word[:6]) <= MAX_PORT):
+        raise AddressError(f"{PORT_VARIABLE}: expected a port from 1 to {MAX_PORT}, got {word!r:.60}")
     return int(word)
 
 
 def _defaults() -> tuple[str, str, str]:
     try:
         port = first_port()
-    except AddressError:  # `checked` reports it, where one of them is used
-        port = USUAL_PORT
+    except AddressError:  # `checked` reports the error where an address is used
+        port = DEFAULT_PORT
     return f"tcp://127.0.0.1:{port}", f"tcp://127.0.0.1:{port + 1}", f"tcp://127.0.0.1:{port + 2}"
 
 
 EXCHANGE, STEP, TELEMETRY = _defaults()
-ANYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+WILDCARD_HOSTS = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 """Hosts that stand for every address of a machine, with the address by which the machine reaches itself."""
 
 INPROC = "inproc://"
-NEAR = ("ipc://", INPROC, "tcp://127.", "tcp://[::1]", "tcp://localhost")
+LOCAL_PREFIXES = ("ipc://", INPROC, "tcp://127.", "tcp://[::1]", "tcp://localhost")
 """First characters of endpoints on this machine."""
 
 DEFAULTS = {"exchange": EXCHANGE, "step": STEP, "telemetry": TELEMETRY}
@@ -340,10 +342,10 @@ def seen_from(exchange: str, endpoint: str) -> str:
         The address to connect to.
     """
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    if not endpoint.startswith("tcp://") or host not in ANYWHERE:
+    if not endpoint.startswith("tcp://") or host not in WILDCARD_HOSTS:
         return endpoint
     here = exchange.removeprefix("tcp://").rpartition(":")[0] if exchange.startswith("tcp://") else "127.0.0.1"
-    return f"tcp://{ANYWHERE.get(here, here)}:{port}"
+    return f"tcp://{WILDCARD_HOSTS.get(here, here)}:{port}"
 
 
 def nearest(exchange: str, step: str, near: str) -> bool:
@@ -366,13 +368,13 @@ def nearest(exchange: str, step: str, near: str) -> bool:
     bool
         True if it can be used.
     """
-    if not exchange.startswith(NEAR) or not near.startswith("ipc:///") or not hasattr(os, "getuid"):
+    if not exchange.startswith(LOCAL_PREFIXES) or not near.startswith("ipc:///") or not hasattr(os, "getuid"):
         return False
     if not near.endswith(f"/step-{step.rpartition(':')[2]}"):
         return False
     try:
         found = os.stat(near.removeprefix("ipc://"))
-    except (OSError, ValueError):  # ValueError: a name that no file can have
+    except (OSError, ValueError):  # ValueError: no file can have this name
         return False
     return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
 
@@ -474,7 +476,7 @@ def listen_near(endpoint: str) -> tuple[plain.socket, str] | None:
 def _bound(family: int, address: str | tuple[str, int], endpoint: str, role: str) -> plain.socket:
     bound = plain.socket(family, plain.SOCK_STREAM)
     try:
-        if isinstance(address, tuple) and os.name == "posix":  # a port that was closed a moment ago is free
+        if isinstance(address, tuple) and os.name == "posix":  # a port that was closed a moment ago can be bound
             bound.setsockopt(plain.SOL_SOCKET, plain.SO_REUSEADDR, 1)
         with _alone_in(Path(address).parent, _LOCK_S) if isinstance(address, str) else contextlib.nullcontext():
             with private_files():

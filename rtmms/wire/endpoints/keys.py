@@ -21,11 +21,14 @@ from rtmms.base.errors import ModelError
 from rtmms.wire.libzmq import key_pairs
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 
-SERVER, CLIENT, ALLOWED = "server", "client", "clients"
-_PUBLIC, _SECRET = ".key", ".key_secret"
+SERVER = "server"
+CLIENT = "client"
+ALLOWED = "clients"
+_PUBLIC = ".key"
+_SECRET = ".key_secret"
 _TEXT = '#   {what}\n\nmetadata\ncurve\n    public-key = "{public}"\n'
-_MOST_KEYS = 4096
-_LOOK_NS = 1_000_000_000
+_MAX_KEYS = 4096
+_CHECK_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def read_client(directory: Path) -> ClientKeys:
     """
     path = _needed(directory, SERVER + _PUBLIC)
     _check_unwritable(directory, 0o700)
-    _check_unwritable(path, 0o600)  # who may write it may be the plant
+    _check_unwritable(path, 0o600)  # Anybody who can write the file could pretend to be the plant.
     server, _ = _read(path)
     path = directory / (CLIENT + _SECRET)
     if not path.exists():
@@ -187,7 +190,7 @@ def read_allowed(directory: Path) -> dict[bytes, str] | None:
     allowed: dict[bytes, str] = {}
     try:
         _check_unwritable(directory, 0o700)
-        paths = sorted(directory.glob("*" + _PUBLIC))[:_MOST_KEYS]
+        paths = sorted(directory.glob("*" + _PUBLIC))[:_MAX_KEYS]
     except ModelError:
         return None
     except OSError:
@@ -256,19 +259,19 @@ class Allowed:
         now_ns : int
             Present instant of CLOCK_MONOTONIC, ns.
         """
-        if self._stamp is not None and now_ns - self._looked_ns < _LOOK_NS:
+        if self._stamp is not None and now_ns - self._looked_ns < _CHECK_NS:
             return
         self._looked_ns = now_ns
         before = self._stamp
         try:
             found = os.stat(self._folder)
             stamp = (max(found.st_mtime_ns, found.st_ctime_ns), found.st_ino)
-        except OSError:  # no folder: nobody may come in
+        except OSError:  # without a folder no key is admitted
             stamp = (0, 0)
-        if stamp != before or self._again:  # once more after a change: a file may have been there before its content
+        if stamp != before or self._again:  # Read once more after a change: a file may exist before its content does.
             self._again, self._stamp = stamp != before, stamp
             names = read_allowed(self._folder)
-            if names is None:  # others can write there: nobody new comes in, nobody is sent away
+            if names is None:  # other users can write there: admit no new key, and refuse no admitted one
                 return
             self.changes += names != self.names
             self.taken_away = not set(self.names) <= set(names)
@@ -298,7 +301,7 @@ def _read(path: Path) -> tuple[bytes, bytes | None]:
             raise ValueError("not a key")
     except ModelError:
         raise
-    except Exception:  # the decoder of z85 raises what it happens to meet
+    except Exception:  # the decoder of z85 raises any kind of exception
         raise ModelError(f"keys: '{path}' does not hold a key of CURVE; make one with: rtmms keys DIR") from None
     return public, secret
 
@@ -328,7 +331,7 @@ def _check_ours(path: Path, mode: int, refused: int, what: str) -> None:
 def _check_clients(directory: Path) -> None:
     """Check the folder of admitted keys, and each file in it."""
     if not directory.exists():
-        return  # nobody may come in
+        return  # no key is admitted
     _check_unwritable(directory, 0o700)
-    for path in sorted(directory.glob("*" + _PUBLIC))[:_MOST_KEYS]:
+    for path in sorted(directory.glob("*" + _PUBLIC))[:_MAX_KEYS]:
         _check_unwritable(path, 0o600)

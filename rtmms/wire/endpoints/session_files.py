@@ -23,7 +23,7 @@ from rtmms.base.files import read_input_text
 from rtmms.base.trust import exposed_way
 from rtmms.wire.protocol.messages import EndpointError
 
-MAX_BYTES = 4096
+MAX_TOKEN_FILE_BYTES = 4096
 """Most bytes of a token file."""
 
 
@@ -36,11 +36,11 @@ def runtime_directory() -> Path:
         $XDG_RUNTIME_DIR/rtmms, or the platform's place for such files. It need not exist.
     """
     given = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(given):  # the XDG specification: a relative one is ignored
+    if os.path.isabs(given):  # the XDG specification ignores relative paths
         return Path(given) / "rtmms"
     import platformdirs
 
-    with warnings.catch_warnings():  # where the variable is missing it warns and falls back, which is what we want
+    with warnings.catch_warnings():  # if the variable is missing, platformdirs warns and uses its default
         warnings.simplefilter("ignore")
         return Path(platformdirs.user_runtime_dir("rtmms"))
 
@@ -61,7 +61,7 @@ def make_runtime_directory() -> Path:
         If somebody else may have put it into a shared place, or can replace it.
     """
     directory = runtime_directory()
-    if why := exposed_way(directory.parent):  # who can rename the directory can put another one in its place
+    if why := exposed_way(directory.parent):  # who can rename the directory can replace it
         raise EndpointError(f"{directory}: {why}; set XDG_RUNTIME_DIR to a directory of your own")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not hasattr(os, "getuid"):
@@ -153,7 +153,7 @@ def read_token(exchange: str) -> str:
         The token; empty if no session of this user has left one.
     """
     try:
-        return read_input_text(token_path(exchange), max_bytes=MAX_BYTES).strip()
+        return read_input_text(token_path(exchange), max_bytes=MAX_TOKEN_FILE_BYTES).strip()
     except ModelError:
         return ""
 
@@ -173,7 +173,7 @@ def remove_token(exchange: str, token: str) -> None:
         _origin_path(token_path(exchange)).unlink(missing_ok=True)
 
 
-# Where a token comes from, for a peer whose token the plant refuses: a second file beside it, for people alone.
+# The origin of a token, for a peer whose token the plant refuses: a second file beside it, which only people read.
 
 
 def _origin_path(path: Path) -> Path:
@@ -212,7 +212,7 @@ def origin_of_token(exchange: str) -> str:
             f"XDG_RUNTIME_DIR; {ways}"
         )
     try:
-        origin = json.loads(read_input_text(_origin_path(path), max_bytes=MAX_BYTES))
+        origin = json.loads(read_input_text(_origin_path(path), max_bytes=MAX_TOKEN_FILE_BYTES))
         pid, host, program = int(origin["pid"]), str(origin["host"]), str(origin["program"])
         written, endpoint = float(origin["time_s"]), str(origin["endpoint"])
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written))

@@ -95,7 +95,7 @@ def answer(at: int) -> int:
         while not newest:
             got = receive(m.data, m.buffer_at, m.buffer_bytes)
             if got == -EAGAIN and m.step_received >= 0:
-                break  # the last one is late, but there is none after it
+                break  # the last state is late, but there is no newer one
             if got <= 0:
                 return UNREAD
             m.got = got
@@ -117,7 +117,7 @@ def answer(at: int) -> int:
         if found > 1:
             deadline = integers[STATE_DEADLINE]
             if m.near == 0 or m.lockstep != 0 or deadline <= now:
-                return LOOK  # where no state is waited for
+                return LOOK  # where no state is awaited
             arm(m.alarm, deadline, m.scratch_at)
         elif now >= m.look_ns:
             return PAUSE

@@ -67,72 +67,73 @@ from rtmms.wire.protocol.step_layout import (
 
 # The memory of a compiled step: one record for the step, one for each peer; and of a batch of steps in one call.
 #
-# rtmms.wire.plant.fast_path fills it. A field is given by Python, or written by compiled code for Python.
+# rtmms.wire.plant.fast_path fills it. Python writes the fields below `given`; compiled code writes the others.
 
 
 UNREAD = -(1 << 40)
 """Value of `got` of a peer without a message for the general reader."""
 
-AFTER_DEADLINE = 4
+MAX_READS_AFTER_DEADLINE = 4
 """Number of messages that are still read after the deadline, by the general path as well."""
 
 STEP = words(
     # given
     "epoll", "alarm",  # descriptors
     "peers", "actuators",  # counts
-    "due_ns", "deadline_ns",  # 0: now; 0: none
+    "due_ns", "deadline_ns",  # 0 as due time: now; 0 as deadline: none
     "step",
     "peers_at", "values_at", "events_at", "scratch_at",
-    "fallbacks_at", "actuators_at", "command_at", "fresh_at", "renewed_at",  # the loop's, see loop.kernels.memory
-    "function", "arguments_at", "given_at",  # the plant's step (0: it is Python), and where it reads its command
+    "fallbacks_at", "actuators_at", "command_at", "fresh_at", "renewed_at",  # of the loop, see loop.kernels.memory
+    "function", "arguments_at", "given_at",  # the plant's step (0: it is Python), and the address of its command
     "row_memory_at",  # see loop.kernels.row; 0: Python writes the row
-    "tape_at", "tape_rows",  # where the command of each step is written, for as many steps
-    "coupled_at", "n_coupled",  # (n, 3) float64: places of two commands, and up to which difference they are obeyed
+    "tape_at", "tape_rows",  # address of the recorded commands, a row for each step
+    # (n, 3) float64: places of two commands, and the largest difference that the plant accepts
+    "coupled_at", "n_coupled",
     # written
     "begun_ns", "published_ns", "gathered_ns", "called_ns", "stepped_ns",
     "status",  # of the plant
-    "complete",  # all commands were in hand
-    "stale",  # one of them carries a value that is older than its fresh age
-    "seq_used", "step_used", "lateness_ns", "clamped",  # what `applied` is to have; seq_used -1: as before
-    "kept",  # the row is written
+    "complete",  # all commands came in time
+    "stale",  # some command is older than its fresh age
+    "seq_used", "step_used", "lateness_ns", "clamped",  # content of the next `applied`; seq_used -1: as before
+    "kept",  # whether the row is written
 )  # fmt: skip
 
 PEER = words(
     # given
     "descriptor",
-    "state_at", "state_bytes", "budget_place",  # its state as it leaves, and where in it the budget stands (0: nowhere)
+    "state_at", "state_bytes", "budget_place",  # its state as sent, and the place of the budget in it (0: none)
     "own_at", "n_own",  # its actuators, in the order of its commands
-    "layout_at",  # of its commands, see rtmms.wire.kernels.step_layout
-    "buffer_at", "buffer_bytes",  # room for what it sends
+    "layout_at",  # layout of its commands, see rtmms.wire.kernels.step_layout
+    "buffer_at", "buffer_bytes",  # memory for its messages
     # written
-    "seq",  # of its newest command (given, too)
+    "seq",  # seq of its newest command (given, too)
     "sent",  # bytes, or -errno
-    "answered",  # its command was taken
-    "got",  # bytes in its buffer that are for the general reader, or UNREAD
-    "out_of_range",  # a value was moved to its limit
-    "stale", "expiry_ns",  # its values are older than their fresh age; from when on they are, 0: never
-    "owed", "commands", "clamped_all", "stale_all",  # of a batch: states unanswered, commands, those out of range, old
+    "answered",  # its command was accepted
+    "got",  # bytes in its buffer for the general reader, or UNREAD
+    "out_of_range",  # a value was clamped
+    "stale", "expiry_ns",  # its values are older than their fresh age; instant from which they are, or 0: never
+    "owed", "commands", "clamped_all", "stale_all",  # of a batch: unanswered states; commands; clamped ones; stale ones
 )  # fmt: skip
 
 BATCH = record(
     # given
     ("dt", NUMBER),  # s
     *((name, WORD) for name in (
-        "most", "until_ns", "free",  # steps; the instant after which none is begun; nothing is waited for
-        "function", "arguments_at",  # the plant's account
+        "most", "until_ns", "free",  # limit of the steps; instant after which none begins; no waiting
+        "function", "arguments_at",  # the function that records the plant's state
         "states_at", "times_at",  # a STATE for each peer, a TIME for each step
         "deadline_ns", "budget_ns", "lateness_ns",  # of the state, and of `applied` in it
         # given and written
         "seq", "step", "clamped",  # for `applied`
-        "published_ns", "answered",  # in free: when a state was sent, and whether it was answered
+        "published_ns", "answered",  # in free mode: instant of the last state, and whether it was answered
         # written
-        "done", "unfinished",  # steps; one more was begun and handed over
+        "done", "unfinished",  # number of steps; whether a further step began and is unfinished
     )),
 )  # fmt: skip
 
 STATE = words(
     "payload_at", "payload_bytes", "layout_at",  # the message, and the places of its numbers
-    "sources_at", "n_sources",  # address and count of each output, in the order of the message
+    "sources_at", "n_sources",  # address and size of each output, in the order of the message
 )  # fmt: skip
 
 TIME = words("exchange_ns", "plant_ns", "outcome")
@@ -142,19 +143,19 @@ ANSWER = words(
     # given
     "epoll", "data", "alarm", "events_at", "scratch_at",
     "buffer_at", "buffer_bytes",
-    "near", "lockstep", "delay",  # the plant's clock is ours; it waits for each answer; steps
+    "near", "lockstep", "delay",  # the plant runs on this machine's clock; it waits for each answer; in steps
     "state_layout_at",
-    "values_at", "n_outputs",  # room for the time and the outputs
+    "values_at", "n_outputs",  # memory for the time and the outputs
     "update", "memory_at", "n_memory", "command_at", "n_command",
     "command_layout_at", "frame_at", "frame_from", "frame_bytes",  # a command, and the head of its frame before it
-    "look_ns",  # once an answer was given after this instant, it pauses
+    "look_ns",  # the first answer after this instant ends the call
     # written
     "seq",  # of the last command (given, too)
-    "got",  # bytes in the buffer that are for the general reader
-    "step",  # that was answered last
+    "got",  # bytes in the buffer for the general reader
+    "step",  # step of the last answered state
     "step_received",
     "sent",  # of the last command: bytes, or -errno
-    "answered",  # how many
+    "answered",  # number of answers
 )  # fmt: skip
 """Memory of a controller that answers in compiled code.
 
@@ -162,21 +163,24 @@ After another event Python runs, but not before the state's deadline, for which 
 controllers on this core may have states to answer.
 """
 
-step_at, peers_at = record_at(STEP), records_at(PEER)
-batch_at, states_at, times_at = record_at(BATCH), records_at(STATE), records_at(TIME)
+step_at = record_at(STEP)
+peers_at = records_at(PEER)
+batch_at = record_at(BATCH)
+states_at = records_at(STATE)
+times_at = records_at(TIME)
 answer_at = record_at(ANSWER)
 
 
 # A usual step without Python: from the wake-up to the end of the plant's step.
 #
-# What is usual: each claimant owes a command for this very step, and sends it in a message of its own, of the layout
-# that follows from its welcome, with finite numbers, or too late. Everything else is handed over as it came, and the
-# general path (rtmms.wire.plant.step_port, rtmms.loop.fallback) goes on from there.
+# A step is usual if each claimant owes a command for this step and sends it alone, with finite numbers, in the layout
+# that follows from its welcome, or too late. The code hands any other message over unchanged, and the general path
+# (rtmms.wire.plant.step_port, rtmms.loop.fallback) continues from there.
 
 
 ANY = 1 << 30
 """Limit for `publish` that sends the state to each peer."""
-_MOST_SEQ = 1 << 62
+_MAX_SEQ = 1 << 62
 _APPLIED, _MISSED, _REUSED, _STALE = map(
     int, (StepOutcome.APPLIED, StepOutcome.MISSED, StepOutcome.REUSED, StepOutcome.STALE)
 )
@@ -389,13 +393,13 @@ def gather(m: Any, peers: Any) -> int:
             continue
         found = wait(m.epoll, events, most, -1 if in_time else 0)
         if found < 0:
-            return -1  # a signal: Python must see it
+            return -1  # a signal, which Python must handle
         came = 0
         for k in range(found):
             descriptor = event_descriptor(events, k)
             if descriptor == m.alarm:
                 if not deadline:
-                    return -1  # longer than is waited for here
+                    return -1  # the wait is longer than this call may be
                 continue
             which = peer_of(peers, descriptor)
             if which == len(peers) or event_flags(events, k) != IN or peers[which].answered:
@@ -407,7 +411,7 @@ def gather(m: Any, peers: Any) -> int:
             came += received
         if not in_time:
             past += came
-            if came == 0 or past >= AFTER_DEADLINE:
+            if came == 0 or past >= MAX_READS_AFTER_DEADLINE:
                 break
     return missing
 
@@ -501,13 +505,13 @@ def _take(m: Any, peer: Any, got: int, any_step: bool) -> bool:
     frame, integers = carray(bytes_at(peer.buffer_at), (got,)), carray(words_at(m.scratch_at + INTEGERS_AT), (4,))
     values = carray(numbers_at(m.values_at), (peer.n_own,))
     begin, end = frame_extent(frame, 0, got)
-    integers[COMMAND_AGE] = integers[COMMAND_FRESH] = 0  # of a command that states no age
+    integers[COMMAND_AGE] = integers[COMMAND_FRESH] = 0  # the command states no age
     if begin < 0 or end != got or not read_message(peer.layout_at, frame, begin, end, integers, values):
         return False
     if integers[COMMAND_AGE] < 0 or integers[COMMAND_FRESH] < 0:
         return False
     seq, step = integers[COMMAND_SEQ], integers[COMMAND_STEP]
-    if not peer.seq < seq < _MOST_SEQ or not (step == m.step or (any_step and 0 <= step < m.step)):
+    if not peer.seq < seq < _MAX_SEQ or not (step == m.step or (any_step and 0 <= step < m.step)):
         return False
     for k in range(len(values)):
         if not math.isfinite(values[k]):
@@ -593,10 +597,10 @@ def resolve(m: Any, complete: bool, now: int) -> bool:
     return True
 
 
-# Many usual steps without Python, where no clock paces them: lockstep and free.
+# Many usual steps without Python, without a clock: modes lockstep and free.
 #
-# Each is as in step.py, with what Python does in the slack before it: the plant is observed, and its state written. A
-# step that is not a usual one is handed over as there. A step whose row the recorder's ring has no room for is the
+# Each step is as above, and includes Python's work in the slack before it: the code observes the plant and writes its
+# state. A step that is not usual is handed over. If the recorder's ring has no room for a step's row, that step is the
 # last.
 
 
@@ -619,7 +623,7 @@ def take_steps(step: int, batch: int) -> None:
             return
         sends = not b.free or b.answered or now - b.published_ns >= SEND_EVERY_NS
         if sends:
-            if not m.kept:  # else the row of the step before has made it write them
+            if not m.kept:  # else the row of the step before has recorded them
                 call(b.function, b.arguments_at)
             if fallback.stood_in != MissPolicy.NONE:
                 return

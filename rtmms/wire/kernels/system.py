@@ -18,7 +18,8 @@ from rtmms.base.jit import COMPILED, kernel
 AVAILABLE = COMPILED and sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
 """Whether compiled code can do the exchange on this platform."""
 
-_I32, _I64 = types.int32, types.int64
+_I32 = types.int32
+_I64 = types.int64
 _clock_gettime = types.ExternalFunction("clock_gettime", _I32(_I32, _I64))
 _clock_nanosleep = types.ExternalFunction("clock_nanosleep", _I32(_I32, _I32, _I64, _I64))
 _timerfd_settime = types.ExternalFunction("timerfd_settime", _I32(_I32, _I32, _I64, _I64))
@@ -28,9 +29,13 @@ _send = types.ExternalFunction("send", _I64(_I32, _I64, _I64, _I32))
 _recv = types.ExternalFunction("recv", _I64(_I32, _I64, _I64, _I32))
 _errno_location = types.ExternalFunction("__errno_location", _I64())
 
-_MONOTONIC, _ABSOLUTE, _SECOND = 1, 1, 1_000_000_000
-_DONTWAIT, _NOSIGNAL = 0x40, 0x4000
-EAGAIN, EINTR = 11, 4
+_MONOTONIC = 1
+_ABSOLUTE = 1
+_SECOND = 1_000_000_000
+_DONTWAIT = 0x40
+_NOSIGNAL = 0x4000
+EAGAIN = 11
+EINTR = 4
 IN = 1
 _EVENT_BYTES, _DATA = (12, 4) if platform.machine() in ("x86_64", "AMD64") else (16, 8)
 EVENT_BYTES = _EVENT_BYTES
@@ -48,7 +53,9 @@ def _pointer_to(dtype: Any) -> Any:
     return cast
 
 
-numbers_at, words_at, bytes_at = _pointer_to(types.float64), _pointer_to(types.int64), _pointer_to(types.uint8)
+numbers_at = _pointer_to(types.float64)
+words_at = _pointer_to(types.int64)
+bytes_at = _pointer_to(types.uint8)
 _shorts_at = _pointer_to(types.int32)
 """Casts of an address to a pointer, for carray; the owner of the memory must keep it in place."""
 
@@ -157,7 +164,8 @@ def wait_for_one(descriptor: int, alarm: int, room: int) -> int:
         Events of the descriptor (IN or an error), 0 if only the alarm expired, or -errno.
     """
     w = carray(_shorts_at(room), (4,))
-    w[0], w[1], w[2], w[3] = descriptor, IN, alarm, IN  # struct pollfd: events are the lower half, what came the upper
+    # struct pollfd: lower half: requested events; upper half: those that came
+    w[0], w[1], w[2], w[3] = descriptor, IN, alarm, IN
     found = int(_poll(room, 2, -1))
     return (int(w[1]) >> 16) & 0xFFFF if found >= 0 else -_errno()
 
@@ -240,5 +248,7 @@ def receive(descriptor: int, buffer: int, size: int) -> int:
     return got if got >= 0 else -_errno()
 
 
-SCRATCH_WORDS, INTEGERS_AT = 16, 32
-"""Words of the kernels' scratch memory: 4 of a system call, and from byte INTEGERS_AT a message's integers."""
+SCRATCH_WORDS = 16
+"""Words of the kernels' scratch memory; the first 4 are for system calls."""
+INTEGERS_AT = 32
+"""Byte of the scratch memory at which the integers of a message begin."""

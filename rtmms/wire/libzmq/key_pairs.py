@@ -11,7 +11,7 @@ from pathlib import Path
 from rtmms.base.errors import ModelError
 from rtmms.base.files import read_input
 
-MAX_BYTES = 1 << 16
+MAX_KEY_FILE_BYTES = 1 << 16
 """Most bytes of a key file that are read."""
 
 
@@ -117,9 +117,9 @@ def certificate(path: Path) -> tuple[bytes, bytes | None]:
     ModelError
         If the file cannot be read or has no public key.
     """
-    text = read_input(path, place="keys:", max_bytes=MAX_BYTES, expected="a file of a key")
+    text = read_input(path, place="keys:", max_bytes=MAX_KEY_FILE_BYTES, expected="a file of a key")
     found: dict[bytes, bytes] = {}
-    for line in text.splitlines():  # as pyzmq reads its certificates
+    for line in text.splitlines():  # in the form of pyzmq's certificates
         name, equals, value = line.strip().partition(b"=")
         if equals and not name.startswith(b"#"):
             found.setdefault(name.strip(), value.strip(b" \t'\""))

@@ -15,19 +15,21 @@ import zmq
 
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.threads import Threads
-from rtmms.wire.protocol.messages import COMMAND_BYTES, EndpointError, NotConnectedError
+from rtmms.wire.protocol.messages import MAX_COMMAND_BYTES, EndpointError, NotConnectedError
 from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, SENT, Guests, Received
 
 # A plant's sockets by libzmq, with keys and within a program: ROUTER, PUB, and ZAP, for connection requests.
 #
-# ZAP (RFC 27) has an endpoint in each context. A handshake waits for its answer, which is given in the loop's slack.
+# ZAP (RFC 27) has an endpoint in each context. A handshake waits for its answer, which the loop sends in its slack.
 
 
-_NOW, _NOW_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
+_NOW = int(zmq.NOBLOCK)
+_NOW_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 DOMAIN = b"rtmms"
 _ENDPOINT = "inproc://zeromq.zap.01"
 _VERSION = b"1.0"
-_MOST = 4
+_MAX_KEY_CHECKS = 4
+"""Connection requests that one call answers."""
 
 
 class Gatekeeper:
@@ -55,7 +57,7 @@ class Gatekeeper:
 
     def serve(self) -> None:
         """Answer a few waiting requests without waiting for others."""
-        for _ in range(_MOST):
+        for _ in range(_MAX_KEY_CHECKS):
             if not _question_waits(self._socket):
                 return
             self._socket.send_multipart(self.answer(self._socket.recv_multipart(_NOW)), _NOW)
@@ -247,8 +249,11 @@ class Publisher:
             self.socket.close(linger=linger_ms)
 
 
-_EVENTS, _POLLIN, _MORE = int(zmq.EVENTS), int(zmq.POLLIN), int(zmq.RCVMORE)
-_SKIPS = 32
+_EVENTS = int(zmq.EVENTS)
+_POLLIN = int(zmq.POLLIN)
+_MORE = int(zmq.RCVMORE)
+_MAX_SKIPPED = 32
+"""Frames beyond the first that one call discards."""
 
 
 class Router:
@@ -309,8 +314,8 @@ class Router:
             try:
                 self._send(who, _NOW_MORE)
             except zmq.Again:
-                # libzmq looks only once a millisecond at what the other side has read; a queue that seems full in a
-                # quick exchange may be empty. Asking for events makes it look.
+                # Only once a millisecond libzmq checks how much the other side has read. In a quick exchange a queue
+                # may seem full and be empty. A request for the events makes libzmq check at once.
                 self._get(_EVENTS)
                 self._send(who, _NOW_MORE)
             self._send(frame, _NOW)
@@ -332,12 +337,12 @@ class Router:
         Received | None
             Sender, kind, frame and key of the message, or None if there is none.
         """
-        if not int(self._get(_EVENTS)) & _POLLIN:  # half as dear as a recv that finds none
+        if not int(self._get(_EVENTS)) & _POLLIN:  # costs half of a recv that finds no message
             return None
         try:
             skips = 0
             while self._skipping:
-                if skips == _SKIPS:
+                if skips == _MAX_SKIPPED:
                     return None
                 self._recv(_NOW)
                 self._skipping, skips = bool(self._get(_MORE)), skips + 1
@@ -348,7 +353,7 @@ class Router:
             if fault.errno == errno.EINTR:
                 return None
             raise
-        key, frame = self._frame() if self._with_keys else (None, self._recv(_NOW))  # there is one behind each id
+        key, frame = self._frame() if self._with_keys else (None, self._recv(_NOW))  # an empty frame follows each id
         self._skipping = bool(self._get(_MORE))
         return who, MALFORMED if self._skipping else MESSAGE, frame, key
 
@@ -423,9 +428,13 @@ class Router:
         self.socket.close(linger=linger_ms)
 
 
-_STEP_BACKLOG, _EXCHANGE_BACKLOG, _TELEMETRY_BACKLOG = 16, 8, 16
-_TELEMETRY_ROOM = 16 * 1024  # bytes in the kernel: what one does not read grows old there
-_LONGEST_AT_EXCHANGE, _LONGEST_SUBSCRIPTION = 1 << 20, 1024
+_STEP_BACKLOG = 16
+_EXCHANGE_BACKLOG = 8
+_TELEMETRY_BACKLOG = 16
+_TELEMETRY_BUFFER_BYTES = 16 * 1024
+"""Bytes that the kernel stores for an observer; unread telemetry becomes old there."""
+_MAX_EXCHANGE_BYTES = 1 << 20
+_MAX_SUBSCRIPTION_BYTES = 1024
 
 Socket = zmq.Socket[bytes]
 
@@ -484,7 +493,7 @@ class Served:
         EndpointError
             If the address cannot be bound.
         """
-        return self._router(0, self._steps, _STEP_BACKLOG, 4 * COMMAND_BYTES, endpoint, role, may_move)
+        return self._router(0, self._steps, _STEP_BACKLOG, 4 * MAX_COMMAND_BYTES, endpoint, role, may_move)
 
     def exchange(self, endpoint: str, role: str, may_move: bool) -> tuple[Router, str]:
         """Bind the exchange socket.
@@ -508,7 +517,7 @@ class Served:
         EndpointError
             If the address cannot be bound.
         """
-        return self._router(1, self._others, _EXCHANGE_BACKLOG, _LONGEST_AT_EXCHANGE, endpoint, role, may_move)
+        return self._router(1, self._others, _EXCHANGE_BACKLOG, _MAX_EXCHANGE_BYTES, endpoint, role, may_move)
 
     def publisher(self, endpoint: str, role: str, may_move: bool) -> tuple[Publisher, str]:
         """Bind the telemetry socket.
@@ -536,8 +545,8 @@ class Served:
         def opened() -> Socket:
             socket: Socket = self._others.socket(zmq.PUB)
             socket.setsockopt(zmq.SNDHWM, _TELEMETRY_BACKLOG)
-            socket.setsockopt(zmq.SNDBUF, _TELEMETRY_ROOM)
-            socket.setsockopt(zmq.MAXMSGSIZE, _LONGEST_SUBSCRIPTION)
+            socket.setsockopt(zmq.SNDBUF, _TELEMETRY_BUFFER_BYTES)
+            socket.setsockopt(zmq.MAXMSGSIZE, _MAX_SUBSCRIPTION_BYTES)
             return socket
 
         def reopened() -> Socket:
@@ -567,16 +576,16 @@ class Served:
     ) -> tuple[Router, str]:
         socket: Socket = context.socket(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        socket.setsockopt(zmq.ROUTER_HANDOVER, 0)  # an identity in use is nobody else's
+        socket.setsockopt(zmq.ROUTER_HANDOVER, 0)  # a new peer cannot have an identity that is in use
         socket.setsockopt(zmq.RCVHWM, backlog)
         socket.setsockopt(zmq.SNDHWM, backlog)
         socket.setsockopt(zmq.MAXMSGSIZE, longest)
         socket.setsockopt(zmq.HANDSHAKE_IVL, 5000)
-        # No HEARTBEAT_IVL: in libzmq up to 4.3.5 a heartbeat that falls due on a connection which its peer has filled
-        # and then closed ends the process (assertion !_io_error). States of our own ask whether peers live: tending.
+        # No HEARTBEAT_IVL: up to libzmq 4.3.5 the process ends (assertion !_io_error) if a heartbeat is due on a
+        # connection that its peer filled and then closed. Probes of rtmms.wire.plant.server ask whether peers live.
         at = self._bound(socket, endpoint, role, moves)
-        step_recorder = self.gatekeepers[turn] if self.gatekeepers else None
-        return Router(socket, step_recorder, with_keys=turn == 1 and step_recorder is not None), at
+        gatekeeper = self.gatekeepers[turn] if self.gatekeepers else None
+        return Router(socket, gatekeeper, with_keys=turn == 1 and gatekeeper is not None), at
 
     def _locked(self, socket: Socket, endpoint: str) -> None:
         socket.setsockopt(zmq.LINGER, 0)
@@ -597,7 +606,7 @@ class Served:
                 socket.bind(endpoint.rpartition(":")[0] + ":*")
             return str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
         except BaseException:
-            socket.close(linger=0)  # or its context would wait for it for ever
+            socket.close(linger=0)  # otherwise its context would wait for it for ever
             raise
 
 
@@ -625,10 +634,10 @@ def _context(cpu: int | None, priority: int | None) -> zmq.Context[Socket]:
     return context
 
 
-# A peer's sockets by ZeroMQ, read with as few calls as can be: each costs microseconds.
+# A peer's sockets by ZeroMQ. A call costs microseconds, so the code makes few.
 #
-# To ask ZeroMQ whether a message waits takes two system calls, and a recv that finds none takes four and an exception.
-# So the socket is asked only where the answer is not known already.
+# To ask ZeroMQ whether a message waits takes two system calls; a recv without a message takes four and an exception. So
+# the code asks only if it cannot know the answer.
 
 
 _GRACE_S = 1.0
@@ -647,7 +656,7 @@ class Presence:
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._socket = socket
-        # an address of its own: that of an earlier monitor on the same socket stays in use for a while
+        # The address must be new: that of an earlier monitor of this socket remains in use for a while.
         self._monitor: Any = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED, f"inproc://presence.{id(self)}")
         self._lost_at: float | None = None
 
@@ -695,7 +704,8 @@ _MONITORED = (
     | zmq.EVENT_CONNECTED
     | zmq.EVENT_CLOSED
 )
-_BROKEN = 2
+_MAX_BROKEN_HANDSHAKES = 2
+"""Handshakes in a row that fail by a time-out or a broken connection, before an error is reported."""
 _TIMED_OUT = frozenset((errno.EAGAIN, errno.ETIMEDOUT))
 _MISMATCH = int(zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
 _UNLISTED = (
@@ -766,8 +776,8 @@ class Handshake:
         elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and value not in _TIMED_OUT:
             self._broken, self.mute = self._broken + 1, False
         elif event == zmq.EVENT_CONNECTED:
-            self.mute = True  # until it breaks off
-        else:  # it sent nothing for long, went along with us, or is not there at all (closed): no sign of keys
+            self.mute = True  # until the connection breaks
+        else:  # a time-out, a finished handshake or a closed port is no sign of keys
             self._broken, self.mute = 0, event != zmq.EVENT_CLOSED
 
     def hint(self) -> str:
@@ -780,7 +790,7 @@ class Handshake:
         str
             The reason; empty if none is known.
         """
-        if not self.look() and self._broken >= _BROKEN:
+        if not self.look() and self._broken >= _MAX_BROKEN_HANDSHAKES:
             return _WRONG if self._keyed else f"{_KEYS_WANTED}; or {_STRANGE}"
         return self.refused
 
@@ -834,7 +844,7 @@ class Dealer:
         try:
             socket.connect(endpoint)
         except BaseException as fault:
-            self.close()  # or its context would wait for it for ever
+            self.close()  # otherwise its context would wait for it for ever
             if isinstance(fault, zmq.ZMQError):
                 raise NotConnectedError(f"cannot connect to '{endpoint}': {fault}") from None
             raise
@@ -893,7 +903,7 @@ class Dealer:
             try:
                 self._socket.send(frame, _NOW)
             except zmq.Again:
-                self._get(_EVENTS)  # makes libzmq look at what the plant has read since
+                self._get(_EVENTS)  # makes libzmq check how much the plant has read
                 self._socket.send(frame, _NOW)
         except zmq.Again:
             return FULL
@@ -1054,7 +1064,7 @@ class Dealers:
         socket.setsockopt(zmq.RECONNECT_IVL, 20)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
         if kind == zmq.DEALER:
-            socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a plant that is not there
+            socket.setsockopt(zmq.IMMEDIATE, 1)  # do not queue messages for a plant that does not exist
         set_family(socket, endpoint)
         if self._keys is not None:
             socket.setsockopt(zmq.CURVE_SERVERKEY, self._keys.server)

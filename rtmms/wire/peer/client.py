@@ -28,13 +28,20 @@ from rtmms.wire.peer.step_messages import (
     rehearse,
     state_heads,
 )
-from rtmms.wire.protocol.messages import AHEAD_STEPS, INTERPOLATIONS, MOST_EVERY, Hello, NotConnectedError, Refused
+from rtmms.wire.protocol.messages import (
+    INTERPOLATIONS,
+    MAX_AHEAD_STEPS,
+    MAX_EVERY_STEPS,
+    Hello,
+    NotConnectedError,
+    Refused,
+)
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.listener import NOW, Alarm
 
-# Waiting on a few descriptors of any number, for as long as a second or so.
+# Waits on any number of descriptors, for about a second at most.
 
 
 class Awaiting:
@@ -272,11 +279,11 @@ def _renamed(new: str, value: Any, old: str, given: Any) -> Any:
 
 def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, int]:
     """Return `every` and `delay` after a check; ModelError if one is invalid."""
-    if type(every) is not int or not 1 <= every <= MOST_EVERY:
-        raise ModelError(f"every: expected a whole number from 1 to {MOST_EVERY}, got {every!r}")
+    if type(every) is not int or not 1 <= every <= MAX_EVERY_STEPS:
+        raise ModelError(f"every: expected a whole number from 1 to {MAX_EVERY_STEPS}, got {every!r}")
     if delay is None:
         delay = every if every > 1 else 0
-    most = min(MOST_EVERY, AHEAD_STEPS * every)
+    most = min(MAX_EVERY_STEPS, MAX_AHEAD_STEPS * every)
     if type(delay) is not int or not 0 <= delay <= most:
         raise ModelError(f"delay: expected a whole number from 0 to {most} with every={every}, got {delay!r}")
     if interpolation not in INTERPOLATIONS:
@@ -291,9 +298,9 @@ def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-_LOOK_S = 0.1
+_CHECK_S = 0.1
 MAX_AGE_S = 1e9
-_BESIDE = 64
+_MIN_EXTRA_BYTES = 64
 """Bytes by which a state with another message behind it is longer than any known one."""
 _EXCHANGE_NS = 10_000_000
 """Time between two looks at the exchange endpoint while the states come in time, ns."""
@@ -357,7 +364,7 @@ class Link(Session):
         If no plant admits the peer.
     """
 
-    # more than thirty in a dict are found more slowly
+    # lookups become slower beyond thirty entries
     __slots__ = (
         "_awaiting", "_delay", "_due_ns", "_encode", "_heads", "_late", "_lockstep", "_look_ns", "_look_soon", "_post",
         "_read_ns", "_seq", "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "_write_aged",
@@ -400,8 +407,8 @@ class Link(Session):
                 receive, longest, known, info, any_time = usual
                 try:
                     raw = receive(longest)
-                except OSError as fault:  # nothing came for long, or the connection broke
-                    if fault.errno is None:  # no system's: a handler of a signal raised it, as TimeoutError
+                except OSError as fault:  # a time-out, or a broken connection
+                    if fault.errno is None:  # no error of the system: a signal handler raised it, as TimeoutError
                         raise
                     raw = b""
                 head = known.get(len(raw))
@@ -420,7 +427,7 @@ class Link(Session):
                         state.step, state.time, state._raw, state._reader, state._info = step, time, raw, reader, info
                         return state
                 self._usual = None
-                if raw:  # else reading will show it again
+                if raw:  # otherwise the next read raises the error
                     self._at.data.put_back(raw)  # type: ignore[union-attr]
             came = self._await()
             if came is not None:
@@ -430,34 +437,34 @@ class Link(Session):
         """Wait for the next state by the general path; None if the usual path is to read it."""
         while not self._closed and not self.ended:
             self._refusals.due()
-            if self._reconnect and monotonic() - self._looked_at > _LOOK_S:
+            if self._reconnect and monotonic() - self._looked_at > _CHECK_S:
                 self.look_around()
             state = self._take()
             if state is not None:
                 return state
-            self._refusals.due()  # what was refused may have come alone: no state goes before it
+            self._refusals.due()  # a refusal may come alone, without a state before it
             if self._over():
                 break
             if self.lost:
-                sleep(min(_LOOK_S, max(0.0, self._again_at - monotonic())))
+                sleep(min(_CHECK_S, max(0.0, self._again_at - monotonic())))
                 self._rejoin()
                 continue
             watch = self.filenos()
             if self._waits(watch):
                 return None
-            wait = self._awaiting.ready(watch, 2.0 * _LOOK_S)
+            wait = self._awaiting.ready(watch, 2.0 * _CHECK_S)
             if wait is None:
-                readable = self._awaiting.readable(watch, _LOOK_S)
+                readable = self._awaiting.readable(watch, _CHECK_S)
             else:
                 found = wait()
                 if found == [(watch[0], 1)] and self._at_hand():
-                    self._look_ns = 0  # so for this once
+                    self._look_ns = 0  # look again after the next wait
                     return None
                 readable = self._awaiting.all_readable(found)
             if self._at.data is not None and watch[0] in readable:
                 self._at.data.woken()
             if not readable or watch[1] in readable:
-                self.look_around()  # at once: when the connection closes, ZeroMQ throws away what was not read
+                self.look_around()  # at once: when the connection closes, ZeroMQ discards unread messages
         self.ended = self.ended or "the link is closed"
         raise StopIteration
 
@@ -469,7 +476,10 @@ class Link(Session):
         line, known = dealer.at_hand(), self._heads
         if line is None or not known:
             return False
-        self._usual, self._post = (line.recv, max(known) + _BESIDE, known, self.plant, self._lockstep), line.send
+        self._usual, self._post = (
+            (line.recv, max(known) + _MIN_EXTRA_BYTES, known, self.plant, self._lockstep),
+            line.send,
+        )
         return True
 
     def _waits(self, watch: tuple[int, int]) -> bool:
@@ -480,14 +490,14 @@ class Link(Session):
         if self._look_soon or self._lockstep or self._requests.posted:
             self._look_soon = False
             return False
-        if monotonic() - self._looked_at > _LOOK_S:
+        if monotonic() - self._looked_at > _CHECK_S:
             self.look_around()
             self._refusals.due()
         if self.ended or self.lost:
-            return True  # what there is to wait for is another thing now, or nothing
+            return True  # the awaited descriptor may have changed
         if not self._at_hand():
             return False
-        if not self._at.data.waits(_LOOK_S) or self._awaiting.readable_now(watch[1]):  # type: ignore[union-attr]
+        if not self._at.data.waits(_CHECK_S) or self._awaiting.readable_now(watch[1]):  # type: ignore[union-attr]
             self._usual = None
             return False
         self._look_ns = monotonic_ns() + _EXCHANGE_NS
@@ -577,18 +587,18 @@ class Link(Session):
             try:
                 sent = self._post(raw, NOW)
             except OSError as fault:
-                if fault.errno is None:  # as above
+                if fault.errno is None:  # no error of the system, see above
                     raise
                 sent = 0
             if sent != len(raw):
                 self._unsent(raw, sent)
-        if monotonic() - self._looked_at > _LOOK_S and not self.lost:
+        if monotonic() - self._looked_at > _CHECK_S and not self.lost:
             self._look_later()
 
     def _look_later(self) -> None:
         """Look around after the last state's deadline, because others on this core may still answer it."""
         self._report_late()
-        later = self._at.near and self._due_ns > monotonic_ns() and self._awaiting.ready(self.filenos(), 2.0 * _LOOK_S)
+        later = self._at.near and self._due_ns > monotonic_ns() and self._awaiting.ready(self.filenos(), 2.0 * _CHECK_S)
         if later and self._awaiting.ring(self._due_ns):
             self._looked_at, self._look_soon = monotonic(), True
         else:
@@ -621,7 +631,7 @@ class Link(Session):
             if self.lost:
                 sleep(0.01)
             else:
-                self._awaiting.readable(self.filenos(), _LOOK_S)
+                self._awaiting.readable(self.filenos(), _CHECK_S)
             self.look_around()
             self._waiting = self._take() or self._waiting
         if self.ended or not self._warm:
@@ -711,7 +721,7 @@ class Link(Session):
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
         """Close the link, without a bye if an error ended the block."""
-        # a controller that fails has not let go of its actuators: that is a death, not a farewell
+        # A controller that fails has not released its actuators: the plant must count it as dead.
         stopped = fault is None or isinstance(fault, KeyboardInterrupt | GeneratorExit)
         stopped = stopped or (isinstance(fault, SystemExit) and not fault.code)
         self.close("done" if kind is None else kind.__name__, bye=stopped)
@@ -752,14 +762,14 @@ class Link(Session):
                         in_time = self._at.near and message.get("deadline_ns", 0) > monotonic_ns()
                         if in_time:
                             data.stands()
-                            return newest  # it can still be answered in time: so the plant has not sent another one
+                            return newest  # there is still time to answer it, so the plant has not sent a newer one
                         if self._lockstep and self._delay and kind == "state":
                             data.stands()
-                            return newest  # the plant goes on for `delay` steps, and then waits for each answer
+                            return newest  # the plant continues for `delay` steps, and then waits for each answer
                     elif kind == "state":
-                        self._command({}, message["step"])  # a warm-up state: no affair of the user's
+                        self._command({}, message["step"])  # the user does not see warm-up states
                         rehearse(self._heads, self._write, self.plant.granted)
-                        # a plant that asks whether we are there sends -1, too, but nothing of itself
+                        # a probe of the plant has step -1, too, but no outputs
                         last = message["step"] == -1 and bool(message["outputs"] or message.get("applied"))
                         self._warm = self._warm or last
                 else:
@@ -770,7 +780,7 @@ class Link(Session):
         return newest
 
     def _note(self, message: Mapping[str, Any]) -> None:
-        self._usual = None  # what was refused is raised before the next state
+        self._usual = None  # refusals are raised before the next state
         super()._note(message)
 
     def _over(self) -> bool:

@@ -8,8 +8,10 @@ from time import thread_time
 
 MAY_MOVE = "RTMMS_MAY_MOVE"
 """Environment variable of a controller that `rtmms run` has placed."""
-ANSWERS, SHARE = 50, 0.25
-"""Number of answers that are timed together, and their share of a period from which the controller moves."""
+ANSWERS = 50
+"""Number of answers that are timed together."""
+SHARE = 0.25
+"""Share of a period which the timed answers need before the controller moves to another core."""
 
 
 class Placing:

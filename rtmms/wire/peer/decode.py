@@ -10,8 +10,10 @@ from rtmms.wire.protocol.messages import Reason, Refused, decode_from_plant, rea
 from rtmms.wire.protocol.state import PlantInfo
 
 _APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
-_APPLIED_TYPES, _TEXT = tuple(_APPLIED.values()), frozenset((str,))
-_STATES, _NUMBERS = frozenset(("state", "telemetry")), frozenset((float, int))
+_APPLIED_TYPES = tuple(_APPLIED.values())
+_TEXT = frozenset((str,))
+_STATES = frozenset(("state", "telemetry"))
+_NUMBERS = frozenset((float, int))
 
 
 def read_message(frame: bytes) -> dict[str, Any]:

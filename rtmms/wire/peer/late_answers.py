@@ -5,8 +5,12 @@ from __future__ import annotations
 from statistics import median
 from time import monotonic_ns
 
-ANSWER, SLOWEST, READING = "answer_us", "slowest_answer_us", "reading_us"
-"""Names of metrics: median and maximum time from a state to its command, and median time to read a state."""
+ANSWER = "answer_us"
+"""Metric: median time from a state to its command."""
+SLOWEST = "slowest_answer_us"
+"""Metric: maximum time from a state to its command."""
+READING = "reading_us"
+"""Metric: median time to read a state."""
 EACH_NS = 500_000_000
 _CAPACITY = 512
 

@@ -168,7 +168,7 @@ def load(kind: str, group: str, name: str) -> tuple[EntryPoint, Any]:
     point = known[name]
     try:
         return point, point.load()
-    except Exception as fault:  # whatever a stranger's module does when it is imported
+    except Exception as fault:  # a user's module may raise anything during its import
         what = str(fault) if isinstance(fault, ImportError) else f"{type(fault).__name__}: {fault}"
         raise ModelError(f"{kind} '{name}': cannot load {point.value}: {what}{astray(point)}") from fault
 
@@ -436,7 +436,7 @@ def _controls(found: object) -> TypeGuard[type[Controller]]:
 def _signature(controller: type[Controller]) -> dict[str, inspect.Parameter]:
     try:
         found = inspect.signature(controller, eval_str=True)
-    except NameError:  # a hint that only a type checker can read
+    except NameError:  # only a type checker can evaluate this hint
         found = inspect.signature(controller)
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return {name: kind for name, kind in found.parameters.items() if kind.kind in named}
@@ -465,7 +465,7 @@ def astray(point: EntryPoint) -> str:
     """
     module = sys.modules.get(point.module)
     file = getattr(module, "__file__", None)
-    if module is None:  # it did not load: what of its name did?
+    if module is None:  # the module did not load: look for others of its name
         file = getattr(sys.modules.get(point.module.partition(".")[0]), "__file__", None)
     if file is None or point.dist is None:
         return ""

@@ -115,7 +115,7 @@ def run_controller(
     if getattr(controller.update, "__func__", None) is Controller.update:
         raise ModelError(f"controller {type(controller).__name__}: it has no update(state), which returns a dict")
     points: Sequence[str] = declared(controller, "setpoints")
-    prepare = getattr(controller, "prepare", None)  # a class of one's own need not derive
+    prepare = getattr(controller, "prepare", None)  # a controller need not derive from our class
     if prepare is not None:
         prepare()
     placing = Placing()

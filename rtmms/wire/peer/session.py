@@ -14,13 +14,13 @@ from typing import Any
 
 from rtmms.base.errors import ModelError, Renamed, RtmmsError, UnknownNameError, shown
 from rtmms.base.terminal import print_text
-from rtmms.wire.endpoints.addresses import INPROC, NEAR, nearest, seen_from
+from rtmms.wire.endpoints.addresses import INPROC, LOCAL_PREFIXES, nearest, seen_from
 from rtmms.wire.endpoints.session_files import origin_of_token, read_token
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.sockets import MUTE, Dealers, Handshake
 from rtmms.wire.peer.decode import read_places, read_welcome
 from rtmms.wire.protocol.messages import (
-    EXCHANGE_BYTES,
+    MAX_EXCHANGE_BYTES,
     MAX_METRICS,
     PROTOCOL,
     Hello,
@@ -129,16 +129,18 @@ class Settable:
             if isinstance(present, float):
                 return float(value)
         elif isinstance(present, str) and not isinstance(value, str):
-            return str(value)  # a text of digits came as a number
+            return str(value)  # the command line made a number of a text of digits
         return value
 
 
-_LOOK_S = 0.1
-USUAL_S, STARTING_S = 5.0, 300.0
-"""Time to wait for an answer, s: in general, and for a plant of this user that is starting."""
-_HELLO_AGAIN_S = 2.0
-_HELLO_GAP_S = 8.0
-_MEANWHILE_S = 0.02
+_CHECK_S = 0.1
+ANSWER_TIMEOUT_S = 5.0
+"""Time to wait for an answer, s."""
+STARTING_TIMEOUT_S = 300.0
+"""Time to wait for the answer of a plant of this user that is starting, s."""
+_HELLO_RETRY_S = 2.0
+_MAX_HELLO_RETRY_S = 8.0
+_BACKGROUND_CHECK_S = 0.02
 _LINGER_MS = 200
 _STREAMS = sys.platform == "linux"
 """Whether the data socket is our own stream; other platforms connect in other ways, which ZeroMQ handles."""
@@ -223,7 +225,7 @@ class Attachment:
         Parameters
         ----------
         timeout_s : float | None
-            Longest wait, s. None: USUAL_S, and longer while a plant of this user is starting.
+            Longest wait, s. None: ANSWER_TIMEOUT_S, and longer while a plant of this user is starting.
         watch_exchange : bool, default False
             Whether a closed exchange connection counts as the plant's end, because another plant may send telemetry
             then.
@@ -371,9 +373,9 @@ class Attachment:
         """
         terms, place, handshake = self.terms, self.terms.exchange, self.exchange.handshake
         assert handshake is not None
-        patient, timeout_s = timeout_s is None, USUAL_S if timeout_s is None else timeout_s
+        patient, timeout_s = timeout_s is None, ANSWER_TIMEOUT_S if timeout_s is None else timeout_s
         end = monotonic() + timeout_s
-        again, gap = 0.0, _HELLO_AGAIN_S
+        again, gap = 0.0, _HELLO_RETRY_S
         sent = ""
         while (now := monotonic()) < end or patient:
             if now >= end:  # once: a plant leaves its token and listens before it compiles
@@ -382,7 +384,7 @@ class Attachment:
                 if not (handshake.mute and read_token(place)):
                     break
                 sys.stderr.write(f"rtmms: a plant is starting at '{place}', waiting for it\n")
-                end, timeout_s = now + STARTING_S - USUAL_S, STARTING_S
+                end, timeout_s = now + STARTING_TIMEOUT_S - ANSWER_TIMEOUT_S, STARTING_TIMEOUT_S
             if handshake.look():
                 raise NotConnectedError(f"the plant at '{place}' refused: {handshake.refused}", "key")
             if terms.meanwhile is not None:
@@ -393,8 +395,8 @@ class Attachment:
                     sleep(0.01)
                     continue
                 # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
-                again, gap = monotonic() + gap, min(_HELLO_GAP_S, 2.0 * gap)
-            look_s = _LOOK_S if terms.meanwhile is None else _MEANWHILE_S
+                again, gap = monotonic() + gap, min(_MAX_HELLO_RETRY_S, 2.0 * gap)
+            look_s = _CHECK_S if terms.meanwhile is None else _BACKGROUND_CHECK_S
             message = self.await_exchange(min(end, again, monotonic() + look_s))
             if message is None:
                 continue
@@ -435,7 +437,7 @@ class Attachment:
         terms, steps = self.terms, bool(plant.granted) or plant.ticks
         self._identity, step_endpoint, near, telemetry_endpoint = read_places(welcome)
         endpoint = seen_from(terms.exchange, step_endpoint if steps else telemetry_endpoint)
-        self.near = endpoint.startswith(NEAR)
+        self.near = endpoint.startswith(LOCAL_PREFIXES)
         if not steps:
             self.data = self._dealers.telemetry(endpoint, plant.topic.encode())
         elif not _STREAMS or terms.libzmq or terms.keys is not None or self._shared:
@@ -460,9 +462,12 @@ class Attachment:
 # A peer's session with a plant: joining, requests and refusals at the exchange endpoint, and rejoining.
 
 
-PRINT, RAISE, COLLECT = "print", "raise", "collect"
+PRINT = "print"
+RAISE = "raise"
+COLLECT = "collect"
 ERRORS = (PRINT, RAISE, COLLECT)
-_KEPT = 32
+_MAX_STORED_ERRORS = 32
+"""Errors of the plant that the session stores; older ones are dropped."""
 
 
 class Refusals:
@@ -481,7 +486,7 @@ class Refusals:
 
     def __init__(self, how: str = COLLECT) -> None:
         self.how = how
-        self.all: deque[tuple[str, str]] = deque(maxlen=_KEPT)
+        self.all: deque[tuple[str, str]] = deque(maxlen=_MAX_STORED_ERRORS)
         self._printed: set[str] = set()
         self._raised: RefusedError | None = None
 
@@ -542,7 +547,7 @@ def check_command(values: Mapping[str, Any], granted: Collection[str]) -> None:
             raise ModelError(f"command: {name}: expected a finite number, got {value!r}")
 
 
-_MOST_POSTED = 64
+_MAX_POSTED = 64
 
 Done = Callable[[bool, Any], None]
 
@@ -582,7 +587,7 @@ class Requests:
             Callback of the answer.
         """
         ident, frame = self._request(op, args)
-        while len(self.posted) >= _MOST_POSTED:
+        while len(self.posted) >= _MAX_POSTED:
             del self.posted[next(iter(self.posted))]
         self.posted[ident] = done or _ignored
         at.exchange.send(b"", frame)
@@ -613,8 +618,8 @@ class Requests:
         """
         ident, frame = self._request(op, args)
         end, again = monotonic() + timeout_s, False
-        if len(frame) > EXCHANGE_BYTES:
-            self._introduce(at, op, end)  # from one that it does not know the plant takes no more than that
+        if len(frame) > MAX_EXCHANGE_BYTES:
+            self._introduce(at, op, end)  # The plant accepts larger messages only from a peer after its hello.
         if not at.send(frame, end):
             raise RequestError(f"request '{op}': no plant to ask within {timeout_s:g} s")
         while monotonic() < end:
@@ -665,7 +670,7 @@ class Requests:
             done(ok, message.get("result") if ok else str(message.get("error", "")))
             return
         if message.get("code") == "token":
-            at.hello_again()  # for the next one: by now this one may be out of date
+            at.hello_again()  # for the next request: the token may be out of date
         done(False, str(message.get("text", "")))
 
     def _request(self, op: str, args: Mapping[str, Any] | None) -> tuple[int, bytes]:
@@ -683,7 +688,8 @@ def _ignored(ok: bool, result: Any) -> None:
     pass
 
 
-_AGAIN_FIRST_S, _AGAIN_LIMIT_S = 0.1, 2.0
+_MIN_RECONNECT_S = 0.1
+_MAX_RECONNECT_S = 2.0
 GONE = "the plant is gone: its connection closed without a bye"
 
 
@@ -707,7 +713,7 @@ class Session:
         If no plant admits the peer.
     """
 
-    # a user's own attributes, and weak references, as any object has them
+    # a user's attributes and weak references, as any object has them
     __slots__ = (
         "__dict__", "__weakref__", "_again_at", "_at", "_closed", "_figures", "_gap_s", "_link_figures", "_looked_at",
         "_pack", "_reconnect", "_refusals", "_requests", "_terms", "ended", "errors", "exchange", "lost", "name",
@@ -726,11 +732,11 @@ class Session:
         self.errors = self._refusals.all
         self._requests, self._pack = Requests(), packer()
         self._closed = False
-        self._again_at, self._gap_s, self._looked_at = 0.0, _AGAIN_FIRST_S, 0.0
+        self._again_at, self._gap_s, self._looked_at = 0.0, _MIN_RECONNECT_S, 0.0
         self._at = Attachment(terms, self._note)
         self.plant = self._at.join(timeout_s, reconnect)
         self._took_up()
-        self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
+        self.look_around()  # ZeroMQ signals on a descriptor only after a read that found no message
 
     def look_around(self) -> None:
         """Read messages at the exchange endpoint, and check whether the plant is there.
@@ -871,7 +877,7 @@ class Session:
         if self._reconnect and not self._closed:
             if not self.lost:
                 self.lost = reason
-                self._again_at, self._gap_s = monotonic() + _AGAIN_FIRST_S, _AGAIN_FIRST_S
+                self._again_at, self._gap_s = monotonic() + _MIN_RECONNECT_S, _MIN_RECONNECT_S
         else:
             self.ended = self.ended or reason
 
@@ -883,12 +889,12 @@ class Session:
         self.lost = lost = self.lost or GONE
         try:
             self._at = Attachment(self._terms, self._note)
-            self.plant = self._at.join(_AGAIN_LIMIT_S, True)
+            self.plant = self._at.join(_MAX_RECONNECT_S, True)
             self._took_up()
         except NotConnectedError as fault:
             self.lost = lost
             self.errors.append((fault.code, str(fault)))
-            self._again_at, self._gap_s = monotonic() + self._gap_s, min(2.0 * self._gap_s, _AGAIN_LIMIT_S)
+            self._again_at, self._gap_s = monotonic() + self._gap_s, min(2.0 * self._gap_s, _MAX_RECONNECT_S)
             return False
         self.lost = ""
         self.look_around()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.wire.peer.decode import read_message
-from rtmms.wire.protocol.messages import LONGEST_LIST_OF_PLANT, Refused
+from rtmms.wire.protocol.messages import MAX_PLANT_ENTRIES, Refused
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.protocol.step_layout import StepLayout, command_layout, state_layout
 from rtmms.wire.stream.zmtp import frame_head
@@ -106,7 +106,7 @@ def state_heads(plant: PlantInfo) -> dict[int, Head]:
     except UnknownNameError:
         return {}
     sizes = [math.prod(channel.shape) for channel in channels]
-    if sum(sizes) + len(sizes) > LONGEST_LIST_OF_PLANT or any(min(c.shape, default=0) < 0 for c in channels):
+    if sum(sizes) + len(sizes) > MAX_PLANT_ENTRIES or any(min(c.shape, default=0) < 0 for c in channels):
         return {}
     layout = state_layout(channels)
     heads: dict[int, Head] = {}
@@ -192,7 +192,7 @@ def command_writer(actuators: Sequence[str], *, aged: bool = False) -> Write | N
     if not 0 < len(actuators) <= _MAX_NAMES:
         return None
     layout = command_layout(actuators, aged=aged)
-    first, *others = layout.pieces[:-1]  # nothing is behind the last value
+    first, *others = layout.pieces[:-1]  # no text follows the last value
     pieces = [frame_head(len(layout.body)) + first, *others]
     return _writer(tuple(actuators), pieces, ["seq", "step", *(("age_ns", "fresh_ns") if aged else ())])
 
@@ -225,7 +225,7 @@ def write({", ".join(integers)}, values, {", ".join(f"{name}={name}" for name in
     )
     place: dict[str, Any] = dict(zip(bound, (Struct(form).pack, isfinite, *pieces), strict=True))
     exec(compile(source, "<command>", "exec"), place)
-    write: Write = place.pop("write")  # or the function and its globals would keep each other
+    write: Write = place.pop("write")  # otherwise the function and its globals would refer to each other
     return write
 
 

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from rtmms.wire.plant.state_message import StateMessage
     from rtmms.wire.plant.step_port import StepPort
 
-MOST_PEERS, MOST_STEPS = 16, 512
-_ROOM = 65536
+MAX_FAST_PEERS = 16
+MAX_BATCH_STEPS = 512
+_BUFFER_BYTES = 65536
 _WATCH_NS = 50_000_000
 """Time after which a wait without a deadline returns to Python, ns; it may be twice as long."""
 
@@ -60,7 +61,7 @@ class BatchedSteps:
     def __init__(self, dt: float, account: CompiledOutputs, step: npt.NDArray[Any], peers: int) -> None:
         self._account, self._step = account, view(step)
         self._batch = np.zeros(1, dtype=BATCH)
-        self._times = np.zeros(MOST_STEPS, dtype=TIME)
+        self._times = np.zeros(MAX_BATCH_STEPS, dtype=TIME)
         self._states = np.zeros(peers, dtype=STATE)
         self._arguments: Words = np.zeros(ARGUMENTS, dtype=np.int64)
         self._arguments[: len(account.arguments)] = account.arguments
@@ -147,13 +148,13 @@ class BatchedSteps:
             The steps and their times.
         """
         words = self._words
-        words.most, words.until_ns, words.free = min(most, MOST_STEPS), until_ns, free
+        words.most, words.until_ns, words.free = min(most, MAX_BATCH_STEPS), until_ns, free
         words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
         words.published_ns, words.answered = published_ns, answered
         words.deadline_ns = words.budget_ns = words.lateness_ns = 0
         take_steps(*self._at)
         done, unfinished = words.done, bool(words.unfinished)
-        # of an unfinished one that of the step before is kept, or it would not have begun
+        # An unfinished step began only because the row of the step before was written.
         kept = bool(self._step.row_memory_at if unfinished else self._step.kept)
         applied.seq, applied.step, applied.clamped = words.seq, words.step, bool(words.clamped)
         if done:
@@ -248,13 +249,13 @@ class WireFastPath:
             return False
         n = len(plant.actuators)
         self._entered = plant if isinstance(plant, HasCompiledStep) else None
-        step, peers = np.zeros(1, dtype=STEP), np.zeros(MOST_PEERS, dtype=PEER)
-        self._buffers = np.zeros((MOST_PEERS, _ROOM), dtype=np.uint8)
+        step, peers = np.zeros(1, dtype=STEP), np.zeros(MAX_FAST_PEERS, dtype=PEER)
+        self._buffers = np.zeros((MAX_FAST_PEERS, _BUFFER_BYTES), dtype=np.uint8)
         self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
         scratch, values = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(max(1, n))
-        events = np.zeros((MOST_PEERS + 1) * EVENT_BYTES, dtype=np.uint8)
-        self._kept = step, peers, memory, scratch, values, events  # addresses of all of them stand in the record
-        self._step, self._rows = view(step), [view(peers, k) for k in range(MOST_PEERS)]
+        events = np.zeros((MAX_FAST_PEERS + 1) * EVENT_BYTES, dtype=np.uint8)
+        self._kept = step, peers, memory, scratch, values, events  # the record has the addresses of all of them
+        self._step, self._rows = view(step), [view(peers, k) for k in range(MAX_FAST_PEERS)]
         m, port = self._step, self._port
         m.peers_at, m.values_at, m.events_at, m.scratch_at = map(address, (peers, values, events, scratch))
         m.fallbacks_at, m.actuators_at = address(memory.fallbacks), address(memory.actuators)
@@ -265,11 +266,11 @@ class WireFastPath:
         self._coupled = np.array([(one.first, one.second, one.obeyed) for one in port.coupled]).reshape(-1, 3)
         m.coupled_at, m.n_coupled = address(self._coupled), len(self._coupled)
         self.run = partial(take_step, address(step))
-        # compiled, or fetched from the cache, before the run: without peers it does nothing
+        # Compile, or load from the cache, before the run. Without peers the call has no effect.
         self.run()
         account = plant.compiled_outputs() if isinstance(plant, HasCompiledOutputs) else None
         if account is not None:
-            self._batch = BatchedSteps(plant.dt, account, step, MOST_PEERS)
+            self._batch = BatchedSteps(plant.dt, account, step, MAX_FAST_PEERS)
             self._batch.run(0, 0, False, Applied(), 0, True)
             self._batch.write(0, 0, 0, Applied())
             if step_recorder is not None:
@@ -360,7 +361,7 @@ class WireFastPath:
             The steps, or None if the general path must take the next one.
         """
         port, batch = self._port, self._batch
-        if batch is None or port.applied.policy or not self._usual(step):  # a batch ends where a policy stands in
+        if batch is None or port.applied.policy or not self._usual(step):  # a batch ends where a miss policy applies
             return None
         for k, line in enumerate(self._lines):
             state = line.peer.selection.message
@@ -433,16 +434,16 @@ class WireFastPath:
             peer.actuators and peer.multirate.plain and not peer.multirate.linear and peer.link is None
             for peer in listeners
         )
-        if not plain or len(listeners) > MOST_PEERS:
+        if not plain or len(listeners) > MAX_FAST_PEERS:
             return
         descriptors = [socket.line(peer.identity) for peer in listeners]
         if any(descriptor < 0 for descriptor in descriptors):
-            self._seen = -1  # look again
+            self._seen = -1  # check again
             return
         lines = list(map(_Line, listeners, descriptors, self._rows))
         for k, line in enumerate(lines):
             row = self._rows[k]
-            row.descriptor, row.buffer_at, row.buffer_bytes = line.descriptor, address(self._buffers[k]), _ROOM
+            row.descriptor, row.buffer_at, row.buffer_bytes = line.descriptor, address(self._buffers[k]), _BUFFER_BYTES
             row.own_at, row.n_own = address(line.own), len(line.own)
         self._step.peers = len(lines)
         self._lines = lines

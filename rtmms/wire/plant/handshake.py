@@ -41,12 +41,12 @@ from rtmms.wire.protocol.messages import (
 )
 from rtmms.wire.protocol.port import MESSAGE, Answering, Guests
 
-# The exchange socket: hello, requests and strangers. Served in the loop's slack only, a few messages at a time.
+# The exchange socket: hello, requests and strangers. The loop serves it in its slack only, a few messages at a time.
 #
-# A flood here keeps neither the step socket's I/O thread nor the loop busy.
+# A flood here delays neither the I/O thread of the step socket nor the loop.
 
 
-MOST_WAITING = 16
+MAX_WAITING_MESSAGES = 16
 ANSWER_NS = 2_000_000_000
 """Time in which a peer must accept or refuse new values, ns."""
 
@@ -54,7 +54,7 @@ Reply = Callable[[Request, bool, Any, str | None], None]
 
 
 class Relay:
-    """Requests that the plant has passed on to peers, MOST_WAITING at most.
+    """Requests that the plant has passed on to peers, MAX_WAITING_MESSAGES at most.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ class Relay:
                 raise Refused(
                     Reason.NOT_SETTABLE, f"set: {UnknownNameError(f'parameter of {owner}', name, peer.settable)}"
                 )
-        if len(self._waiting) >= MOST_WAITING:
-            raise Refused(Reason.BUSY, f"set: {MOST_WAITING} wait for their peers already")
+        if len(self._waiting) >= MAX_WAITING_MESSAGES:
+            raise Refused(Reason.BUSY, f"set: {MAX_WAITING_MESSAGES} wait for their peers already")
         ident = next(self._ids)
         self._waiting[ident] = (request, peer, monotonic_ns() + ANSWER_NS)
         self._send(peer.exchange_id, {"type": "parameters", "id": ident, "values": values})
@@ -169,8 +169,8 @@ def _names(request: Request, owner: str) -> list[str]:
     return [key.removeprefix(owner + ".") for key in request.args]
 
 
-_READS = 4
-_WAITING_REQUESTS = 16
+_MAX_READS = 4
+_MAX_WAITING_REQUESTS = 16
 _STRANGERS_BURST = 50
 
 
@@ -226,7 +226,7 @@ class HandshakePort:
         """
         self._socket.serve(until_ns)
         self._relay.serve(monotonic_ns())
-        for k in range(_READS):
+        for k in range(_MAX_READS):
             if monotonic_ns() >= until_ns:
                 return k > 0
             if not self._read_one():
@@ -341,7 +341,7 @@ class HandshakePort:
         error : str | None, optional
             Its error; None for none.
         """
-        if not request.exchange_id:  # the run's own
+        if not request.exchange_id:  # a request of the run itself
             self._failures += [] if ok else [error or "refused"]
             return
         message: dict[str, Any] = {"type": "reply", "id": request.id, "ok": ok}
@@ -427,8 +427,8 @@ class HandshakePort:
         if peer is None:
             raise Refused(Reason.TOKEN, "request: send a hello with the session's token first")
         request = read_request(message, peer.name, exchange_id)
-        if len(self._requests) >= _WAITING_REQUESTS:
-            raise Refused(Reason.BUSY, f"request: {_WAITING_REQUESTS} are waiting already")
+        if len(self._requests) >= _MAX_WAITING_REQUESTS:
+            raise Refused(Reason.BUSY, f"request: {_MAX_WAITING_REQUESTS} are waiting already")
         if not self._relay.passes_on(request):
             self._requests.append(request)
 
@@ -450,7 +450,7 @@ class HandshakePort:
             self.send(exchange_id, {"type": "reply", "id": refusal.id, "ok": False, "error": text, "code": code})
 
 
-# Ticks, in the mode external: who may send them, and those that wait for their step. No socket here.
+# Ticks, in the mode external: their sender, and those that wait for their step. This code has no socket.
 
 
 class Ticks:
@@ -468,7 +468,7 @@ class Ticks:
     used : int
         Number of ticks that started a step.
     surplus : int
-        Number of unused ticks: they came while MOST_WAITING waited, or waited at a pause or a reset.
+        Number of unused ticks: they came while MAX_WAITING_MESSAGES waited, or waited at a pause or a reset.
     """
 
     def __init__(self, peers: Peers) -> None:
@@ -504,7 +504,7 @@ class Ticks:
         if not peer.tick_seq < seq < 1 << 63:
             raise Refused(Reason.SEQ, f"tick: seq must rise; newest {peer.tick_seq}, got {shown(seq)}")
         peer.tick_seq = seq
-        if len(self._arrived) >= MOST_WAITING:
+        if len(self._arrived) >= MAX_WAITING_MESSAGES:
             self.surplus += 1
         else:
             self._arrived.append(monotonic_ns())
@@ -544,7 +544,7 @@ class Ticks:
         return {"used": self.used, "surplus": self.surplus, "peer": None if ticker is None else ticker.name}
 
 
-# What a peer is shown of the plant: all of it, or one of its robots under the names that it has alone.
+# The part of a plant that a peer sees: all of it, or one robot, under the names that the robot has alone.
 
 
 @dataclass(frozen=True)

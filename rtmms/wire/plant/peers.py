@@ -14,21 +14,21 @@ from rtmms.base.errors import UnknownNameError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.state_message import Matching, Selection
-from rtmms.wire.protocol.messages import AHEAD_STEPS, LINEAR, MAX_SILENCES, WARM_STEPS, Hello, Reason, Refused
+from rtmms.wire.protocol.messages import LINEAR, MAX_AHEAD_STEPS, MAX_SILENCES, WARM_STEPS, Hello, Reason, Refused
 from rtmms.wire.protocol.port import Answering, Holding
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array
 
 
-# One peer, as the plant knows it: its size is fixed, nothing in it grows with what the peer sends.
+# One peer, as the plant knows it. Its size is fixed and does not depend on the peer's messages.
 
 
-ALLOWED_A_SECOND = 50
+MAX_MESSAGES_1_S = 50
 
 
 class RateLimit:
-    """Token bucket that fills with ALLOWED_A_SECOND tokens a second.
+    """Token bucket that fills with MAX_MESSAGES_1_S tokens a second.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class RateLimit:
         bool
             Whether there was a token.
         """
-        self._left = min(self._burst, self._left + (now_ns - self._since_ns) * 1e-9 * ALLOWED_A_SECOND)
+        self._left = min(self._burst, self._left + (now_ns - self._since_ns) * 1e-9 * MAX_MESSAGES_1_S)
         self._since_ns = now_ns
         if self._left < 1.0:
             return False
@@ -88,7 +88,7 @@ class Multirate:
         self.every, self.delay, self.linear = every, delay, interpolation == LINEAR
         self.plain = every == 1 and delay == 0
         self._first = -1
-        self._ways: dict[int, tuple[int, float | None, float]] = {}  # of an actuator: first step, from where, to where
+        self._ways: dict[int, tuple[int, float | None, float]] = {}  # by actuator: first step, start value, end value
 
     def forget(self) -> None:
         """Discard all expected commands, because the loop went back in time."""
@@ -312,7 +312,7 @@ class Peer(PeerState):
     floods : int
         Consecutive steps with too many messages.
     queue : dict
-        Commands for coming steps, AHEAD_STEPS at most: seq, values, arrival and expiry by step.
+        Commands for coming steps, MAX_AHEAD_STEPS at most: seq, values, arrival and expiry by step.
     expiry_ns : int
         Instant from which the present values are stale, CLOCK_MONOTONIC, ns; 0 for never.
     is_stale : bool
@@ -344,7 +344,7 @@ class Peer(PeerState):
         "multirate", "name", "observer", "owed", "prefix", "probe_ns", "probes", "queue", "refusal",
         "refused_step", "rejected", "restarts", "selection", "seq", "settable", "since_ns", "skipped", "stale",
         "starved", "tick_seq", "ticks", "wants_ticks", "warm_step", "watch",
-    )  # fmt: skip  # fmt: skip
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -359,7 +359,7 @@ class Peer(PeerState):
         self.asked, self.prefix = hello, prefix
         self.settable: dict[str, Any] = dict(hello.settable)
         self.figures: dict[str, Any] = {}
-        self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ keeps ids that begin with 0 for itself
+        self.identity = b"\x01" + secrets.token_bytes(15)  # ZeroMQ reserves ids that begin with 0
         self.key = b""
         self.multirate = Multirate(hello.every, hello.delay, hello.interpolation)
         self.link: ImpairedLink | None = None
@@ -434,11 +434,11 @@ class Peer(PeerState):
         Refused
             If too many commands wait.
         """
-        if len(self.queue) >= AHEAD_STEPS and step not in self.queue:
+        if len(self.queue) >= MAX_AHEAD_STEPS and step not in self.queue:
             for past in [one for one in self.queue if one < now]:
                 del self.queue[past]
-            if len(self.queue) >= AHEAD_STEPS:
-                raise Refused(Reason.TOO_EARLY, f"command: {AHEAD_STEPS} commands of yours wait for their steps")
+            if len(self.queue) >= MAX_AHEAD_STEPS:
+                raise Refused(Reason.TOO_EARLY, f"command: {MAX_AHEAD_STEPS} commands of yours wait for their steps")
         self.queue[step] = (seq, values, monotonic_ns(), expiry_ns)
 
     def refused(self, text: str, step: int = -1) -> None:
@@ -589,12 +589,12 @@ class Missing:
         return self._peer.starved
 
 
-# Who holds which actuators: all peers, their claims, and how a claim passes on. No socket here.
+# The claims: all peers, their actuators, and how a claim passes to another peer. This code has no socket.
 
 
-MOST_PEERS = 64
-RESERVED = 1
-"""Places beyond MOST_PEERS for an observer with the token, so that `status` and `stop` are always possible."""
+MAX_PEERS = 64
+RESERVED_OBSERVERS = 1
+"""Places beyond MAX_PEERS for an observer with the token, so that `status` and `stop` are always possible."""
 
 
 class Peers:
@@ -650,7 +650,7 @@ class Peers:
         self.by_identity: dict[bytes, Peer] = {}
         self.by_exchange_id: dict[bytes, Peer] = {}
         self.gone: list[dict[str, Any]] = []
-        self.departed: deque[bytes] = deque(maxlen=MOST_PEERS)
+        self.departed: deque[bytes] = deque(maxlen=MAX_PEERS)
         self.displaced: list[tuple[Peer, str]] = []
         self.changes = 0
         self.dt, self.free = 0.0, False
@@ -776,8 +776,8 @@ class Peers:
         if earlier is not None:
             self.release(earlier)
         observes = not index and not hello.ticks
-        if len(self.all) >= MOST_PEERS + RESERVED * observes and not self._drop_one_observer():
-            raise Refused(Reason.BUSY, f"hello: {MOST_PEERS} peers are here already")
+        if len(self.all) >= MAX_PEERS + RESERVED_OBSERVERS * observes and not self._drop_one_observer():
+            raise Refused(Reason.BUSY, f"hello: {MAX_PEERS} peers are here already")
         peer = Peer(hello, exchange_id, index, selection, now_ns, prefix)
         if not observes:
             peer.name = self._own_name(hello.name)
@@ -790,7 +790,7 @@ class Peers:
     def _own_name(self, name: str) -> str:
         """Return the name, or NAME-2 and so on where others of that name are alive."""
         taken = {peer.name for peer in self.all if peer.state is not DEAD and not peer.observer}
-        numbered = (f"{name}-{number}" for number in range(2, MOST_PEERS + 2))
+        numbered = (f"{name}-{number}" for number in range(2, MAX_PEERS + 2))
         return name if name not in taken else next(one for one in numbered if one not in taken)
 
     def known_again(self, identity: bytes, exchange_id: bytes) -> None:
@@ -832,9 +832,9 @@ class Peers:
                 before.actuators.remove(i)
                 before.index = {name: j for name, j in before.index.items() if j != i}
                 before.multirate.drop(i)
-                before.forget_queue()  # it may have come back meanwhile, and be at work
+                before.forget_queue()  # it may have come back meanwhile, and work again
                 if not before.actuators:
-                    self._forget(before)  # with its right to tick, if it had it: it was dead
+                    self._forget(before)  # including its right to tick, if it had that: it was dead
                     self.displaced.append((before, peer.name))
             self._owner[i] = peer
             self.claimed[i] = True
@@ -843,7 +843,7 @@ class Peers:
         peer.link = self.links.get(peer.name) if peer.actuators else None
         if peer.link is not None:
             peer.link.forget()
-        peer.fresh = True  # it has not been asked for the present step
+        peer.fresh = True  # it has not received a state of the present step
         self.changes += 1
         if peer.actuators and peer not in self.claimants:
             self.claimants.append(peer)
@@ -904,7 +904,7 @@ class Peers:
         self.changes += 1
         if peer in self.all:
             self.all.remove(peer)
-            if len(self.gone) < MOST_PEERS and (peer.commands or peer.observer):
+            if len(self.gone) < MAX_PEERS and (peer.commands or peer.observer):
                 self.gone.append(self.summary(peer) | {"state": "gone"})
         if peer in self.claimants:
             self.claimants.remove(peer)
@@ -927,14 +927,16 @@ class Peers:
         return False
 
 
-# How much of a peer is looked at in a step: one that floods is left unread, and hung up on when it goes on and on.
+# How many messages of a peer a step reads. Those of a flooding peer remain unread; if it continues, it is disconnected.
 
 
-_EVERY_S, _LEAST = 200e-6, 4
-"""Shortest mean time between messages that are read one by one, s.
+_MIN_MESSAGE_INTERVAL_S = 200e-6
+"""Minimum mean interval between messages that are read one by one, s.
 
-Reading one takes some 40 us, so all of them take at most a fifth of a period.
+To read one takes some 40 us, so all of them take at most a fifth of a period.
 """
+_MIN_MESSAGES = 4
+"""Messages of a step that are always read."""
 FLOOD_STEPS = 100
 
 
@@ -951,7 +953,7 @@ def max_messages(period_s: float) -> int:
     int
         Number of messages.
     """
-    return max(_LEAST, round(period_s / _EVERY_S))
+    return max(_MIN_MESSAGES, round(period_s / _MIN_MESSAGE_INTERVAL_S))
 
 
 class Allowance:

@@ -24,11 +24,11 @@ from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.handshake import HandshakePort, Scope, Scopes
 from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARMING, Missing, Peer, Peers, max_messages
-from rtmms.wire.plant.state_message import PEERS_WORK, STRANGERS_WORK, Selection, select
+from rtmms.wire.plant.state_message import MAX_PEERS_WORK, MAX_STRANGERS_WORK, Selection, select
 from rtmms.wire.plant.step_port import StepPort, with_hint
 from rtmms.wire.protocol.messages import (
-    COMMAND_BYTES,
-    EXCHANGE_BYTES,
+    MAX_COMMAND_BYTES,
+    MAX_EXCHANGE_BYTES,
     AddressError,
     Hello,
     Reason,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rtmms.loop.ports import Array, FastPath, Flags, Memory, StepRecorder
 
 
-# The three sockets of a plant: which implementation each is of, and where they are bound.
+# The three sockets of a plant: the implementation of each, and its address.
 
 
 __all__ = ["Sockets", "Threads"]
@@ -136,14 +136,14 @@ class Sockets:
             bound.callback(opened.close)
             return opened
 
-        door = Listener([listening("exchange")], EXCHANGE_BYTES, backlog=_EXCHANGE_BACKLOG)
+        door = Listener([listening("exchange")], MAX_EXCHANGE_BYTES, backlog=_EXCHANGE_BACKLOG)
         self.exchange = self._kept(bound, door)
         ways = [listening("step")]
         near = listen_near(self.endpoints["step"])
         if near is not None:
             ways.append(near[0])
             self.near_step = near[1]
-        steps = Steps(ways, COMMAND_BYTES)
+        steps = Steps(ways, MAX_COMMAND_BYTES)
         self.step = self._kept(bound, steps)
         publisher = Publisher(listening("telemetry"))
         self.telemetry = self._kept(bound, publisher)
@@ -155,7 +155,7 @@ class Sockets:
         from rtmms.wire.libzmq.sockets import Served
 
         if threads.priority is not None and not may_raise(threads.priority):
-            # libzmq ends the process if it may not, so it is tried here first
+            # libzmq ends the process if it may not bind, so try here first
             self.notes.append(f"I/O thread priority {threads.priority}: not permitted")
             threads = Threads(None, threads.step_cpu, threads.exchange_cpu)
         name_of = None if self.allowed is None else self.allowed.name_of
@@ -184,7 +184,7 @@ class Sockets:
         """
         if not self._closed:
             self._linger_ms, self._closed = linger_ms, True
-            self._unlink()  # while they are ours: afterwards they may be the next plant's
+            self._unlink()  # while they are ours: later they may belong to the next plant
             self._bound.close()
 
     @property
@@ -222,7 +222,7 @@ def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None
         roles[endpoint] = role
 
 
-# What observers get: states at a steady rate of wall time, packed where there is time and sent in the slack.
+# Telemetry for observers: states at a steady rate of wall time, packed if there is time and sent in the slack.
 
 
 class Telemetry:
@@ -298,11 +298,12 @@ class Telemetry:
         self._socket.serve(until_ns)
 
 
-# Looking after the claimants in the loop's slack: warm-up states, probes, pending errors. Sends only, never waits.
+# Care for claimants in the loop's slack: warm-up states, probes, pending errors. This code only sends, and never waits.
 
 
 _ERROR_GAP_NS = 200_000_000
-_PROBE_GAP_NS, _PROBE_SLOW_GAP_NS = 100_000_000, 2_000_000_000
+_PROBE_GAP_NS = 100_000_000
+_PROBE_SLOW_GAP_NS = 2_000_000_000
 _PROBES = 2
 _WARM_LIMIT_NS = 5_000_000_000
 _PROMPT_NS = 5_000_000
@@ -354,7 +355,7 @@ class Tending:
             elif peer.state is LIVE and peer.owed <= self._port.credits:
                 peer.since_ns = now_ns
                 if peer.ticks and now_ns - peer.probe_ns > _PROBE_GAP_NS:
-                    # no state goes out while its tick is waited for: this shows whether it is still there
+                    # no state leaves while its tick is awaited, so a probe shows whether the peer lives
                     peer.owed += self._send_probe(peer, now_ns)
             else:
                 if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
@@ -433,24 +434,29 @@ class Tending:
         return there
 
 
-# The plant's side of the wire: what the loop sees as its Exchange, over ZeroMQ.
+# The plant's side of the wire: the loop's Exchange, over ZeroMQ.
 #
-# No thread, no lock: every call is made by the loop's own thread, and none of them waits past the instant it is given.
+# There is no thread and no lock. The loop's own thread makes every call, and none waits beyond the instant that it
+# receives.
 
 
-_BEHIND_S = 0.5
-_LEAST_BEHIND = 16
-_FAREWELL_S, _LAST_FIGURES_NS, _BYE_NS = 0.02, 250_000_000, 1_000_000_000
+_MAX_LAG_S = 0.5
+"""Simulated time by which a command may be behind the present step, s."""
+_MIN_LAG_STEPS = 16
+"""Steps by which a command may be behind in any case."""
+_FAREWELL_S = 0.02
+_LAST_METRICS_NS = 250_000_000
+_BYE_NS = 1_000_000_000
 _LOOK_NS = 50_000
 _WAKE_NS = 150_000
 """Margin of waits in the slack before its end, ns, because they may wake up late."""
-_STRANGE_NS = 250_000
+_STRANGERS_MARGIN_NS = 250_000
 """Margin before the end of the slack, ns, in which strangers' messages are not read.
 
 They are read for half of the slack at least. The rest is needed for the next state, and reading from a flooding
 stranger may take a tenth of a millisecond.
 """
-_LEAST_NS = 100_000
+_MIN_DIVIDED_SLACK_NS = 100_000
 """Slack up to which strangers have all of it, ns, so that a request to end the run is always read."""
 
 
@@ -518,14 +524,14 @@ class Server:
         )  # fmt: skip
         self.endpoints, self.near_step = self._sockets.endpoints, self._sockets.near_step
         self.notes = self._sockets.notes
-        self._token = "" if self._sockets.inproc else token or new_token()  # '' would let everyone in
+        self._token = "" if self._sockets.inproc else token or new_token()  # '' would admit everybody
         try:
-            if self._token:  # within a program nobody needs one
+            if self._token:  # a plant within a program needs no token
                 write_token(self.endpoints["exchange"], self._token)
         except BaseException:
             self._sockets.close(0)
             raise
-        behind = max(_LEAST_BEHIND, round(_BEHIND_S / plant.dt))
+        behind = max(_MIN_LAG_STEPS, round(_MAX_LAG_S / plant.dt))
         self._peers = Peers(plant.actuators, links)
         self._port = StepPort(
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
@@ -539,11 +545,11 @@ class Server:
         self._tending = Tending(self._port, self._peers)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
-        self._request_bytes = room = EXCHANGE_BYTES + 2 * _snapshot_size(plant)
+        self._request_bytes = room = MAX_EXCHANGE_BYTES + 2 * _snapshot_size(plant)
         self._handshakes = HandshakePort(
             self._sockets.exchange, self._peers, self._token, room, self._port.count, self._enter, self._allowed
         )
-        self._sockets.telemetry.attend(Guests(refused=self._port.count), EXCHANGE_BYTES)
+        self._sockets.telemetry.attend(Guests(refused=self._port.count), MAX_EXCHANGE_BYTES)
         self._telemetry = Telemetry(self._sockets.telemetry, plant, robot, telemetry_hz)
         self._telemetry_hz, self._scopes = telemetry_hz, Scopes(robot, plant)
         self._duration_s = duration_s
@@ -662,7 +668,7 @@ class Server:
         """
         self._telemetry.send()
         left_ns = until_ns - monotonic_ns()
-        strange_ns = until_ns - (min(_STRANGE_NS, left_ns // 2) if left_ns > _LEAST_NS else 0)
+        strange_ns = until_ns - (min(_STRANGERS_MARGIN_NS, left_ns // 2) if left_ns > _MIN_DIVIDED_SLACK_NS else 0)
         self._sockets.step.serve(strange_ns)
         if self._allowed is not None:
             self._look_at_keys(self._allowed)
@@ -974,9 +980,9 @@ class Server:
         if self._token:
             remove_token(self.endpoints["exchange"], self._token)
         now_ns = monotonic_ns()
-        self._handshakes.farewells(now_ns + _LAST_FIGURES_NS, names, now_ns + _BYE_NS)
+        self._handshakes.farewells(now_ns + _LAST_METRICS_NS, names, now_ns + _BYE_NS)
         if self._peers.all:
-            sleep(_FAREWELL_S)  # what a peer has not read when its connection closes, its ZeroMQ throws away
+            sleep(_FAREWELL_S)  # when a connection closes, the peer's ZeroMQ discards unread messages
         self._sockets.close()
 
     def __enter__(self) -> Server:
@@ -1010,7 +1016,7 @@ class Server:
         A peer without a token may only observe, and leaves no entry here.
         """
         scope = self._scopes.of(hello.robot)
-        channels = select(scope.outputs, hello.outputs, PEERS_WORK if trusted else STRANGERS_WORK)
+        channels = select(scope.outputs, hello.outputs, MAX_PEERS_WORK if trusted else MAX_STRANGERS_WORK)
         if hello.ticks and self.mode != "external":
             raise Refused(Reason.MODE, f"hello: ticks are for the mode external; this plant runs in mode {self.mode}")
         identity, granted = b"", []

@@ -30,13 +30,13 @@ from rtmms.wire.protocol.step_layout import (
 )
 from rtmms.wire.stream.zmtp import frame_head
 
-STRANGERS_WORK = 150
+MAX_STRANGERS_WORK = 150
 """Most comparisons, some 0.3 us each, for all patterns of a peer without the token.
 
 The names of a display cost one each. A pattern of letters and stars costs one or two for each output.
 """
-PEERS_WORK = 1 << 18
-"""Most comparisons for all patterns of a peer with the token."""
+MAX_PEERS_WORK = 1 << 18
+"""Comparisons for all patterns of a peer with the token."""
 
 _WILD = frozenset("*?[")
 Run = str | list[str]
@@ -47,7 +47,7 @@ class Matching:
 
     Parameters
     ----------
-    work : int, default PEERS_WORK
+    work : int, default MAX_PEERS_WORK
         Most comparisons; Refused is raised when they are used up.
 
     Notes
@@ -56,7 +56,7 @@ class Matching:
     stranger, and 640 us for 128 letters and stars. This class takes 6 and 38 us.
     """
 
-    def __init__(self, work: int = PEERS_WORK) -> None:
+    def __init__(self, work: int = MAX_PEERS_WORK) -> None:
         self.work = work
 
     def matched(self, pattern: str, names: Collection[str]) -> list[str]:
@@ -186,13 +186,13 @@ def _among(letters: str, letter: str) -> bool:
     return False
 
 
-FIELD_DIMENSIONS = 3
+MIN_FIELD_DIMENSIONS = 3
 """Dimensions from which an output is a field, which is sent only if a peer names it."""
 
 NOTHING = "none"
 
 
-def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEERS_WORK) -> tuple[Channel, ...]:
+def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_PEERS_WORK) -> tuple[Channel, ...]:
     """Return the outputs that match patterns, in the plant's order.
 
     Without patterns these are all but two groups. Fields, such as the joints of every chain of every fin, are left out.
@@ -204,7 +204,7 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEER
         The plant's outputs.
     patterns : Sequence[str]
         The patterns.
-    work : int, default PEERS_WORK
+    work : int, default MAX_PEERS_WORK
         Most comparisons, see `Matching`.
 
     Returns
@@ -223,7 +223,7 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEER
         return tuple(
             channel
             for channel in outputs
-            if len(channel.shape) < FIELD_DIMENSIONS and not channel.name.startswith(TRUTH)
+            if len(channel.shape) < MIN_FIELD_DIMENSIONS and not channel.name.startswith(TRUTH)
         )
     names = dict.fromkeys(channel.name for channel in outputs)
     wanted: set[str] = set()
@@ -233,9 +233,11 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEER
         if not pattern.startswith(TRUTH):
             found = [name for name in found if not name.startswith(TRUTH)]
         if not found:
-            # near misses take long to find: for those with the token alone
+            # the search for similar names takes long: only for peers with the token
             why = (
-                f"unknown output '{pattern}'" if work < PEERS_WORK else str(UnknownNameError("output", pattern, names))
+                f"unknown output '{pattern}'"
+                if work < MAX_PEERS_WORK
+                else str(UnknownNameError("output", pattern, names))
             )
             raise Refused(Reason.UNKNOWN_OUTPUT, f"hello: outputs: {why}")
         wanted.update(found)
@@ -447,7 +449,7 @@ class Selection:
         bytes
             The packed message.
         """
-        if self._ahead[0] >= 0 and self._copy is None:  # the prepared state is still to be sent
+        if self._ahead[0] >= 0 and self._copy is None:  # the prepared state is not sent yet
             self._copy = self.message.payload.tobytes()
         self._write(step, time, deadline_ns, budget_ns, outputs, applied)
         self.payload = self.message.payload.tobytes()

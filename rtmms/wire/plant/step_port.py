@@ -16,13 +16,13 @@ from rtmms.base.contract import Applied
 from rtmms.base.errors import UnknownNameError
 from rtmms.loop.kernels.miss_policies import within
 from rtmms.plant.protocol import Channel, CoupledLimit
-from rtmms.wire.kernels.step import AFTER_DEADLINE
+from rtmms.wire.kernels.step import MAX_READS_AFTER_DEADLINE
 from rtmms.wire.plant.handshake import Ticks
 from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARM, WARMING, Allowance, Peer, Peers
 from rtmms.wire.protocol.messages import (
-    AHEAD_STEPS,
-    COMMAND_BYTES,
     CREDITS,
+    MAX_AHEAD_STEPS,
+    MAX_COMMAND_BYTES,
     Reason,
     Refused,
     decode,
@@ -126,7 +126,7 @@ def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
     Refused
         If it is too far ahead or behind.
     """
-    ahead, most = step - now, max(AHEAD_STEPS, delay)
+    ahead, most = step - now, max(MAX_AHEAD_STEPS, delay)
     if ahead > most:
         raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {most} ahead of now")
     if -ahead > behind:
@@ -159,7 +159,7 @@ def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, k
         if type(value) is not float:
             if type(value) is not int:
                 raise Refused(Reason.WRONG_TYPE, f"command: {name}: expected a number, got {shown(value)}")
-            value = values[name] = float(value)  # msgpack's whole numbers have at most 64 bits
+            value = values[name] = float(value)  # integers of msgpack have at most 64 bits
         if not isfinite(value):
             raise Refused(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
     if not index:
@@ -199,10 +199,10 @@ def with_hint(text: str, unknown: str, names: Sequence[str]) -> str:
     return f"{text}; {str(UnknownNameError('actuator', unknown, names)).partition('; ')[2]}"
 
 
-_FREE_READS = 64
-_SLACK_READS = 8
+_MAX_FREE_READS = 64
+_MAX_SLACK_READS = 8
 _DEADLINES = 64
-_TICK_READS = 64
+_MAX_TICK_READS = 64
 
 
 class StepPort:
@@ -251,7 +251,7 @@ class StepPort:
         self.coupled = coupled
         self._neutral = [float(a.neutral) for a in actuators]
         self._pack = packer()
-        self.credits = 0 if free else CREDITS  # free: one state at a time, so that it is the newest
+        self.credits = 0 if free else CREDITS  # free mode: one state at a time, so that it is the newest
         self.claimed: Flags = peers.claimed
         self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
         self.renewed: Flags = np.zeros(len(actuators), dtype=np.bool_)
@@ -270,7 +270,7 @@ class StepPort:
         self._held_note: tuple[int, int, int, bool] | None = None
         self._done = False
         self._ready = False
-        socket.attend(Guests(peers.by_identity.__contains__, peers.came, self.count), COMMAND_BYTES)
+        socket.attend(Guests(peers.by_identity.__contains__, peers.came, self.count), MAX_COMMAND_BYTES)
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class StepPort:
     ) -> None:  # fmt: skip
         """Pack the state into the payload of its selection, once for all peers that share it."""
         selection = peer.selection
-        if selection.round != self._round:  # not the step: that one comes again after a reset
+        if selection.round != self._round:  # not the step, which is the same again after a reset
             selection.due(step, time, deadline_ns, budget_ns, outputs, applied)
             selection.round = self._round
 
@@ -371,7 +371,7 @@ class StepPort:
         """
         became = self._socket.send(peer.identity, payload)
         if became == FULL:
-            peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is
+            peer.skipped += 1  # its queue is full, because it does not read
         elif became == GONE:
             if peer.state is LIVE:
                 peer.dies(self._step)
@@ -460,7 +460,7 @@ class StepPort:
         """
         self.transmit(peer, self._pack(message))
 
-    # -- a compiled step, see direct.py ------------------------------------------------------------------------------
+    # -- a compiled step, see rtmms.wire.plant.fast_path --------------------------------------------------------------
 
     @property
     def step(self) -> int:
@@ -536,7 +536,7 @@ class StepPort:
         deadline_ns : int
             Its deadline, CLOCK_MONOTONIC, ns; 0 for none.
         """
-        if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
+        if step < self._step:  # after a reset or a restore, queued commands belong to another run
             for peer in self._peers.claimants:
                 peer.forget_queue()
                 peer.multirate.forget()
@@ -590,7 +590,7 @@ class StepPort:
         """
         if step != self._step:
             self.begin(step, 0)
-            for peer in self._peers.claimants:  # in free not every state is published, and links go on
+            for peer in self._peers.claimants:  # in free mode not every state is sent, and impaired links continue
                 if peer.link is not None:
                     self._deliver(peer, step, 0, 0)
         self._command = command
@@ -613,7 +613,7 @@ class StepPort:
             for peer in self._peers.linear:
                 peer.multirate.move(step, command)
             self.applied.stale = stale = self._dated and self._has_stale()
-            is_last = complete or self._free or 0 < self._deadline_ns <= until_ns  # call for this step
+            is_last = complete or self._free or 0 < self._deadline_ns <= until_ns  # request for this step
             if is_last and (stale or not complete):
                 self._count()
             self._done = complete or (self._deadline_ns > 0 and self._nobody_comes())
@@ -647,7 +647,7 @@ class StepPort:
                 wait(until_ns)
             if self._read_one():
                 past += not in_time
-                if past >= (AFTER_DEADLINE if until_ns else _FREE_READS):
+                if past >= (MAX_READS_AFTER_DEADLINE if until_ns else _MAX_FREE_READS):
                     break
             elif not in_time:
                 break
@@ -676,7 +676,7 @@ class StepPort:
         while not self.ticks.waiting:
             if self._read_one():
                 reads += 1
-                if reads >= _TICK_READS and monotonic_ns() >= until_ns:
+                if reads >= _MAX_TICK_READS and monotonic_ns() >= until_ns:
                     break
                 continue
             if monotonic_ns() >= until_ns:
@@ -702,7 +702,7 @@ class StepPort:
         until_ns : int
             Instant of CLOCK_MONOTONIC, ns.
         """
-        for _ in range(_SLACK_READS):
+        for _ in range(_MAX_SLACK_READS):
             if monotonic_ns() >= until_ns or not self._read_one():
                 return
 
@@ -722,8 +722,8 @@ class StepPort:
             self._allowance.take(peer)
         try:
             if kind != MESSAGE:
-                raise not_a_message(kind, COMMAND_BYTES)
-            message = decode(frame, COMMAND_BYTES)
+                raise not_a_message(kind, MAX_COMMAND_BYTES)
+            message = decode(frame, MAX_COMMAND_BYTES)
             if message["type"] == "command":
                 self._take_command(peer, message)
                 if message["step"] >= 0:
@@ -826,7 +826,7 @@ class StepPort:
         deadline_ns = self._deadline_of(step)
         lateness_ns = monotonic_ns() - deadline_ns if deadline_ns else 0
         clamped = self._set(peer, values, self._step + (self._command is None), expiry_ns)
-        if self._command is None:  # the step that it will be used for is still to come
+        if self._command is None:  # its step is still to come
             self._held_note = (seq, step, lateness_ns, clamped)
         else:
             self._note(seq, step, lateness_ns, clamped)
@@ -843,7 +843,7 @@ class StepPort:
     ) -> None:  # fmt: skip
         """Apply a command to the present step; actuators that it does not name hold."""
         clamped = self._set(peer, values, self._step, expiry_ns) or (self.applied.clamped and not self._first)
-        if self._free and self._command is None:  # it came between two steps, and is news for the second
+        if self._free and self._command is None:  # it came between two steps and counts for the second
             peer.early, self._held_note = True, (seq, step, 0, clamped)
             return
         self._first = False

@@ -18,33 +18,35 @@ from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.plant.protocol import Channel, Plant, describe_plant
 from rtmms.wire.protocol.port import OVERSIZE
 
-# How long, how many, how far ahead: what a message may have, on either side of the wire.
+# Limits of a message's size, entries and step, for both sides of the wire.
 
 
-COMMAND_BYTES = 32 * 1024
-"""Most bytes of a message on the step socket: 500 actuators of 40 bytes, with a margin."""
+MAX_COMMAND_BYTES = 32 * 1024
+"""Size of a message on the step socket: 500 actuators of 40 bytes, with a margin."""
 
-EXCHANGE_BYTES = 64 * 1024
-"""Most bytes of a message on the exchange socket, without the room for the plant's own snapshots."""
+MAX_EXCHANGE_BYTES = 64 * 1024
+"""Size of a message on the exchange socket, without the room for the plant's own snapshots."""
 
-NAME_LENGTH = 64
-PATTERNS = 256
-PATTERN_LENGTH = 128
-LIST_LENGTH = 16
-SHAPE = 1 << 15
-"""Most characters of the drawing that a plant sends to viewers."""
-AHEAD_STEPS = 64
-"""Most steps by which a command may be ahead; also the length of the queue in which it waits."""
+MAX_NAME_LENGTH = 64
+MAX_PATTERNS = 256
+MAX_PATTERN_LENGTH = 128
+MAX_LIST_LENGTH = 16
+MAX_SHAPE_LENGTH = 1 << 15
+"""Characters of the drawing that a plant sends to viewers."""
+MAX_AHEAD_STEPS = 64
+"""Steps by which a command may be ahead; also the length of the queue in which it waits."""
 
 WARM_STEPS = 10
 """Number of states exchanged with a claimant, with steps -10 to -1, before the plant admits it."""
 
-MOST_EVERY = 10_000
+MAX_EVERY_STEPS = 10_000
 """Largest n for a claimant that asks for each n-th state only."""
 
-MOST_SETTABLE = 64
-MAX_METRICS, TEXT_LENGTH = 16, 128
-MOST_TRACKS, TRACK_LENGTH = 16, 4096
+MAX_SETTABLE = 64
+MAX_METRICS = 16
+MAX_TEXT_LENGTH = 128
+MAX_TRACKS = 16
+MAX_TRACK_LENGTH = 4096
 
 CREDITS = 4
 """Number of unanswered states after which the plant stops sending states to a claimant."""
@@ -52,13 +54,12 @@ CREDITS = 4
 
 # Messages of the wire: names, limits, and the strict reading of each message.
 #
-# docs/protocol.md is the text of record. Reading is strict in what it needs and blind to what it does not know, so that
-# a
+# docs/protocol.md is the specification. A reader checks the fields that it needs and ignores unknown ones, so that a
 # later version can add fields at the end.
 
 
 PROTOCOL = 2
-SPOKEN = (1, 2)
+PROTOCOLS = (1, 2)
 IN_VERSION_1: Mapping[str, str] = {
     "interpolation": "between", "local_step_endpoint": "near_step_endpoint", "robot_name": "member",
     "geometry": "shape", "environment": "surroundings", "metrics": "figures", "malformed": "garbled",
@@ -67,7 +68,8 @@ IN_VERSION_1: Mapping[str, str] = {
 METRICS = ("metrics", IN_VERSION_1["metrics"])
 """Types of the message in which a peer reports its own metrics."""
 
-HOLD, LINEAR = "hold", "linear"
+HOLD = "hold"
+LINEAR = "linear"
 INTERPOLATIONS = (HOLD, LINEAR)
 """Interpolations between two commands of a claimant that answers each n-th state.
 
@@ -197,14 +199,14 @@ def _wrong(text: str) -> Refused:
 
 
 def _name(value: Any, _: Any) -> str:
-    if type(value) is not str or not 0 < len(value) <= NAME_LENGTH or not value.isprintable():
-        raise _wrong(f"name must be 1 to {NAME_LENGTH} printable characters, got {shown(value)}")
+    if type(value) is not str or not 0 < len(value) <= MAX_NAME_LENGTH or not value.isprintable():
+        raise _wrong(f"name must be 1 to {MAX_NAME_LENGTH} printable characters, got {shown(value)}")
     return value
 
 
 def _robot(value: Any, _: Any) -> str:
-    if type(value) is not str or len(value) > NAME_LENGTH or not value.isprintable():
-        raise _wrong(f"robot must be at most {NAME_LENGTH} printable characters, got {shown(value)}")
+    if type(value) is not str or len(value) > MAX_NAME_LENGTH or not value.isprintable():
+        raise _wrong(f"robot must be at most {MAX_NAME_LENGTH} printable characters, got {shown(value)}")
     return value
 
 
@@ -220,25 +222,27 @@ def _patterns(field: str) -> Callable[[Any, Any], tuple[str, ...]]:
     def read(value: Any, _: Any) -> tuple[str, ...]:
         if value is None:
             return ()
-        if type(value) is not list or len(value) > PATTERNS:
-            raise _wrong(f"{field} must be a list of at most {PATTERNS} patterns, got {shown(value)}")
+        if type(value) is not list or len(value) > MAX_PATTERNS:
+            raise _wrong(f"{field} must be a list of at most {MAX_PATTERNS} patterns, got {shown(value)}")
         for one in value:
-            if type(one) is not str or not 0 < len(one) <= PATTERN_LENGTH:
-                raise _wrong(f"{field}: a pattern must be text of 1 to {PATTERN_LENGTH} characters, got {shown(one)}")
+            if type(one) is not str or not 0 < len(one) <= MAX_PATTERN_LENGTH:
+                raise _wrong(
+                    f"{field}: a pattern must be text of 1 to {MAX_PATTERN_LENGTH} characters, got {shown(one)}"
+                )
         return tuple(value)
 
     return read
 
 
 def _every(value: Any, _: Any) -> int:
-    if type(value) is not int or not 1 <= value <= MOST_EVERY:
-        raise _wrong(f"every must be a whole number from 1 to {MOST_EVERY}, got {shown(value)}")
+    if type(value) is not int or not 1 <= value <= MAX_EVERY_STEPS:
+        raise _wrong(f"every must be a whole number from 1 to {MAX_EVERY_STEPS}, got {shown(value)}")
     return value
 
 
 def _delay(value: Any, read: Mapping[str, Any]) -> int:
     every = read["every"]
-    most = min(MOST_EVERY, AHEAD_STEPS * every)
+    most = min(MAX_EVERY_STEPS, MAX_AHEAD_STEPS * every)
     if type(value) is not int or not 0 <= value <= most:
         raise _wrong(f"delay must be a whole number from 0 to {most} for every={every}, got {shown(value)}")
     return value
@@ -442,8 +446,8 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
         If the version is unknown or a field has a wrong value.
     """
     version = message.get("protocol")
-    if type(version) is not int or version not in SPOKEN:
-        spoken = ", ".join(map(str, SPOKEN))
+    if type(version) is not int or version not in PROTOCOLS:
+        spoken = ", ".join(map(str, PROTOCOLS))
         raise Refused(Reason.PROTOCOL, f"hello: protocol {shown(version)} is not spoken here; spoken: {spoken}")
     read: dict[str, Any] = {"protocol": version}
     for one in _HELLO_FIELDS:
@@ -476,10 +480,10 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
     given = message.get("settable")
     if given is None:
         return {}
-    if type(given) is not dict or len(given) > MOST_SETTABLE:
-        raise Refused(Reason.WRONG_TYPE, f"settable must be a map of at most {MOST_SETTABLE} names, got {shown(given)}")
+    if type(given) is not dict or len(given) > MAX_SETTABLE:
+        raise Refused(Reason.WRONG_TYPE, f"settable must be a map of at most {MAX_SETTABLE} names, got {shown(given)}")
     for name, value in given.items():
-        if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not _plain(value):
+        if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
             raise Refused(Reason.WRONG_TYPE, f"settable: a name and a number, flag or short text, got {shown(name)}")
     return given
 
@@ -506,7 +510,7 @@ def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
     if type(given) is not dict or len(given) > MAX_METRICS:
         raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
     for name, value in given.items():
-        if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not _plain(value):
+        if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
             raise Refused(Reason.WRONG_TYPE, f"metrics: a name and a number, flag or short text, got {shown(name)}")
     return given
 
@@ -573,7 +577,7 @@ def _is_silence(value: Any) -> bool:
 
 def _plain(value: Any) -> bool:
     """Return whether a value is a number, a flag, a short text or None."""
-    return value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= TEXT_LENGTH)
+    return value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= MAX_TEXT_LENGTH)
 
 
 def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -597,11 +601,11 @@ def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
     given = message.get("tracks")
     if given is None:
         return {}
-    if type(given) is not dict or len(given) > MOST_TRACKS:
-        raise Refused(Reason.WRONG_TYPE, f"hello: tracks must be a map of at most {MOST_TRACKS} names")
+    if type(given) is not dict or len(given) > MAX_TRACKS:
+        raise Refused(Reason.WRONG_TYPE, f"hello: tracks must be a map of at most {MAX_TRACKS} names")
     for name, value in given.items():
-        plain = type(value) in (int, float) or (type(value) is str and len(value) <= TRACK_LENGTH)
-        if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not plain:
+        plain = type(value) in (int, float) or (type(value) is str and len(value) <= MAX_TRACK_LENGTH)
+        if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not plain:
             raise Refused(Reason.WRONG_TYPE, f"hello: tracks: a name and a number or text, got {shown(name)}")
     return given
 
@@ -654,7 +658,7 @@ def read_id(message: Mapping[str, Any]) -> int | str | None:
         The id, or None if it is neither a whole number nor a short text.
     """
     ident = message.get("id")
-    if type(ident) is int or (isinstance(ident, str) and len(ident) <= NAME_LENGTH):
+    if type(ident) is int or (isinstance(ident, str) and len(ident) <= MAX_NAME_LENGTH):
         return ident
     return None
 
@@ -721,11 +725,11 @@ def plain_parameters(plant: object) -> dict[str, Any]:
         source = {name: getattr(source, name) for name in fields}
     plain: dict[str, Any] = {}
     for name, value in list(source.items())[:512]:
-        if isinstance(value, (bool, int)) or (isinstance(value, str) and len(value) <= PATTERN_LENGTH):
+        if isinstance(value, (bool, int)) or (isinstance(value, str) and len(value) <= MAX_PATTERN_LENGTH):
             plain[str(name)] = value
         elif isinstance(value, float) and math.isfinite(value):
             plain[str(name)] = float(value)
-        elif isinstance(value, (tuple, list)) and 0 < len(value) <= LIST_LENGTH and all(map(_finite, value)):
+        elif isinstance(value, (tuple, list)) and 0 < len(value) <= MAX_LIST_LENGTH and all(map(_finite, value)):
             plain[str(name)] = [float(number) for number in value]
     return plain
 
@@ -771,7 +775,7 @@ def plain_shape(plant: object) -> str:
         text = json.dumps(source, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return ""
-    return text if len(text) <= SHAPE else ""
+    return text if len(text) <= MAX_SHAPE_LENGTH else ""
 
 
 def read_shape(text: object) -> dict[str, Any]:
@@ -787,7 +791,7 @@ def read_shape(text: object) -> dict[str, Any]:
     dict[str, Any]
         The drawing; {} for any other value.
     """
-    if not isinstance(text, str) or not 0 < len(text) <= SHAPE:
+    if not isinstance(text, str) or not 0 < len(text) <= MAX_SHAPE_LENGTH:
         return {}
     try:
         found = json.loads(text)
@@ -800,15 +804,17 @@ def _finite(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-# One message to one frame and back: a msgpack map with `type`, sizes capped, every fault a named refusal.
+# Conversion of a message to a frame and back: a msgpack map with `type`, with limited sizes. Every error is a refusal.
 
 
 _new_packer: Callable[..., Any] = Packer
 _unpack: Callable[..., Any] = unpackb
 
-LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT = 16 * 1024 * 1024, 65536
-_LONGEST_LIST, _LONGEST_MAP = 1024, 4096
-_SHORT = 1024
+MAX_PLANT_BYTES = 16 * 1024 * 1024
+MAX_PLANT_ENTRIES = 65536
+_MAX_LIST_ENTRIES = 1024
+_MAX_MAP_ENTRIES = 4096
+_MAX_SHORT_BYTES = 1024
 """Bytes up to which a frame's own length limits its lists and maps sufficiently."""
 
 
@@ -827,7 +833,7 @@ def packer() -> Callable[[Any], bytes]:
 
 
 def decode(
-    frame: bytes, cap: int, longest_list: int = _LONGEST_LIST, longest_map: int = _LONGEST_MAP
+    frame: bytes, cap: int, longest_list: int = _MAX_LIST_ENTRIES, longest_map: int = _MAX_MAP_ENTRIES
 ) -> dict[str, Any]:
     """Return the message of a frame.
 
@@ -837,7 +843,7 @@ def decode(
         The received bytes.
     cap : int
         Most bytes of the frame.
-    longest_list, longest_map : int, default _LONGEST_LIST
+    longest_list, longest_map : int, default _MAX_LIST_ENTRIES
         Most entries that a list or a map may claim. Each claim costs memory before its entries are read.
 
     Returns
@@ -856,17 +862,18 @@ def decode(
     try:
         message = (
             _unpack(frame)
-            if size <= _SHORT
+            if size <= _MAX_SHORT_BYTES
             else _unpack(
                 frame,
-                max_array_len=min(longest_list, size),  # memory is taken at the promise: keep it to what may come
+                # a decoder allocates the claimed size: limit it to the size that can come
+                max_array_len=min(longest_list, size),
                 max_map_len=min(longest_map, size),
                 max_str_len=cap,
                 max_bin_len=cap,
                 max_ext_len=16,
             )
         )
-    except Exception as fault:  # whatever a decoder makes of a stranger's bytes, it is the stranger's fault
+    except Exception as fault:  # the sender is responsible for any exception of the decoder
         raise Refused(Reason.MALFORMED, f"not a msgpack message: {type(fault).__name__}") from None
     if type(message) is not dict:
         raise Refused(Reason.MALFORMED, f"a message must be a map, got {type(message).__name__}")
@@ -895,10 +902,10 @@ def decode_from_plant(frame: bytes) -> dict[str, Any]:
     Refused
         As `decode` raises it.
     """
-    return decode(frame, LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT, LONGEST_LIST_OF_PLANT)
+    return decode(frame, MAX_PLANT_BYTES, MAX_PLANT_ENTRIES, MAX_PLANT_ENTRIES)
 
 
-# Faults of the wire that a user may meet, apart from those of the models.
+# Errors of the wire that a user may meet, apart from those of the models.
 
 
 class EndpointError(RtmmsError):
@@ -928,7 +935,7 @@ class AddressError(EndpointError, ModelError):
     """Endpoint of a wrong form, or one that may not be bound as requested."""
 
 
-WRONG_WORDS = frozenset(("unknown_actuator", "unknown_output"))
+ARGUMENT_ERRORS = frozenset(("unknown_actuator", "unknown_output"))
 """Codes of refusals that the request itself causes: exit status 2."""
 
 

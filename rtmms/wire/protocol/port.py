@@ -16,8 +16,12 @@ MESSAGE, OVERSIZE, MALFORMED = "message", "oversize", "malformed"
 The socket keeps nothing of an oversized message. The last two have the names of `messages.Reason`.
 """
 
-SENT, FULL, GONE = 0, 1, 2
-"""Results of a send: the message left, was dropped as the receiver does not read, or has no receiver."""
+SENT = 0
+"""Result of a send: the message left."""
+FULL = 1
+"""Result of a send: the message was dropped, because the receiver does not read."""
+GONE = 2
+"""Result of a send: the message has no receiver."""
 
 Received = tuple[bytes, str, bytes, bytes | None]
 """Sender's name on this socket, kind, frame, and key of the sender (None if it has none)."""

@@ -21,8 +21,10 @@ from msgpack import Packer  # type: ignore[attr-defined]
 from rtmms.base.contract import APPLIED_POLICIES
 from rtmms.plant.protocol import Channel
 
-INT64, FLOAT64 = b"\xd3", b"\xcb"
-FALSE, TRUE = 0xC2, 0xC3
+INT64 = b"\xd3"
+FLOAT64 = b"\xcb"
+FALSE = 0xC2
+TRUE = 0xC3
 NUMBER_BYTES = 8
 """Bytes of a number behind its type byte."""
 STRIDE = 1 + NUMBER_BYTES

@@ -17,10 +17,11 @@ from rtmms.wire.protocol.port import GONE, MESSAGE, Received
 from rtmms.wire.stream.listener import Connection
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, framed, ready
 
-_PIECES = 512
-_LONGEST = 16 * 1024 * 1024
+_MAX_FRAMES = 512
+"""Reads of one call, because a message may come in pieces."""
+_MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _GRACE_S = 1.0
-_AGAIN_S = 0.05
+_RECONNECT_S = 0.05
 _UNDER_WAY = frozenset((0, errno.EINPROGRESS))
 _ROUTERS = frozenset((b"ROUTER",))
 _WAITS = sys.platform == "linux"
@@ -57,9 +58,9 @@ class Dealer:
         self._family, self._address = _address(endpoint)
         self._hello = GREETING + ready(b"DEALER", identity)
         self._other_end: socket.socket | None = None
-        self._tried_at: float | None = None  # first, since it broke
+        self._tried_at: float | None = None  # instant of the first attempt since the connection broke
         self._again_at = 0.0
-        self._more = self.broken = False  # more: something was taken and not looked at
+        self._more = self.broken = False  # _more: received bytes wait for decoding
         self._connection = self._connected()
 
     @property
@@ -88,7 +89,7 @@ class Dealer:
             return b"", MESSAGE, frame, None
         if self._more and (received := self._received(connection)) is not None:
             return received
-        for _ in range(_PIECES):
+        for _ in range(_MAX_FRAMES):
             came = connection.read()
             if came:
                 frame = connection.frame
@@ -239,12 +240,12 @@ class Dealer:
             self._connection.flush()
         if self.broken and now >= self._again_at:
             before = self._connection
-            # from the first attempt on, not from the break: who looks around seldom has not tried in vain yet
+            # From the first attempt, not from the break: a peer that reads seldom has not tried in vain yet.
             self._tried_at = now if self._tried_at is None else self._tried_at
             try:
                 self._connection = self._connected()
-            except OSError:  # no descriptor for one more
-                self._again_at = now + _AGAIN_S
+            except OSError:  # no descriptor is left
+                self._again_at = now + _RECONNECT_S
             else:
                 before.socket.close()
 
@@ -295,11 +296,11 @@ class Dealer:
     def _connected(self) -> Connection:
         """Begin to connect; our greeting leaves as soon as possible, without waiting for the plant."""
         plain = socket.socket(self._family, socket.SOCK_STREAM)
-        connection = Connection(plain, Reader(_ROUTERS, _LONGEST), unsent=self._hello)
+        connection = Connection(plain, Reader(_ROUTERS, _MAX_MESSAGE_BYTES), unsent=self._hello)
         try:
             became = plain.connect_ex(self._address)
         except BaseException:
-            plain.close()  # it is no address
+            plain.close()  # the text is no address
             raise
         self._more, self.broken = False, False
         if became not in _UNDER_WAY:
@@ -317,16 +318,17 @@ class Dealer:
 
         Otherwise a caller that waits on its descriptor would loop without pause.
         """
-        self.broken, self._more, self._again_at = True, False, monotonic() + _AGAIN_S
+        self.broken, self._more, self._again_at = True, False, monotonic() + _RECONNECT_S
         try:
             here, there = socket.socketpair()
-        except OSError:  # no descriptor left: better to turn in circles than to end
-            before.reader, before.unsent = Reader(_ROUTERS, _LONGEST), b""
+        except OSError:  # no descriptor is left: try again rather than end
+            before.reader, before.unsent = Reader(_ROUTERS, _MAX_MESSAGE_BYTES), b""
             return before
         self._close_other_end()
         self._other_end = there
-        before.socket.close()  # only now: the descriptor must be another one, or nobody would notice
-        return Connection(here, Reader(_ROUTERS, _LONGEST))
+        # only now, because the new descriptor must have another number, or epoll would not report it
+        before.socket.close()
+        return Connection(here, Reader(_ROUTERS, _MAX_MESSAGE_BYTES))
 
     def _close_other_end(self) -> None:
         if self._other_end is not None:

@@ -20,11 +20,13 @@ from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Guests, Received
 from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
 
-# Which of many descriptors can be read or written: epoll, or what stands for it where there is none.
+# Readiness of many descriptors: epoll, or a substitute on other platforms.
 
 
-IN, OUT = 1, 4
-"""EPOLLIN and EPOLLOUT."""
+IN = 1
+"""EPOLLIN."""
+OUT = 4
+"""EPOLLOUT."""
 
 
 class Poller(Protocol):
@@ -129,7 +131,7 @@ class Selecting:
         descriptor : int
             File descriptor.
         """
-        with contextlib.suppress(KeyError):  # there is no entry without events
+        with contextlib.suppress(KeyError):  # an entry without events does not exist
             self._selector.unregister(descriptor)
 
     def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
@@ -170,20 +172,21 @@ def poller() -> Poller:
     return select.epoll() if hasattr(select, "epoll") else Selecting()
 
 
-# One connection of ours, whoever asked for it: a stream that never blocks, what came on it and what waits to leave.
+# One connection, from either side: a stream that never blocks, its received bytes and its unsent ones.
 #
-# Its owner watches the descriptor, and decides when it is read and when it is given up.
+# The owner watches the descriptor, and decides when to read it and when to close it.
 
 
 _CHUNK = 65536
-LITTLE = 4096
+STRANGER_READ_BYTES = 4096
 """Bytes that are read of a stranger at a time.
 
 The kernel refills the freed room at once, and this takes time of the loop.
 """
 NOW = getattr(socket, "MSG_DONTWAIT", 0)
 """Flag of calls that must not wait, because the owner may have made the socket a waiting one."""
-_LAST_CHUNKS = 16
+_MAX_LAST_CHUNKS = 16
+"""Reads of what a closed connection still holds."""
 
 
 class Connection:
@@ -279,7 +282,7 @@ class Connection:
             False if the other end has closed.
         """
         try:
-            return bool(self.socket.recv(LITTLE, NOW))
+            return bool(self.socket.recv(STRANGER_READ_BYTES, NOW))
         except BlockingIOError:
             return True
         except OSError:
@@ -312,7 +315,7 @@ class Connection:
         except BlockingIOError:
             sent = 0
         except OSError:
-            return GONE  # it may have sent something before it went: reading shows it
+            return GONE  # it may have sent a message before it left: the next read returns it
         if sent < len(data):
             self.unsent = data[sent:]
         return SENT
@@ -343,21 +346,26 @@ class Connection:
         if self.unsent:
             self.flush()
         with contextlib.suppress(OSError):
-            for _ in range(_LAST_CHUNKS):
+            for _ in range(_MAX_LAST_CHUNKS):
                 if not self.socket.recv(_CHUNK, NOW):
                     break
         self.socket.close()
 
 
-# A bound socket of our own and its connections: accepted, read and written in the slack, a bounded piece at a time.
+# A bound socket and its connections: accepted, read and written in the slack, in pieces of limited size.
 #
-# What comes in lies in the kernel's buffers until it is read, at most 64 KiB and one message a connection in ours; who
-# does not read what we send loses it.
+# Unread data are in the kernel's buffers; ours hold at most 64 KiB and one message a connection. A peer that does not
+# read loses messages.
 
 
-_MOST = 64
-_GAP_NS, _LONGEST_GAP_NS = 20_000_000, 200_000_000
-_TAKES_NS = 500_000
+_MAX_CLOSING = 64
+"""Sockets that wait to be closed."""
+_MIN_CLOSE_INTERVAL_NS = 20_000_000
+"""Minimum interval between two closings, ns."""
+_MAX_CLOSE_INTERVAL_NS = 200_000_000
+"""Interval after which a socket is closed even without time for it, ns."""
+_CLOSE_NS = 500_000
+"""Time that one closing may need, ns."""
 
 
 class Leaving:
@@ -378,7 +386,7 @@ class Leaving:
         one : socket.socket
             The socket.
         """
-        if len(self._sockets) >= _MOST:
+        if len(self._sockets) >= _MAX_CLOSING:
             self.close_one()
         self._sockets.append(one)
 
@@ -394,7 +402,9 @@ class Leaving:
             return
         now_ns = monotonic_ns()
         since_ns = now_ns - self._closed_ns
-        if since_ns >= _LONGEST_GAP_NS or (since_ns >= _GAP_NS and until_ns - now_ns >= _TAKES_NS):
+        if since_ns >= _MAX_CLOSE_INTERVAL_NS or (
+            since_ns >= _MIN_CLOSE_INTERVAL_NS and until_ns - now_ns >= _CLOSE_NS
+        ):
             self.close_one()
 
     def close_one(self) -> bool:
@@ -418,11 +428,15 @@ class Leaving:
 
 
 DEALERS = frozenset((b"DEALER", b"REQ", b"ROUTER"))
-MOST_CONNECTIONS = 128
-_ACCEPTS, _LOOKS = 2, 8
-_LOOKED_AT = 8
-_HANDSHAKE_NS, _SORT_NS = 5_000_000_000, 100_000_000
-_ROOM_IN = 65536
+MAX_CONNECTIONS = 128
+_MAX_ACCEPTS = 2
+_MAX_POLLS = 8
+"""Connections at which one call of `next` looks."""
+_MAX_EVENTS = 8
+"""Events of one epoll_wait."""
+_HANDSHAKE_NS = 5_000_000_000
+_SORT_NS = 100_000_000
+_RECEIVE_BUFFER_BYTES = 65536
 """Bytes that the kernel stores of a peer's unread data (SO_RCVBUF; Linux doubles it).
 
 By default it stores megabytes for each, and discarding them takes as long as a step.
@@ -448,7 +462,7 @@ class Listener:
         Our socket type (ROUTER, PUB).
     talkers : frozenset[bytes], default DEALERS
         Socket types that may connect.
-    most : int, default MOST_CONNECTIONS
+    most : int, default MAX_CONNECTIONS
         Most connections; the oldest unknown one is closed for a newcomer.
     backlog : int, default 0
         Most unsent bytes that may wait before a message.
@@ -466,12 +480,12 @@ class Listener:
     """
 
     threaded = False
-    _most_events = _LOOKED_AT
+    _most_events = _MAX_EVENTS
     """Most events that one round looks at."""
 
     def __init__(
         self, bound: Sequence[socket.socket], cap: int, *, kind: bytes = b"ROUTER", talkers: frozenset[bytes] = DEALERS,
-        most: int = MOST_CONNECTIONS, backlog: int = 0, room: int = 0,
+        most: int = MAX_CONNECTIONS, backlog: int = 0, room: int = 0,
     ) -> None:  # fmt: skip
         self._room = room
         self._kind, self._talkers, self._most, self._backlog = kind, talkers, most, backlog
@@ -481,13 +495,14 @@ class Listener:
         self._far: Poller = poller()
         self._bound = {one.fileno(): one for one in bound}
         for descriptor, one in self._bound.items():
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM_IN)  # of those that it accepts
+            # accepted sockets inherit the size
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
             one.listen(_BACKLOG)
             one.setblocking(False)
             self._far.register(descriptor, IN)
         self.connections: dict[bytes, Connection] = {}  # by key, the oldest first
         self._by_descriptor: dict[int, Connection] = {}
-        self._queue: deque[Connection] = deque()  # those with something that was taken and not looked at
+        self._queue: deque[Connection] = deque()  # those with received bytes that wait for decoding
         self._leaving = Leaving()
         self._numbers = self._sorted_ns = 0
         self._closed = False
@@ -515,7 +530,7 @@ class Listener:
             Sender, kind, frame and key of the message, or None if there is none.
         """
         queue = self._queue
-        for _ in range(_LOOKS):
+        for _ in range(_MAX_POLLS):
             if not queue:
                 break
             connection = queue.popleft()
@@ -710,11 +725,11 @@ class Listener:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _accept(self, bound: socket.socket | None) -> None:
-        for attempt in range(_ACCEPTS if bound is not None else 0):
+        for attempt in range(_MAX_ACCEPTS if bound is not None else 0):
             try:
                 plain, _ = bound.accept()  # type: ignore[union-attr]
-            except OSError as fault:  # nobody more; or no descriptor for one more
-                # a descriptor is asked for before anybody: only at first is it known that somebody is there
+            except OSError as fault:  # no connection waits, or no descriptor is left
+                # The kernel allocates a descriptor first: only the first attempt shows that a connection waits.
                 if fault.errno in _NONE_LEFT and attempt == 0 and self._give_way():
                     continue
                 return
@@ -779,7 +794,7 @@ class Listener:
     def _read(self, connection: Connection) -> None:
         known = self._guests.known(connection.key)
         connection.reader.cap = self._cap if known else min(self._cap, self._first_cap)
-        came = connection.read() if known else connection.read(LITTLE)
+        came = connection.read() if known else connection.read(STRANGER_READ_BYTES)
         if came is False:
             self.drop(connection)
         elif came and (connection.reader.ready or self._shake(connection)):
@@ -830,11 +845,13 @@ def _wanted(connection: Connection) -> int:
     return (0 if connection.held else IN) | (OUT if connection.unsent else 0)
 
 
-# The timer of the kernel by which a deadline is kept: a descriptor that can be read from an instant on.
+# The kernel's timer for a deadline: a descriptor that becomes readable at an instant.
 
 
-_CLOCK_MONOTONIC, _ABSOLUTE = 1, 1
-_NONBLOCK, _CLOEXEC = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0, getattr(os, "O_CLOEXEC", 0)
+_CLOCK_MONOTONIC = 1
+_ABSOLUTE = 1
+_NONBLOCK = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 class Alarm:

@@ -11,12 +11,12 @@ from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Received
-from rtmms.wire.stream.listener import MOST_CONNECTIONS, Connection, Listener
+from rtmms.wire.stream.listener import MAX_CONNECTIONS, Connection, Listener
 from rtmms.wire.stream.zmtp import encoded
 
-_SUBSCRIPTION_BYTES = 256
-_MOST_SUBSCRIPTIONS = 16
-_ROOM = 16 * 1024
+_MAX_SUBSCRIPTION_BYTES = 256
+_MAX_SUBSCRIPTIONS = 16
+_SEND_BUFFER_BYTES = 16 * 1024
 """Bytes that the kernel stores for a subscriber (Linux doubles it): some ten states, a tenth of a second."""
 
 
@@ -36,10 +36,10 @@ class Publisher:
 
     def __init__(self, bound: socket.socket) -> None:
         kinds = frozenset((b"SUB", b"XSUB"))
-        self.listener = Listener([bound], _SUBSCRIPTION_BYTES, kind=b"PUB", talkers=kinds, room=_ROOM)
+        self.listener = Listener([bound], _MAX_SUBSCRIPTION_BYTES, kind=b"PUB", talkers=kinds, room=_SEND_BUFFER_BYTES)
         self._topics: dict[bytes, list[bytes]] = {}
         self._topic = b""
-        self._takers: set[bytes] = set()  # those that want messages of _topic
+        self._takers: set[bytes] = set()  # those that subscribe to _topic
         self._due: list[Connection] = []
         self._data = b""
         self._guests = Guests()
@@ -55,7 +55,7 @@ class Publisher:
             Most bytes of a message from a known peer.
         """
         self._guests = guests
-        self.listener.attend(guests, min(cap, _SUBSCRIPTION_BYTES))
+        self.listener.attend(guests, min(cap, _MAX_SUBSCRIPTION_BYTES))
 
     @property
     def wanted(self) -> bool:
@@ -105,7 +105,7 @@ class Publisher:
         waiting = []
         while self._due and monotonic_ns() < until_ns:
             connection = self._due.pop()
-            if connection.unsent:  # the listener sends that on as there is room
+            if connection.unsent:  # the listener sends the rest when the kernel has room
                 waiting.append(connection)
             elif connection.open:
                 self.listener.post(connection, self._data)
@@ -124,7 +124,7 @@ class Publisher:
 
         A peer with too many is disconnected.
         """
-        if len(self._topics) > 2 * MOST_CONNECTIONS:
+        if len(self._topics) > 2 * MAX_CONNECTIONS:
             self._topics = {key: topics for key, topics in self._topics.items() if key in self.listener.connections}
             self._takers &= self._topics.keys()
         topics = self._topics.setdefault(who, [])
@@ -132,7 +132,7 @@ class Publisher:
             topics.append(frame[1:])
         elif frame[:1] == b"\x00" and frame[1:] in topics:
             topics.remove(frame[1:])
-        if len(topics) > _MOST_SUBSCRIPTIONS:
+        if len(topics) > _MAX_SUBSCRIPTIONS:
             self._guests.refused(Reason.BUSY)
             topics.clear()
             if (connection := self.listener.connections.get(who)) is not None:

@@ -49,7 +49,7 @@ class Steps(Listener):
         else:
             self._near = select.epoll()
             self._near.register(self._alarm.descriptor, IN)
-        self._events: Sequence[tuple[int, int]] = ()  # what the last wait ended with
+        self._events: Sequence[tuple[int, int]] = ()  # result of the last wait
 
     # --- within the step --------------------------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ class Steps(Listener):
                 connection = self._by_descriptor.get(descriptor)
                 if connection is None:  # the alarm
                     continue
-                if connection.held and flags != OUT:  # it has gone
+                if connection.held and flags != OUT:  # the connection is gone
                     self.drop(connection)
                     continue
                 if flags & OUT:
@@ -81,7 +81,7 @@ class Steps(Listener):
                     came = connection.read()
                     if came:
                         frame = connection.frame
-                        if frame is not None and len(events) == 1:  # as nearly always
+                        if frame is not None and len(events) == 1:  # the usual case
                             connection.frame = None
                             return connection.key, MESSAGE, frame, None
                         connection.queued = True
@@ -313,7 +313,7 @@ class Steps(Listener):
         if connection.flush():
             self._watch(connection)
         elif connection.poller is self._near:
-            connection.unsent = b""  # it may have sent bye before it went: reading shows it, and drops it
+            connection.unsent = b""  # it may have sent bye before it left: the read drops that
             self._watch(connection)
         else:
             self.drop(connection)

@@ -11,13 +11,18 @@ from collections.abc import Sequence
 
 from rtmms.wire.protocol.port import MALFORMED, MESSAGE, OVERSIZE
 
-_SIGNATURE, _LAST = 0xFF, 0x7F
+_SIGNATURE = 0xFF
+_LAST = 0x7F
 _GREETING = 64
 _NULL = b"NULL".ljust(20, b"\0")
-_MORE, _LONG, _COMMAND = 1, 2, 4
-_LONGEST_COMMAND = 4096
-_SKIPPED = 4  # what is longer than so many times the allowed size is not even skipped
-_IDLE = 32  # frames in a row that end no message: who sends more of them at a time keeps us busy with nothing
+_MORE = 1
+_LONG = 2
+_COMMAND = 4
+_MAX_COMMAND_BYTES = 4096
+_MAX_SKIPPED_RATIO = 4
+"""Ratio of a message's size to the allowed one, beyond which the message is not even skipped."""
+_MAX_IDLE_FRAMES = 32
+"""Frames in a row that end no message. A peer that sends more of them at a time only costs time."""
 
 READY = "ready"
 """Kind of the other side's READY, in addition to the kinds of messages."""
@@ -149,10 +154,10 @@ class Reader:
         self._bytes = bytearray()
         self._greeted = self.ready = False
         self.identity = b""
-        self._skip = 0  # bytes of a frame that is passed over
-        self._fault = ""  # of the message under way: '', MALFORMED (frames), OVERSIZE
+        self._skip = 0  # bytes of a frame that is skipped
+        self._fault = ""  # fault of the unfinished message: '', MALFORMED (frames), OVERSIZE
         self._within = False  # a message of several frames has begun
-        self._idle = 0  # frames since the last message, or since something came
+        self._idle = 0  # frames since the last message, or since the last bytes came
 
     def feed(self, data: bytes) -> None:
         """Accept received bytes.
@@ -227,7 +232,7 @@ class Reader:
                 if not self.ready:
                     self._shake(body)
                     return READY, b""
-                self._pass_by()  # nothing that we need to know in 3.0
+                self._pass_by()  # version 3.0 needs nothing of it
                 continue
             if not self.ready:
                 raise ZmtpError("a message before READY")
@@ -243,7 +248,7 @@ class Reader:
     def _pass_by(self) -> None:
         """Count a frame that ended no message."""
         self._idle += 1
-        if self._idle > _IDLE:
+        if self._idle > _MAX_IDLE_FRAMES:
             raise ZmtpError("frame after frame, and no message")
 
     def _greet(self) -> bool:
@@ -273,7 +278,7 @@ class Reader:
             return None
         size = int.from_bytes(got[1:head], "big")
         if flags & _COMMAND:
-            if size > _LONGEST_COMMAND:
+            if size > _MAX_COMMAND_BYTES:
                 raise ZmtpError("a command that is too long")
         elif size > self.cap or self._fault or self._within or flags & _MORE:
             return self._pass_over(flags, head, size)
@@ -285,7 +290,7 @@ class Reader:
 
     def _pass_over(self, flags: int, head: int, size: int) -> tuple[int, bytes]:
         """Skip a frame, now and when the rest of it comes."""
-        if size > _SKIPPED * self.cap:
+        if size > _MAX_SKIPPED_RATIO * self.cap:
             raise ZmtpError("a frame that is far too long", OVERSIZE)
         if size > self.cap:
             self._fault = OVERSIZE

@@ -164,5 +164,5 @@ def test_off_leaves_the_machine_as_it_is(monkeypatch) -> None:
 @linux
 def test_room_is_kept_in_each_arena() -> None:
     kept = memory.prefault()
-    assert len(kept) * memory._KEPT_EACH >= memory._OBJECTS
-    assert memory._KEPT_EACH * memory._OBJECT_BYTES < 1 << 18  # an arena holds more than lies between two of them
+    assert len(kept) * memory._KEPT_STRIDE >= memory._OBJECTS
+    assert memory._KEPT_STRIDE * memory._OBJECT_BYTES < 1 << 18  # an arena holds more than lies between two of them

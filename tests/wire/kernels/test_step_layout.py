@@ -20,7 +20,7 @@ from rtmms.wire.kernels.step_layout import CompiledLayout, layout_at, read_messa
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.peer.step_messages import command_writer
 from rtmms.wire.plant.state_message import Selection
-from rtmms.wire.protocol.messages import COMMAND_BYTES, decode, decode_from_plant
+from rtmms.wire.protocol.messages import MAX_COMMAND_BYTES, decode, decode_from_plant
 from rtmms.wire.protocol.step_layout import StepLayout, command_layout, state_layout
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiled exchange here")
@@ -106,8 +106,8 @@ def test_a_command_has_what_msgpack_reads_from_it(
     raw = write(seq, step, values)
     assert raw is not None
     frame = raw[2 if raw[0] == 0 else 9 :]
-    assert decode(frame, COMMAND_BYTES) == {"type": "command", "seq": seq, "step": step, "values": values}
-    assert list(decode(frame, COMMAND_BYTES)["values"]) == actuators
+    assert decode(frame, MAX_COMMAND_BYTES) == {"type": "command", "seq": seq, "step": step, "values": values}
+    assert list(decode(frame, MAX_COMMAND_BYTES)["values"]) == actuators
     found = Reader(command_layout(actuators)).read(raw, len(raw) - len(frame))
     assert found == ([seq, step], list(values.values()))
 
@@ -121,7 +121,7 @@ def test_a_command_with_an_age_has_a_layout_of_its_own(actuators: list[str], age
     raw = write(7, 8, age_ns, fresh_ns, values)
     assert raw is not None
     frame = raw[2 if raw[0] == 0 else 9 :]
-    assert decode(frame, COMMAND_BYTES) == {
+    assert decode(frame, MAX_COMMAND_BYTES) == {
         "type": "command", "seq": 7, "step": 8, "age_ns": age_ns, "fresh_ns": fresh_ns, "values": values
     }  # fmt: skip
     plain, aged = command_layout(actuators), command_layout(actuators, aged=True)
@@ -146,7 +146,7 @@ def sample_command() -> bytes:
 
 KINDS: dict[str, tuple[StepLayout, bytes, Callable[[bytes], dict[str, Any]], Any]] = {
     "state": (state_layout(CHANNELS), sample_state(), decode_from_plant, state_numbers),
-    "command": (command_layout(RODS), sample_command(), lambda f: decode(f, COMMAND_BYTES), command_numbers),
+    "command": (command_layout(RODS), sample_command(), lambda f: decode(f, MAX_COMMAND_BYTES), command_numbers),
 }
 
 

@@ -109,8 +109,8 @@ def test_a_plant_of_this_user_that_starts_is_waited_for(
     from rtmms.wire.endpoints.session_files import remove_token, write_token
     from rtmms.wire.peer import session as joining
 
-    monkeypatch.setattr(joining, "USUAL_S", 0.5)
-    monkeypatch.setattr(joining, "STARTING_S", 1.0)
+    monkeypatch.setattr(joining, "ANSWER_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(joining, "STARTING_TIMEOUT_S", 1.0)
     exchange = listen(None)
     with pytest.raises(NotConnectedError, match=MUTE + r".*wait longer \(timeout_s, --timeout\)") as refused:
         rtmms.connect(exchange)

@@ -10,7 +10,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from rtmms.wire.protocol.messages import COMMAND_BYTES
+from rtmms.wire.protocol.messages import MAX_COMMAND_BYTES
 from tests.growth import growth
 from tests.wire.bench import Host, Raw
 
@@ -226,7 +226,7 @@ def bad(values: Any = None, **fields: Any) -> bytes:
         (msgpack.packb({"type": "comand"}), "unknown_type"),
         (msgpack.packb({"type": "hello"}), "unknown_type"),
         (msgpack.packb({"seq": 3}), "unknown_type"),
-        (b"\x00" * (COMMAND_BYTES + 1), "oversize"),
+        (b"\x00" * (MAX_COMMAND_BYTES + 1), "oversize"),
     ],
 )
 def test_a_bad_command_is_refused_by_name_and_changes_nothing(peer: Raw, frame: bytes, reason: str) -> None:

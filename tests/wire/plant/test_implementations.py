@@ -18,7 +18,7 @@ from rtmms.wire.stream.steps import Steps
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 
-ANYWHERE = ["tcp://127.0.0.1:*"] * 3
+ANY_PORT = ["tcp://127.0.0.1:*"] * 3
 Make = Callable[[], Host]
 
 
@@ -28,7 +28,7 @@ def make(request: pytest.FixtureRequest, make_host: Callable[..., Host], monkeyp
         monkeypatch.delattr(select, "epoll", raising=False)
 
     def made() -> Host:
-        host = make_host(sockets=Sockets(*ANYWHERE, libzmq=request.param == "libzmq"))
+        host = make_host(sockets=Sockets(*ANY_PORT, libzmq=request.param == "libzmq"))
         step = host.server._sockets.step
         assert isinstance(step, Router if request.param == "libzmq" else Steps)
         if isinstance(step, Steps):

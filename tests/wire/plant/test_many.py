@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.plant.protocol import Channel
-from rtmms.wire.plant.peers import MOST_PEERS, Peers
+from rtmms.wire.plant.peers import MAX_PEERS, Peers
 from rtmms.wire.plant.state_message import Selection
 from rtmms.wire.protocol.messages import Hello, Refused
 from tests.wire.bench import PATIENCE_S, Host, Raw, Toy
@@ -40,21 +40,21 @@ def test_a_plant_of_thousands_of_outputs_drives_and_is_driven() -> None:
 
 
 def test_a_full_house_has_a_place_for_one_that_only_asks() -> None:
-    actuators = tuple(Channel(f"a{k}") for k in range(MOST_PEERS + 1))
+    actuators = tuple(Channel(f"a{k}") for k in range(MAX_PEERS + 1))
     peers, selection = Peers(actuators), Selection(())
-    for k in range(MOST_PEERS):
+    for k in range(MAX_PEERS):
         peers.welcome(Hello(f"driver{k}", (f"a{k}",)), b"%d" % k, selection, 0)
-    with pytest.raises(Refused, match=f"{MOST_PEERS} peers are here already"):
-        peers.welcome(Hello("one more", (f"a{MOST_PEERS}",)), b"more", selection, 0)
+    with pytest.raises(Refused, match=f"{MAX_PEERS} peers are here already"):
+        peers.welcome(Hello("one more", (f"a{MAX_PEERS}",)), b"more", selection, 0)
     first = peers.welcome(Hello("status"), b"status", selection, 0)
     second = peers.welcome(Hello("stop"), b"stop", selection, 0)  # the first gives way
     assert second in peers.all
     assert first not in peers.all
-    assert len(peers.all) == MOST_PEERS + 1
+    assert len(peers.all) == MAX_PEERS + 1
 
 
 def test_it_gets_its_answer(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw], monkeypatch: Any) -> None:
-    monkeypatch.setattr("rtmms.wire.plant.peers.MOST_PEERS", 2)
+    monkeypatch.setattr("rtmms.wire.plant.peers.MAX_PEERS", 2)
     host = make_host()
     make_raw(host).join(["left.*"], "one")
     make_raw(host).join(["right.front"], "two")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtmms.wire.plant.state_message import PEERS_WORK, STRANGERS_WORK, Matching
-from rtmms.wire.protocol.messages import PATTERN_LENGTH, PATTERNS, Refused
+from rtmms.wire.plant.state_message import MAX_PEERS_WORK, MAX_STRANGERS_WORK, Matching
+from rtmms.wire.protocol.messages import MAX_PATTERN_LENGTH, MAX_PATTERNS, Refused
 
 parts = st.sampled_from(["a", "b", ".", "*", "?", "[ab]", "[!a]", "[a-c.]", "[", "]", "[]a]"])
 NAMES = ("left.front", "left.back", "right.front", "right.back", "velocity", "joint_angle")
@@ -35,15 +35,15 @@ MANTA = tuple(f"{side}.{what}_{k}" for side in ("left", "right") for what in ("p
     "patterns", [("*",), MANTA, ("pos*", "*.thrust_0"), ("*thrust*", "left.*"), ("velocity", "joint_angle", "*.front")]
 )
 def test_what_a_display_asks_for_is_within_the_strangers_budget(patterns: tuple[str, ...]) -> None:
-    strangers = Matching(STRANGERS_WORK)
+    strangers = Matching(MAX_STRANGERS_WORK)
     assert any(strangers.matched(pattern, (*NAMES, *MANTA)) for pattern in patterns)
-    assert STRANGERS_WORK <= 150  # some 50 us
+    assert MAX_STRANGERS_WORK <= 150  # some 50 us
 
 
 @pytest.mark.parametrize("pattern", ["*a*", "*e*e*e*t", "*f" * 64, "[!z]" * 32, "*[" + "z" * 124 + "]*", "?" * 128])
 def test_the_work_of_many_is_bounded_and_that_of_a_few_is_enough(pattern: str) -> None:
-    assert len(pattern) <= PATTERN_LENGTH
-    strangers = Matching(STRANGERS_WORK)
+    assert len(pattern) <= MAX_PATTERN_LENGTH
+    strangers = Matching(MAX_STRANGERS_WORK)
     strangers.matched("velocity", NAMES)
     strangers.matched("left.*", NAMES)
 
@@ -52,7 +52,7 @@ def test_the_work_of_many_is_bounded_and_that_of_a_few_is_enough(pattern: str) -
             matching.matched(pattern, NAMES)
 
     with pytest.raises(Refused, match="take too long"):
-        match_many(strangers, 4 * PATTERNS)
-    peers = Matching(PEERS_WORK)
+        match_many(strangers, 4 * MAX_PATTERNS)
+    peers = Matching(MAX_PEERS_WORK)
     match_many(peers, 16)
     assert peers.work >= 0

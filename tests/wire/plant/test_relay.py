@@ -11,7 +11,7 @@ import pytest
 
 import rtmms
 from rtmms.wire.plant import handshake as relay
-from rtmms.wire.plant.handshake import MOST_WAITING
+from rtmms.wire.plant.handshake import MAX_WAITING_MESSAGES
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping
 
@@ -99,7 +99,7 @@ def test_one_that_does_not_answer_is_reported(
 def test_nobody_answers_for_another_and_none_pile_up(
     host: Host, owner: Raw, asker: Raw, make_raw: Callable[[Host], Raw]
 ) -> None:
-    for ident in range(MOST_WAITING + 1):
+    for ident in range(MAX_WAITING_MESSAGES + 1):
         ask(asker, ident, **{"mine.gain": 1})
     assert read_message(host, asker)["code"] == "busy"
     asked = read_message(host, owner)

@@ -17,8 +17,8 @@ from rtmms.plant.protocol import Channel
 from rtmms.wire.endpoints.addresses import nearest, seen_from
 from rtmms.wire.peer.decode import read_message, read_places, read_welcome
 from rtmms.wire.protocol.messages import (
-    AHEAD_STEPS,
-    EXCHANGE_BYTES,
+    MAX_AHEAD_STEPS,
+    MAX_EXCHANGE_BYTES,
     PROTOCOL,
     Refused,
     channel_map,
@@ -100,7 +100,7 @@ def test_the_step_socket_survives_anything_a_peer_sends(driven: Host, stream: li
     assert np.isfinite(driven.command).all()
     assert (np.abs(driven.command) <= 1.2).all()
     assert (driven.command[2:] == 0.0).all(), "not its own"
-    assert len(peer.queue) <= AHEAD_STEPS
+    assert len(peer.queue) <= MAX_AHEAD_STEPS
     driven.step = (driven.step + 1) % 50
     peer.seq = -1
 
@@ -128,7 +128,7 @@ at_the_door = st.lists(frames_near(packed(HELLO, BYE, *REQUESTS)), min_size=1, m
 def test_the_entry_survives_anything_anyone_sends(host: Host, stream: list[bytes]) -> None:
     door = host.server._handshakes
     for frame in stream:
-        refused(lambda frame=frame: door._receive(b"stranger", None, decode(frame, EXCHANGE_BYTES)))
+        refused(lambda frame=frame: door._receive(b"stranger", None, decode(frame, MAX_EXCHANGE_BYTES)))
     assert host.server.requests() == []
     assert not host.server.claimed.any()
 

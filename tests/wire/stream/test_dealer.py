@@ -259,7 +259,7 @@ def test_without_a_descriptor_to_spare_it_tries_again_later(
         within.setattr(socket, "socket", none_left)
         there.close()
         until(lambda: received(dealer) is None and dealer.broken)
-        time.sleep(2 * module._AGAIN_S)
+        time.sleep(2 * module._RECONNECT_S)
         assert not gone(dealer)
         assert dealer.broken
     until(lambda: not gone(dealer) and not dealer.broken)

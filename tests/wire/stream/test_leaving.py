@@ -9,7 +9,16 @@ import pytest
 
 from rtmms.wire.protocol.port import Guests
 from rtmms.wire.stream import listener as leaving
-from rtmms.wire.stream.listener import _GAP_NS, _LONGEST_GAP_NS, _MOST, _TAKES_NS, LITTLE, Connection, Leaving, Listener
+from rtmms.wire.stream.listener import (
+    _CLOSE_NS,
+    _MAX_CLOSE_INTERVAL_NS,
+    _MAX_CLOSING,
+    _MIN_CLOSE_INTERVAL_NS,
+    STRANGER_READ_BYTES,
+    Connection,
+    Leaving,
+    Listener,
+)
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 
 
@@ -30,15 +39,15 @@ def test_one_at_a_time_where_there_is_time_for_it(monkeypatch: pytest.MonkeyPatc
     for number in range(4):
         room.add(cast(Any, Closed(number, found)))
     assert found == []
-    room.serve(now[0] + _TAKES_NS)
-    room.serve(now[0] + _TAKES_NS)  # too soon after the one before
+    room.serve(now[0] + _CLOSE_NS)
+    room.serve(now[0] + _CLOSE_NS)  # too soon after the one before
     assert found == [0]
-    now[0] += _GAP_NS
-    room.serve(now[0] + _TAKES_NS - 1)  # too little time
+    now[0] += _MIN_CLOSE_INTERVAL_NS
+    room.serve(now[0] + _CLOSE_NS - 1)  # too little time
     assert found == [0]
-    room.serve(now[0] + _TAKES_NS)
+    room.serve(now[0] + _CLOSE_NS)
     assert found == [0, 1]
-    now[0] += _LONGEST_GAP_NS
+    now[0] += _MAX_CLOSE_INTERVAL_NS
     room.serve(now[0] + 1)  # there never is time
     assert found == [0, 1, 2]
     room.close()
@@ -48,7 +57,7 @@ def test_one_at_a_time_where_there_is_time_for_it(monkeypatch: pytest.MonkeyPatc
 
 def test_no_more_than_so_many_wait() -> None:
     room, found = Leaving(), list[int]()
-    for number in range(_MOST + 3):
+    for number in range(_MAX_CLOSING + 3):
         room.add(cast(Any, Closed(number, found)))
     assert found == [0, 1, 2]
 
@@ -68,15 +77,15 @@ def test_of_a_stranger_a_little_is_read_at_a_time_and_of_one_that_is_known_more(
         listener, known = Listener([bound], 1 << 20), set[bytes]()
         listener.attend(Guests(known=known.__contains__), 1 << 20)
         with socket.create_connection(bound.getsockname()) as peer:
-            peer.sendall(GREETING + ready(b"DEALER") + encoded([bytes(3 * LITTLE)]))
+            peer.sendall(GREETING + ready(b"DEALER") + encoded([bytes(3 * STRANGER_READ_BYTES)]))
             received = None
             while received is None:
                 listener.serve(1 << 62)
                 received = listener.next()
-            assert set(asked) == {(LITTLE,)}
+            assert set(asked) == {(STRANGER_READ_BYTES,)}
             asked.clear()
             known.add(received[0])
-            peer.sendall(encoded([bytes(3 * LITTLE)]))
+            peer.sendall(encoded([bytes(3 * STRANGER_READ_BYTES)]))
             while listener.next() is None:
                 listener.serve(1 << 62)
             assert set(asked) == {()}

@@ -13,7 +13,7 @@ import pytest
 
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import Guests
-from rtmms.wire.stream.publisher import _MOST_SUBSCRIPTIONS, _ROOM, Publisher
+from rtmms.wire.stream.publisher import _MAX_SUBSCRIPTIONS, _SEND_BUFFER_BYTES, Publisher
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.hostile import message
@@ -64,8 +64,8 @@ def hung_up_on(one: socket.socket) -> bool:
 
 
 def test_as_many_topics_as_may_be_and_one_more(bench: Bench) -> None:
-    one = bench.peer(b"toy", *(b"%d" % k for k in range(_MOST_SUBSCRIPTIONS - 1)))
-    bench.until(lambda: [len(topics) for topics in bench.publisher._topics.values()] == [_MOST_SUBSCRIPTIONS])
+    one = bench.peer(b"toy", *(b"%d" % k for k in range(_MAX_SUBSCRIPTIONS - 1)))
+    bench.until(lambda: [len(topics) for topics in bench.publisher._topics.values()] == [_MAX_SUBSCRIPTIONS])
     bench.publisher.send(b"toy", b"x")
     assert len(bench.publisher._due) == 1
     assert bench.refused == []
@@ -82,7 +82,7 @@ def test_as_many_topics_as_may_be_and_one_more(bench: Bench) -> None:
 
 def test_what_one_takes_back_is_not_counted(bench: Bench) -> None:
     one = bench.peer()
-    output = [message(b"\x01%d" % k) + message(b"\x00%d" % k) for k in range(5 * _MOST_SUBSCRIPTIONS)]
+    output = [message(b"\x01%d" % k) + message(b"\x00%d" % k) for k in range(5 * _MAX_SUBSCRIPTIONS)]
     one.sendall(b"".join(output) + message(b"\x01to"))
     bench.publisher.send(b"toy", b"x")
     bench.until(lambda: bench.publisher._takers)
@@ -112,7 +112,7 @@ def test_one_that_does_not_read_finds_a_little_that_is_old_and_then_the_newest(b
     assert 1 <= len(gaps) <= 3
     assert steps[-1] - steps[-2] == gaps[-1]  # nothing half old: the newest comes right after
     # twice what was asked for, on either side, and what the kernel takes for one segment more
-    assert len(steps) * STATE < 2 * (_ROOM + OWN_ROOM) + (1 << 17)
+    assert len(steps) * STATE < 2 * (_SEND_BUFFER_BYTES + OWN_ROOM) + (1 << 17)
     one.close()
 
 

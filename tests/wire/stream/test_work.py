@@ -13,10 +13,10 @@ from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import MALFORMED, MESSAGE, Guests
 from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.publisher import Publisher
-from rtmms.wire.stream.zmtp import _IDLE, GREETING, READY, Reader, ZmtpError, encoded, ready
+from rtmms.wire.stream.zmtp import _MAX_IDLE_FRAMES, GREETING, READY, Reader, ZmtpError, encoded, ready
 from tests.wire.bench import PATIENCE_S, Host
 
-MOST = _IDLE + 1
+MAX_FRAMES = _MAX_IDLE_FRAMES + 1
 NOTHING = {"commands": b"\x04\x00", "long commands": b"\x06" + bytes(8), "frames of a message": b"\x01\x00",
            "both": b"\x04\x00\x01\x00"}  # fmt: skip
 
@@ -54,20 +54,20 @@ def test_one_that_sends_nothing_over_and_over_is_given_up(output: bytes, looked:
     assert reader.next() == (READY, b"")
     with pytest.raises(ZmtpError, match="no message"):
         reader.next()
-    assert max(looked) <= MOST
+    assert max(looked) <= MAX_FRAMES
 
 
 def test_a_few_of_them_among_messages_are_passed_by(looked: list[int]) -> None:
     """As one that sends heartbeats, or messages of several frames by mistake."""
     reader = Reader(frozenset([b"DEALER"]), 1000)
-    few = b"\x04\x00" * _IDLE + encoded([b"said"])
+    few = b"\x04\x00" * _MAX_IDLE_FRAMES + encoded([b"said"])
     reader.feed(GREETING + ready(b"DEALER") + few * 100 + encoded([b"two", b"frames"]) * 100)
     assert reader.next() == (READY, b"")
     assert [reader.next() for _ in range(200)] == [(MESSAGE, b"said")] * 100 + [(MALFORMED, b"")] * 100
     for _ in range(100):
-        reader.feed(b"\x04\x00" * _IDLE)  # a little at a time
+        reader.feed(b"\x04\x00" * _MAX_IDLE_FRAMES)  # a little at a time
         assert reader.next() is None
-    assert max(looked) <= MOST
+    assert max(looked) <= MAX_FRAMES
 
 
 @pytest.mark.parametrize("make", [lambda bound: Listener([bound], 1000), Publisher], ids=["door", "telemetry"])
@@ -87,8 +87,8 @@ def test_it_is_cut_off_and_counted(
         if (received := at.next()) is not None:
             refused.append(received[1])
     assert refused == [Reason.MALFORMED]
-    assert max(looked) <= MOST
-    assert sum(looked) <= 2 * MOST
+    assert max(looked) <= MAX_FRAMES
+    assert sum(looked) <= 2 * MAX_FRAMES
     peer.close()
     at.close()
 
