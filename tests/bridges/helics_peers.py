@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -25,7 +28,9 @@ class Broker:
         arguments = [f"--local_port={self.port}", "--loglevel=no_print", f"-f{federates}"]
         if above is not None:
             arguments += ["--broker_address=127.0.0.1", f"--brokerport={above.port}"]
-        self.process = subprocess.Popen([str(BROKER), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [str(BROKER), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
 
     @property
     def address(self) -> str:
@@ -35,7 +40,9 @@ class Broker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()
+        """End the broker with its group: the program is a script that starts the broker as a process of its own."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(10)
 
 
