@@ -23,11 +23,11 @@ SETTLED_S = 300.0
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_nothing_grows_and_nothing_is_lost(capsys, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert soak.main(as_json=True, duration=DURATION_S, priority="auto") == 0
+    status = soak.main(as_json=True, duration=DURATION_S, priority="auto")
     result = json.loads(capsys.readouterr().out)
+    assert (status, result["ended"], result["log"]["whole"]) == (0, "duration", True), result
     steps = round(DURATION_S * 1000)
     assert result["steps"] == result["log"]["rows"] == steps
-    assert result["log"]["whole"] is True
     assert sum(result["schedule"]["causes"].values()) == result["exchange"]["misses"] + result["schedule"]["overruns"]
     processes = result["processes"]
     assert {"plant", "controller", "recorder"} <= set(processes)
