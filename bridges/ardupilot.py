@@ -32,15 +32,17 @@ from .autopilot.sitl_keys import Further, check
 from .autopilot.words import Worded, Words
 from .lines.addresses import bound, family_of
 from .lines.datagrams import datagrams, send
-from .lines.pacing import LONGEST_S, Pacer, at_rest, substeps
+from .lines.pacing import MAX_FRAME_S, Pacer, at_rest, substeps
 from .motion.frames import Home
 from .motion.imu import Imu, gravity_of
 from .motion.pose import Motion, PoseNames, PoseReader
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _CHANNELS = 32
-_MIDDLE_US, _HALF_US = 1500.0, 500.0
-"""Middle and half width of a pulse for a parameter, us: 1000 to 2000 us are -1 to 1."""
+_MIDDLE_US = 1500.0
+"""Middle of a pulse for a parameter, us; 1000 to 2000 us are -1 to 1."""
+_HALF_US = 500.0
+"""Half width of the range of pulses, us."""
 _ALONE_S = 1.5
 """Time after its last packet in which no other autopilot is read, s."""
 _FIRST_FRAMES = 100
@@ -285,7 +287,7 @@ class ArduPilot(Worded):
         ModelError
             If a parameter does not fit the plant.
         """
-        if plant.dt * self.every >= LONGEST_S:
+        if plant.dt * self.every >= MAX_FRAME_S:
             raise rtmms.ModelError(f"a step of {plant.dt * self.every} s: ArduPilot takes no frame of 0.1 s or longer")
         alone = self._words and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)

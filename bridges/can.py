@@ -24,7 +24,7 @@ from .motion.joints import Joints
 
 OWN = "own"
 NONE = "none"
-_FAR = 1e6
+_MAX_UNLIMITED = 1e6
 
 
 @dataclass(kw_only=True)
@@ -444,6 +444,6 @@ def _scaled(text: str, plant: PlantInfo, place: str) -> tuple[Field, float]:
 
 def _ends(channel: Any) -> tuple[float, float]:
     """Return the limits of an actuator, far away if it has none."""
-    low = channel.lower if channel.lower is not None and isfinite(channel.lower) else -_FAR
-    high = channel.upper if channel.upper is not None and isfinite(channel.upper) else _FAR
+    low = channel.lower if channel.lower is not None and isfinite(channel.lower) else -_MAX_UNLIMITED
+    high = channel.upper if channel.upper is not None and isfinite(channel.upper) else _MAX_UNLIMITED
     return low, high

@@ -29,7 +29,7 @@ from .motion.imu import Imu, gravity_of
 from .motion.joints import Joints
 from .motion.pose import Motion, PoseNames, PoseReader
 
-AT_ONCE = 16
+MAX_COMMANDS = 16
 """Commands that are read together; of more, the oldest are dropped."""
 
 HASHES = {
@@ -387,7 +387,7 @@ class Dds(rtmms.Bridge):
 
         qos = Qos(
             Policy.Reliability.BestEffort,  # takes from reliable writers, too, and never holds one up
-            Policy.History.KeepLast(AT_ONCE),
+            Policy.History.KeepLast(MAX_COMMANDS),
             Policy.DataRepresentation(use_cdrv0_representation=True),
             Policy.Userdata(f"typehash=RIHS01_{HASHES[self.command_type]};".encode()),
         )
@@ -447,7 +447,7 @@ class Dds(rtmms.Bridge):
         """Read commands of others; the newest wins."""
         self.inbox.take_all()
         try:
-            messages = self._reader.take(AT_ONCE)
+            messages = self._reader.take(MAX_COMMANDS)
         except Exception:  # what is no message of this type, in whatever way the library finds out
             self.counts.refuse("malformed")
             return

@@ -31,14 +31,14 @@ from .motion.frames import xyzw
 from .motion.joints import Joints
 from .motion.pose import Motion, PoseNames, PoseReader
 
-LONGEST = 64
+MAX_PLOTTED_NUMBERS = 64
 """Numbers up to which an output is in /outputs; fields are not."""
 
 COMMAND = "/command"
 OPEN_TO_ALL = (
     "foxglove: with a claim every program that reaches this port, and the pages of {pages}, can drive the robot"
 )
-_MOST_CHANNELS = 8
+_MAX_CHANNELS = 8
 STOP_S = 1.0
 
 
@@ -96,7 +96,7 @@ class _Listener:
     def on_client_advertise(self, client: Any, channel: Any) -> None:
         """Record a client's channel for commands."""
         mine = sum(one == client.id for one, _ in self._commanding)
-        if channel.topic == COMMAND and mine < _MOST_CHANNELS:
+        if channel.topic == COMMAND and mine < _MAX_CHANNELS:
             self._commanding.add((client.id, channel.id))
 
     def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
@@ -230,7 +230,9 @@ class Foxglove(rtmms.Bridge):
         self._odometry = OdometryChannel("/odom", context=context)
         self._drawn = SceneUpdateChannel("/scene", context=context) if self._scene.shape else None
         self._joint_states = JointStatesChannel("/joint_states", context=context) if self._joints.names else None
-        self._plotted = {channel.name: channel for channel in plant.outputs if _size(channel.shape) <= LONGEST}
+        self._plotted = {
+            channel.name: channel for channel in plant.outputs if _size(channel.shape) <= MAX_PLOTTED_NUMBERS
+        }
         self._plots = foxglove.Channel("/outputs", schema=_schema(list(self._plotted.values())), context=context)
         self.io.log(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.relay.port}")
         if self.claim:

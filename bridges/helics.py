@@ -35,9 +35,9 @@ TYPED_KEYS = (
 )
 """Parameters that replace free arguments of the core."""
 _END_S = 1.0
-_EVENTS = 256
+_MAX_EVENTS = 256
 _NAME = re.compile(r"[A-Za-z0-9_][\w.:/@+\[\]-]*")
-_MAX_NAME = 120
+_MAX_NAME_LENGTH = 120
 _NO_CONFIG = "--config=/dev/null"
 """Argument against a default configuration.
 
@@ -280,7 +280,7 @@ class Helics(rtmms.Bridge):
                 raise rtmms.UnknownNameError("actuator of subscribe", name, known)
             found[name] = Port(f"{self._name}/{name}", known[name].unit, 0, known[name].neutral, source)
         self._driven = tuple(found)
-        self._inbox: Inbox[Event] = Inbox(_EVENTS)
+        self._inbox: Inbox[Event] = Inbox(_MAX_EVENTS)
         self.attend(self._inbox, self._on_event)
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
         self._frames = Frames(self, self.waits, steps, "the federation")
@@ -497,10 +497,10 @@ def _milliseconds(time_s: float) -> str:
 
 def _check_name(place: str, name: str) -> None:
     """Raise ModelError for a name that HELICS could read as an option or a file, or that is not printable."""
-    if len(name) > _MAX_NAME or not _NAME.fullmatch(name) or "--" in name or name.endswith((".json", ".toml")):
+    if len(name) > _MAX_NAME_LENGTH or not _NAME.fullmatch(name) or "--" in name or name.endswith((".json", ".toml")):
         raise rtmms.ModelError(
-            f"{place}: expected a name of at most {_MAX_NAME} letters, digits and _ . : / @ + - [ ], without '--' and "
-            f"not the name of a file, got {name!r:.80}"
+            f"{place}: expected a name of at most {_MAX_NAME_LENGTH} letters, digits and _ . : / @ + - [ ], without "
+            f"'--' and not the name of a file, got {name!r:.80}"
         )
 
 

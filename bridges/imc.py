@@ -38,11 +38,11 @@ from .sea.imc_nodes import GROUP, PORTS, Node, Nodes, announce_socket, let_annou
 _MAX_READS = 8
 _ANNOUNCE_S = 10.0
 _BEAT_S = 1.0
-_PLANS = 32
-_PLANS_AT_ONCE = 20.0
-_PLANS_PER_S = 5.0
+_MAX_PLANS = 32
+_MAX_PLAN_BURST = 20.0
+_MAX_PLANS_1_S = 5.0
 _PLAN_CHANNELS = ("heading_deg", "depth_m", "speed_m_s")
-_UNDER_M = 0.3
+_MIN_UNDERWATER_M = 0.3
 Kind = Literal["UUV", "USV", "UAV", "UGV"]
 
 
@@ -174,7 +174,7 @@ class Imc(Worded):
         self._motion: Motion | None = None
         self._slot, self._time, self._beat_at, self._announce_at = -1, -1.0, 0.0, 0.0
         self._plans: dict[str, list[Place]] = {}
-        self._plans_left, self._plans_at = _PLANS_AT_ONCE, 0.0
+        self._plans_left, self._plans_at = _MAX_PLAN_BURST, 0.0
         self._course: list[Place] = []
         self._plan, self._leg_at, self._outcome = "", 0.0, imcpy.PlanControlState.LastPlanOutcomeEnum.NONE
         self.tick_s = 0.1
@@ -335,7 +335,7 @@ class Imc(Worded):
         if self._motion is None or not self.plant.surroundings.get("water_kg_m3"):
             message.medium = kinds.UNKNOWN
         else:
-            message.medium = kinds.UNDERWATER if self._depth(self._motion) > _UNDER_M else kinds.WATER
+            message.medium = kinds.UNDERWATER if self._depth(self._motion) > _MIN_UNDERWATER_M else kinds.WATER
         return message
 
     # -- in ----------------------------------------------------------------------------------------------------------
@@ -383,10 +383,10 @@ class Imc(Worded):
 
     def _allow_plan(self, now: float) -> None:
         """Limit messages about plans, because imcpy loses up to 0.5 kB for each that is broken inside."""
-        self._plans_left = min(_PLANS_AT_ONCE, self._plans_left + (now - self._plans_at) * _PLANS_PER_S)
+        self._plans_left = min(_MAX_PLAN_BURST, self._plans_left + (now - self._plans_at) * _MAX_PLANS_1_S)
         self._plans_at = now
         if self._plans_left < 1.0:
-            raise Refusal("too_many", f"more than {_PLANS_PER_S:g} messages about plans a second")
+            raise Refusal("too_many", f"more than {_MAX_PLANS_1_S:g} messages about plans a second")
         self._plans_left -= 1.0
 
     def _meet(self, message: Any, sender: tuple[str, int], now: float) -> None:
@@ -444,8 +444,8 @@ class Imc(Worded):
         self._answer(message, answer)
 
     def _keep(self, name: str, course: list[Place]) -> None:
-        if name not in self._plans and len(self._plans) >= _PLANS:
-            raise Refusal("plan", f"{_PLANS} plans are kept, and no more")
+        if name not in self._plans and len(self._plans) >= _MAX_PLANS:
+            raise Refusal("plan", f"{_MAX_PLANS} plans are kept, and no more")
         self._plans[name[:256]] = course
 
     def _on_plan_control(self, message: Any) -> None:

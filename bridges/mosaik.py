@@ -27,10 +27,10 @@ from .lines.inbox import Inbox
 from .lines.pacing import Pacer
 
 _END_S = 1.0
-_AGAIN_S = 0.1
-_FIRST_S = 10.0
+_RETRY_S = 0.1
+_MAX_FIRST_S = 10.0
 """Time in which a connection must begin mosaik's protocol, s; else it is closed, so that others may connect."""
-_MAX_MESSAGE = 1 << 20
+_MAX_MESSAGE_BYTES = 1 << 20
 """Bytes that a message may announce in its header, which has room for 4 GiB."""
 _MAX_WAITING = 16
 """Requests that may wait for earlier ones; mosaik sends the next one when the last is answered."""
@@ -347,7 +347,7 @@ class Mosaik(rtmms.Bridge):
                     await _served(channel, running)
                 except Exception:  # whatever the library makes of a stranger's bytes
                     call("malformed")
-                    await asyncio.sleep(_AGAIN_S)
+                    await asyncio.sleep(_RETRY_S)
 
         self._serving = self._loop.create_task(serve())
         with contextlib.suppress(asyncio.CancelledError):
@@ -381,8 +381,8 @@ class _BoundedReader:
 
     async def readexactly(self, count: int) -> bytes:
         """Return `count` bytes; ValueError for too long a message, and for too many requests at once."""
-        if count > _MAX_MESSAGE:
-            raise ValueError(f"a message may have {_MAX_MESSAGE} bytes, got {count}")
+        if count > _MAX_MESSAGE_BYTES:
+            raise ValueError(f"a message may have {_MAX_MESSAGE_BYTES} bytes, got {count}")
         if self.waiting() > _MAX_WAITING:
             raise ValueError(f"at most {_MAX_WAITING} requests may wait, got more")
         return await self._stream.readexactly(count)
@@ -437,9 +437,9 @@ async def _served(channel: Any, running: Any) -> None:
     reading = channel._receiver_task
     running_on = asyncio.ensure_future(run_simulator(channel, running, api_compliant=True))
     try:
-        await asyncio.wait({reading, running_on}, timeout=_FIRST_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({reading, running_on}, timeout=_MAX_FIRST_S, return_when=asyncio.FIRST_COMPLETED)
         if not (running.begun or reading.done() or running_on.done()):
-            raise TimeoutError(f"nothing of mosaik's within {_FIRST_S:g} s")
+            raise TimeoutError(f"nothing of mosaik's within {_MAX_FIRST_S:g} s")
         await asyncio.wait({reading, running_on}, return_when=asyncio.FIRST_COMPLETED)
         if reading.done() and not reading.cancelled() and reading.exception() is not None:
             raise reading.exception()

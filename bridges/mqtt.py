@@ -30,13 +30,13 @@ from .messages.topics import part, parts, robot_part
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
-_LONGEST_IN = 8192
-_LONGEST_PACKET = 2 * _LONGEST_IN + 65536
+_MAX_MESSAGE_BYTES = 8192
+_MAX_PACKET_BYTES = 2 * _MAX_MESSAGE_BYTES + 65536
 """Bytes of a packet that are stored: a topic may have 65535 in addition to the message."""
-_IN_FLIGHT = 16
-_KEPT = 8
+_MAX_IN_FLIGHT = 16
+_EXTRA_QUEUED = 8
 """Room for status and info in addition to the states, with a broker that acknowledges nothing."""
-_MOST_IN = 256
+_MAX_WAITING = 256
 _FAREWELL_S = 0.5
 PASSWORD = "RTMMS_MQTT_PASSWORD"
 
@@ -61,7 +61,7 @@ def parse(name: str, payload: bytes) -> dict[str, float]:
     Refusal
         If the message is something else.
     """
-    message = read_json(payload, _LONGEST_IN)
+    message = read_json(payload, _MAX_MESSAGE_BYTES)
     if name:
         return {name: finite(message, "the payload")}
     return values_in(message)
@@ -229,8 +229,8 @@ class Mqtt(rtmms.Bridge):
             client.connect_async(self.host, self._port, keepalive=10)
         except ValueError as fault:
             raise rtmms.ModelError(f"host: {fault}") from None
-        self._events: Inbox[tuple[str, str]] = Inbox(_MOST_IN)  # from paho's thread to ours: of the connection,
-        self._messages: Inbox[tuple[str, bytes, bool]] = Inbox(_MOST_IN)  # and messages
+        self._events: Inbox[tuple[str, str]] = Inbox(_MAX_WAITING)  # from paho's thread to ours: of the connection,
+        self._messages: Inbox[tuple[str, bytes, bool]] = Inbox(_MAX_WAITING)  # and messages
         for inbox in (self._events, self._messages):
             self.attend(inbox, self._on_event)
         self._client = client
@@ -332,7 +332,7 @@ class Mqtt(rtmms.Bridge):
         assert self._client is not None
         while self._done:
             self._under_way.discard(self._done.popleft())
-        while self._connected and len(self._outbox) and len(self._under_way) < _IN_FLIGHT:
+        while self._connected and len(self._outbox) and len(self._under_way) < _MAX_IN_FLIGHT:
             message = self._outbox.take()
             assert message is not None
             under_way = self._client.publish(message[0], message[1], self.qos)
@@ -430,10 +430,10 @@ class Mqtt(rtmms.Bridge):
     def _made(self) -> Client:
         from .lines.bounded_mqtt import BoundedClient
 
-        client = BoundedClient(self.client_id, _LONGEST_PACKET)
+        client = BoundedClient(self.client_id, _MAX_PACKET_BYTES)
         client.reconnect_delay_set(1, 5)
         client.connect_timeout = 3.0
-        client.max_queued_messages_set(_IN_FLIGHT + _KEPT)
+        client.max_queued_messages_set(_MAX_IN_FLIGHT + _EXTRA_QUEUED)
         client.will_set(f"{self._prefix}/status", "offline", 1, True)
         if self.user:
             client.username_pw_set(self.user, self._password())
@@ -457,7 +457,9 @@ class Mqtt(rtmms.Bridge):
                 topic = message.topic
             except UnicodeDecodeError:
                 return  # not one of ours
-            self._messages.put((topic, message.payload[: _LONGEST_IN + 1], message.retain))  # more would only be kept
+            self._messages.put(
+                (topic, message.payload[: _MAX_MESSAGE_BYTES + 1], message.retain)
+            )  # more would only be kept
 
         def on_publish(client: Client, data: Any, mid: int, reason: Any, properties: Any) -> None:
             self._done.append(mid)

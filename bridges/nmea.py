@@ -30,7 +30,7 @@ TALKERS = {
     "RMC": "GP", "GGA": "GP", "VTG": "GP", "HDT": "HE", "HDG": "HC", "ROT": "HE", "VHW": "VW", "DPT": "SD",
     "DBT": "SD", "MTW": "YX", "XDR": "YX",
 }  # fmt: skip
-RATES_HZ = dict.fromkeys(TALKERS, 10.0) | {"MTW": 1.0}
+MAX_RATES_HZ = dict.fromkeys(TALKERS, 10.0) | {"MTW": 1.0}
 """Highest rates, Hz: no more than the instrument has readings."""
 _WATER_C = 15.0
 
@@ -162,7 +162,7 @@ class Nmea(Worded):
         if self._listen.kind != "udp":
             raise rtmms.ModelError(f"listen: expected udp://HOST:PORT, got '{self.listen}'")
         self._pd6_to = Address.from_text(self.pd6, "pd6") if self.pd6 else None
-        self._listed = tuple(of.SentenceSpec.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
+        self._listed = tuple(of.SentenceSpec.from_word(word, TALKERS, MAX_RATES_HZ) for word in self.sentences)
         self._epoch = _utc(self.epoch)
         self._variation = variation_at(self.home) if self.variation_deg is None else self.variation_deg
         self._points = of.SetPoints(self.set_points, self.home, self._variation, self.checksums == "required")
@@ -302,7 +302,7 @@ class Nmea(Worded):
         ModelError is raised for a requested one without its instrument.
         """
         found = []
-        for sentence in self._listed or [of.SentenceSpec(kind, TALKERS[kind], RATES_HZ[kind]) for kind in TALKERS]:
+        for sentence in self._listed or [of.SentenceSpec(kind, TALKERS[kind], MAX_RATES_HZ[kind]) for kind in TALKERS]:
             try:
                 found.append(self._teller(sentence))
             except _Lacking as lacking:
@@ -364,11 +364,11 @@ class Nmea(Worded):
         """Read sentences; the newest of each set-point counts."""
         values: dict[str, float] = {}
         lines = self._lines.feed(data, whole)
-        for line in lines[-of.NEWEST :]:
+        for line in lines[-of.MAX_SENTENCES :]:
             with self.counts.message():
                 values |= self._points.parse(line)
-        if len(lines) > of.NEWEST:
-            self.counts.add("passed_over", len(lines) - of.NEWEST)
+        if len(lines) > of.MAX_SENTENCES:
+            self.counts.add("passed_over", len(lines) - of.MAX_SENTENCES)
         if not values:
             return
         self.peer_watch.fed()

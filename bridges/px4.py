@@ -40,9 +40,9 @@ _SET_MESSAGE_INTERVAL = 511
 _HIL_STATE_QUATERNION = 115
 _CONTROLS = 16
 _FIRST_US = 1_000_000
-_FAST_HZ = 1000.0
+_MAX_STREAM_HZ = 1000.0
 _PATIENCE_S = 0.05
-_MOST_GARBAGE = 65536
+_MAX_GARBAGE_BYTES = 65536
 """Bytes without a message of MAVLink after which the client is no PX4."""
 
 
@@ -104,7 +104,7 @@ def parse(message: Any) -> Actuators | Interval | None:
         which, us = message.param1, message.param2
         if not (isfinite(which) and isfinite(us)):
             raise Refusal("not_finite", "an interval that is no number")
-        return Interval(round(which), None if us == 0 else 0.0 if us < 0 else min(_FAST_HZ, 1e6 / us))
+        return Interval(round(which), None if us == 0 else 0.0 if us < 0 else min(_MAX_STREAM_HZ, 1e6 / us))
     return None
 
 
@@ -434,7 +434,7 @@ class Px4(Worded):
     def _on_bytes(self, data: bytes) -> None:
         found = self._reader.feed(data)
         self._garbage = 0 if found else self._garbage + len(data)
-        if self._garbage > _MOST_GARBAGE:
+        if self._garbage > _MAX_GARBAGE_BYTES:
             self.counts.refuse("no_mavlink")
             self._peer.drop("what is connected does not speak MAVLink")
             return

@@ -19,10 +19,12 @@ from .lines.addresses import bound
 from .lines.datagrams import datagrams, send
 from .lines.packing import SEQ, STEP, Endian, Packed, Packer, UnpackedCommand, Unpacker, is_old
 
-_READS = 8
-_BYTES = 8192  # of one look: a state that comes meanwhile waits for no more than that
-_AGAIN_S = 0.1
-_LONGEST_IN = 8192
+_MAX_READS = 8
+"""Datagrams that one call reads."""
+_MAX_READ_BYTES = 8192
+"""Bytes that one call reads, because a state may wait meanwhile."""
+_RESEND_S = 0.1
+_MAX_DATAGRAM_BYTES = 8192
 
 
 def parse_json(data: bytes) -> UnpackedCommand:
@@ -43,7 +45,7 @@ def parse_json(data: bytes) -> UnpackedCommand:
     Refusal
         If the message is something else.
     """
-    message = read_json(data, _LONGEST_IN)
+    message = read_json(data, _MAX_DATAGRAM_BYTES)
     if not isinstance(message, dict):
         raise Refusal("wrong_type", "expected an object")
     for key in (SEQ, STEP):
@@ -163,7 +165,7 @@ class Udp(rtmms.Bridge):
         self._newest: int | None = None
         self._last: rtmms.State | None = None
         self._seq = 0
-        self._turns = Turns(_AGAIN_S)
+        self._turns = Turns(_RESEND_S)
         self._kept: dict[str, float] = {}
 
     def claims(self) -> tuple[str, ...]:
@@ -307,8 +309,10 @@ class Udp(rtmms.Bridge):
     def _on_readable(self) -> None:
         """Read a few waiting datagrams and bytes; the newest counts."""
         assert self._socket is not None
-        over, now, left = False, monotonic(), _BYTES
-        for data, peer in datagrams(self._socket, _LONGEST_IN + 1, _READS):  # one byte more shows that it is too long
+        over, now, left = False, monotonic(), _MAX_READ_BYTES
+        for data, peer in datagrams(
+            self._socket, _MAX_DATAGRAM_BYTES + 1, _MAX_READS
+        ):  # one byte more shows that it is too long
             left -= len(data)
             with self.counts.message():
                 self._kept, surely = self._read(data, peer)

@@ -25,7 +25,7 @@ from .lines.inbox import Inbox
 from .messages.topics import parts, robot_part
 
 _STOP_S = 1.0
-_LONGEST_IN = 1 << 20
+_MAX_MESSAGE_BYTES = 1 << 20
 """Bytes of a message that Zenoh assembles from its pieces; longer ones are left out there, uncounted.
 
 Zenoh 1.10 accepts 12 MB nevertheless, and 20 MB not (without it: 1 GiB).
@@ -271,7 +271,7 @@ class Zenoh(rtmms.Bridge):
             ("connect/endpoints", list(self.connect)),
             ("connect/timeout_ms", -1),  # found later, if it is not there now
             ("connect/exit_on_failure", False),
-            ("transport/link/rx/max_message_size", _LONGEST_IN),
+            ("transport/link/rx/max_message_size", _MAX_MESSAGE_BYTES),
             ("scouting/multicast/enabled", self.scouting),
             ("scouting/gossip/enabled", self.scouting),
         ):
