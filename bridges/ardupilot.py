@@ -130,7 +130,8 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
     x_bearing : float
         Compass bearing of the world's x axis, rad.
     more : Mapping[str, Any]
-        Further keys.
+        Further keys of ArduPilot's JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions
+        velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.
 
     Returns
     -------
@@ -158,11 +159,11 @@ class ArduPilot(Worded):
     Parameters
     ----------
     host : str, default '127.0.0.1'
-        Address where it listens.
+        Address at which the bridge listens.
     port : int, default 9002
-        Port where it listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.
+        Port at which the bridge listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.
     peer : tuple[str, ...], optional
-        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
+        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
     channels : tuple[ChannelMapping, ...], optional
         Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: those of the
         airframe, or channel i is actuator i; its limits are at 1000 and 2000 us, an ROV's at 1100 and 1900 us.
@@ -176,27 +177,29 @@ class ArduPilot(Worded):
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     more : dict[str, str], optional
-        Further keys of its JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions
+        Further keys of ArduPilot's JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions
         velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.
     time_sync : bool | None, optional
-        ArduPilot paces itself by wall time; false: it sends `no_time_sync`; none: true in lockstep, else false.
+        Whether ArduPilot paces itself by wall time; false: the bridge sends `no_time_sync`; none: true in lockstep,
+        else false.
     peer_timeout_s : float, default 1.0
-        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+        Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     peer_gone_s : float, default PEER_GONE_S
         Silence of an autopilot after its first packet that ends a run with a duration (wall time); 0: never. Unit: s.
     reset : bool, default True
-        A restarted autopilot resets the plant, at most once in 2 s.
+        Whether a restarted autopilot resets the plant, at most once in 2 s.
     plant_silent : Literal['wait', 'still'], default 'wait'
-        What the autopilot gets while the plant is silent (watchdog_periods): nothing, so that its clock waits, or the
+        Messages to the autopilot while the plant is silent (watchdog_periods): none, so that its clock waits, or the
         last place, at rest.
     """
 
-    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where it listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.", ge=0, le=65535,
+        "Port at which the bridge listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.",
+        ge=0, le=65535,
     )] = 9002  # fmt: skip
     peer: Annotated[tuple[str, ...], Parameter(
-        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
+        "Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
     )] = ()  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
         "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: "
@@ -218,21 +221,23 @@ class ArduPilot(Worded):
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip
     more: Annotated[dict[str, str], Parameter(
-        "Further keys of its JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions "
-        "velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.",
+        "Further keys of ArduPilot's JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some "
+        "versions velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or "
+        "`output[index]`.",
     )] = field(default_factory=dict)  # fmt: skip
     time_sync: Annotated[bool | None, Parameter(
-        "ArduPilot paces itself by wall time; false: it sends `no_time_sync`; none: true in lockstep, else false.",
+        "Whether ArduPilot paces itself by wall time; false: the bridge sends `no_time_sync`; none: true in "
+        "lockstep, else false.",
     )] = None  # fmt: skip
     peer_timeout_s: float = 1.0
     peer_gone_s: Annotated[float, Parameter(
         "Silence of an autopilot after its first packet that ends a run with a duration (wall time); 0: never.", "s",
         ge=0,
     )] = PEER_GONE_S  # fmt: skip
-    reset: Annotated[bool, Parameter("A restarted autopilot resets the plant, at most once in 2 s.")] = True
+    reset: Annotated[bool, Parameter("Whether a restarted autopilot resets the plant, at most once in 2 s.")] = True
     plant_silent: Annotated[Literal["wait", "still"], Parameter(
-        "What the autopilot gets while the plant is silent (watchdog_periods): nothing, so that its clock "
-        "waits, or the last place, at rest.",
+        "Messages to the autopilot while the plant is silent (watchdog_periods): none, so that its clock waits, "
+        "or the last place, at rest.",
     )] = "wait"  # fmt: skip
 
     extra: ClassVar[str] = ""

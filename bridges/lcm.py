@@ -164,20 +164,20 @@ class Lcm(rtmms.Bridge):
     Parameters
     ----------
     rate_hz : float, default 100.0
-        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+        States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     url : str, default 'udpm://239.255.76.67:7667?ttl=0'
-        udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.
+        Network of LCM, udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.
     prefix : str, default 'RTMMS'
-        Begin of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.
+        Prefix of the channels PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     """
 
     rate_hz: float = 100.0
     url: Annotated[str, Parameter(
-        "udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.",
+        "Network of LCM, udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.",
     )] = "udpm://239.255.76.67:7667?ttl=0"  # fmt: skip
-    prefix: Annotated[str, Parameter("Begin of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.")] = "RTMMS"
+    prefix: Annotated[str, Parameter("Prefix of the channels PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.")] = "RTMMS"
     pose: Annotated[PoseNames, Parameter(
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip

@@ -71,28 +71,35 @@ class Mosaik(rtmms.Bridge):
     Parameters
     ----------
     host : str, default '127.0.0.1'
-        Address where it listens.
+        Address at which the bridge listens.
     port : int, default 5678
-        Port where to listen for mosaik.
+        Port at which the bridge listens for mosaik.
     step_s : float, default 0.01
-        From step to step: a multiple of the plant's step. Unit: s.
+        Time from step to step, a multiple of the plant's step. Unit: s.
     kind : Literal['time-based', 'hybrid'], default 'time-based'
-        Simulator of mosaik: in hybrid, a new value of an actuator makes a step at its own time.
+        Type of the simulator in mosaik; in hybrid, a new value of an actuator causes a step at its own time.
     stall_s : float, default 1.0
-        When mosaik does not ask for longer, it is named; 0: never. Unit: s.
+        Time without a request of mosaik after which the log names it; 0: never. Unit: s.
     on_stall : Literal['wait', 'leave'], default 'wait'
-        The plant goes on without mosaik (lockstep: waits), or the bridge disconnects.
+        Reaction to a lost mosaik: the plant continues (lockstep: waits), or the bridge disconnects.
     """
 
-    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
-    port: Annotated[int, Parameter("Port where to listen for mosaik.", ge=1, le=65535)] = 5678
-    step_s: Annotated[float, Parameter("From step to step: a multiple of the plant's step.", "s", ge=1e-9)] = 0.01
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"
+    port: Annotated[int, Parameter("Port at which the bridge listens for mosaik.", ge=1, le=65535)] = 5678
+    step_s: Annotated[float, Parameter("Time from step to step, a multiple of the plant's step.", "s", ge=1e-9)] = 0.01
     kind: Annotated[Literal["time-based", "hybrid"], Parameter(
-        "Simulator of mosaik: in hybrid, a new value of an actuator makes a step at its own time.",
+        "Type of the simulator in mosaik; in hybrid, a new value of an actuator causes a step at its own time.",
     )] = "time-based"  # fmt: skip
-    stall_s: Annotated[float, Parameter("When mosaik does not ask for longer, it is named; 0: never.", "s", ge=0)] = 1.0
+    stall_s: Annotated[
+        float,
+        Parameter(
+            "Time without a request of mosaik after which the log names it; 0: never.",
+            "s",
+            ge=0,
+        ),
+    ] = 1.0
     on_stall: Annotated[Literal["wait", "leave"], Parameter(
-        "The plant goes on without mosaik (lockstep: waits), or the bridge disconnects.",
+        "Reaction to a lost mosaik: the plant continues (lockstep: waits), or the bridge disconnects.",
     )] = "wait"  # fmt: skip
 
     sends_on_events: ClassVar[bool] = True

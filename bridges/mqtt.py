@@ -102,13 +102,13 @@ class Mqtt(rtmms.Bridge):
     port : int, default 0
         Port of the broker; 0: 1883, or 8883 with TLS.
     topic : str, default 'rtmms/{robot}'
-        Begin of all topics; {robot} is the plant's name, {name} the bridge's.
+        Prefix of all topics; {robot} is the plant's name, {name} the bridge's.
     client_id : str, default ''
         Name of this client at the broker; '': the broker chooses.
     layout : Literal['json', 'topics', 'both'], default 'json'
-        All of a state in TOPIC/state, each output in TOPIC/state/NAME, or both.
+        Messages of a state: all of it in TOPIC/state, each output in TOPIC/state/NAME, or both.
     rate_hz : float, default 10.0
-        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+        States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     qos : Literal[0, 1], default 0
         Quality of service of states and commands; status and info have 1.
     user : str, default ''
@@ -116,27 +116,27 @@ class Mqtt(rtmms.Bridge):
     password_file : str, default ''
         File whose first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if it exists.
     tls : bool, default False
-        Encrypts, and checks the broker's certificate.
+        Whether to encrypt, and to check the broker's certificate.
     ca_file : str, default ''
-        Certificates against which the broker's is checked; '': the system's.
+        Certificates of authorities for the broker's certificate; '': the system's.
     cert_file : str, default ''
-        Certificate of this client, where the broker asks for one.
+        Certificate of this client, if the broker asks for one.
     key_file : str, default ''
-        Key of that certificate.
+        Key of this client's certificate.
     channels : tuple[ChannelMapping, ...], optional
         Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
     waiting : int, default 100
-        States kept for a broker that is slow; the oldest go first.
+        States that are stored for a slow broker; the oldest are dropped first.
     """
 
     host: Annotated[str, NamesAddress("connect"), Parameter("Address of the broker.")] = "127.0.0.1"
     port: Annotated[int, Parameter("Port of the broker; 0: 1883, or 8883 with TLS.", ge=0, le=65535)] = 0
     topic: Annotated[str, Parameter(
-        "Begin of all topics; {robot} is the plant's name, {name} the bridge's.",
+        "Prefix of all topics; {robot} is the plant's name, {name} the bridge's.",
     )] = "rtmms/{robot}"  # fmt: skip
     client_id: Annotated[str, Parameter("Name of this client at the broker; '': the broker chooses.")] = ""
     layout: Annotated[Literal["json", "topics", "both"], Parameter(
-        "All of a state in TOPIC/state, each output in TOPIC/state/NAME, or both.",
+        "Messages of a state: all of it in TOPIC/state, each output in TOPIC/state/NAME, or both.",
     )] = "json"  # fmt: skip
     rate_hz: float = 10.0
     qos: Annotated[Literal[0, 1], Parameter("Quality of service of states and commands; status and info have 1.")] = 0
@@ -145,19 +145,25 @@ class Mqtt(rtmms.Bridge):
         "File whose first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if it "
         "exists.",
     )] = ""  # fmt: skip
-    tls: Annotated[bool, Parameter("Encrypts, and checks the broker's certificate.")] = False
+    tls: Annotated[bool, Parameter("Whether to encrypt, and to check the broker's certificate.")] = False
     ca_file: Annotated[str, NamesFile("input"), Parameter(
-        "Certificates against which the broker's is checked; '': the system's.",
+        "Certificates of authorities for the broker's certificate; '': the system's.",
     )] = ""  # fmt: skip
     cert_file: Annotated[str, NamesFile("input"), Parameter(
-        "Certificate of this client, where the broker asks for one.",
+        "Certificate of this client, if the broker asks for one.",
     )] = ""  # fmt: skip
-    key_file: Annotated[str, NamesFile("input"), Parameter("Key of that certificate.")] = ""
+    key_file: Annotated[str, NamesFile("input"), Parameter("Key of this client's certificate.")] = ""
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
         "Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' "
         "names.",
     )] = ()  # fmt: skip
-    waiting: Annotated[int, Parameter("States kept for a broker that is slow; the oldest go first.", ge=1)] = 100
+    waiting: Annotated[
+        int,
+        Parameter(
+            "States that are stored for a slow broker; the oldest are dropped first.",
+            ge=1,
+        ),
+    ] = 100
 
     sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "mqtt"

@@ -90,7 +90,7 @@ class Serial(rtmms.Bridge):
     safe : dict[str, float], optional
         Values by field that replace the last ones while the plant is silent and at the end; none: nothing is sent.
     paced : bool, default False
-        The device's next command answers each state, so that in lockstep the device sets the pace.
+        Whether the device's next command answers each state, so that in lockstep the device sets the pace.
     """
 
     device: Annotated[str, NamesFile("device"), Parameter(
@@ -114,7 +114,7 @@ class Serial(rtmms.Bridge):
         "is sent.",
     )] = field(default_factory=dict)  # fmt: skip
     paced: Annotated[bool, Parameter(
-        "The device's next command answers each state, so that in lockstep the device sets the pace.",
+        "Whether the device's next command answers each state, so that in lockstep the device sets the pace.",
     )] = False  # fmt: skip
 
     extra: ClassVar[str] = "serial"

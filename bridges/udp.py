@@ -85,17 +85,17 @@ class Udp(rtmms.Bridge):
     Parameters
     ----------
     host : str, default '127.0.0.1'
-        Address where states go.
+        Address to which the bridge sends states.
     port : int, default 9900
-        Port where states go; 0: to where the last good command came from.
+        Port to which the bridge sends states; 0: that of the last good command.
     bind : str, default '127.0.0.1'
-        Address where commands come in; 0.0.0.0 for other machines.
+        Address at which commands arrive; 0.0.0.0 for other machines.
     bind_port : int, default 9901
-        Port where commands come in.
+        Port at which commands arrive.
     peer : tuple[str, ...], optional
-        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.
+        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.
     format : Literal['json', 'struct'], default 'json'
-        Format, both ways.
+        Format of states and commands.
     command_format : Literal['json', 'struct'] | None, optional
         Format of commands; none: `format`.
     endian : Endian, default 'little'
@@ -109,23 +109,23 @@ class Udp(rtmms.Bridge):
     safe : dict[str, float], optional
         Values by field that replace the last ones while the plant is silent and at the end; none: nothing is sent.
     paced : bool, default False
-        The peer's next command answers each state, so that in lockstep the peer sets the pace.
+        Whether the peer's next command answers each state, so that in lockstep the peer sets the pace.
     strangers : bool, default False
-        Without `peer`: accepts commands from everyone.
+        Whether to accept commands from everyone, without `peer`.
     """
 
-    host: Annotated[str, NamesAddress("connect"), Parameter("Address where states go.")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("connect"), Parameter("Address to which the bridge sends states.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where states go; 0: to where the last good command came from.", ge=0, le=65535,
+        "Port to which the bridge sends states; 0: that of the last good command.", ge=0, le=65535,
     )] = 9900  # fmt: skip
     bind: Annotated[str, NamesAddress("listen"), Parameter(
-        "Address where commands come in; 0.0.0.0 for other machines.",
+        "Address at which commands arrive; 0.0.0.0 for other machines.",
     )] = "127.0.0.1"  # fmt: skip
-    bind_port: Annotated[int, Parameter("Port where commands come in.", ge=0, le=65535)] = 9901
+    bind_port: Annotated[int, Parameter("Port at which commands arrive.", ge=0, le=65535)] = 9901
     peer: Annotated[tuple[str, ...], Parameter(
-        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.",
+        "Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.",
     )] = ()  # fmt: skip
-    format: Annotated[Literal["json", "struct"], Parameter("Format, both ways.")] = "json"
+    format: Annotated[Literal["json", "struct"], Parameter("Format of states and commands.")] = "json"
     command_format: Annotated[Literal["json", "struct"] | None, Parameter("Format of commands; none: `format`.")] = None
     endian: Annotated[Endian, Parameter("Byte order of structures.")] = "little"
     state_fields: Annotated[tuple[Packed, ...], Parameter(
@@ -141,9 +141,9 @@ class Udp(rtmms.Bridge):
         "is sent.",
     )] = field(default_factory=dict)  # fmt: skip
     paced: Annotated[bool, Parameter(
-        "The peer's next command answers each state, so that in lockstep the peer sets the pace.",
+        "Whether the peer's next command answers each state, so that in lockstep the peer sets the pace.",
     )] = False  # fmt: skip
-    strangers: Annotated[bool, Parameter("Without `peer`: accepts commands from everyone.")] = False
+    strangers: Annotated[bool, Parameter("Whether to accept commands from everyone, without `peer`.")] = False
 
     def __post_init__(self) -> None:
         """Check the parameters."""
