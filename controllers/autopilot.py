@@ -21,7 +21,8 @@ from .mixing import TURNS
 from .pilot import Aim, Gains
 
 SET_POINTS = ("depth_m", "heading_deg", "speed_m_s", "roll_deg", "pitch_deg")
-_GAINS, _DECLARED = Gains(), parameters_of(Gains)
+_GAINS = Gains()
+_DECLARED = parameters_of(Gains)
 
 
 @dataclass

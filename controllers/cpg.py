@@ -20,7 +20,7 @@ from rtmms.base.parameters import Parameter, check_parameters
 from .oscillators import Oscillators
 from .strokes import Fins, Stroke, check_rods
 
-_OF_A_SIDE = ("amplitude_deg", "phase_deg", "bias_deg", "incidence_deg")
+_SIDE_PARAMETERS = ("amplitude_deg", "phase_deg", "bias_deg", "incidence_deg")
 _MANTA = {"amplitude_deg": 25.0, "frequency_hz": 0.8, "phase_deg": 60.0}
 _EEL = {"amplitude_deg": 6.0, "frequency_hz": 0.5, "phase_deg": 28.0}
 GROWTH = 0.17
@@ -207,7 +207,7 @@ class Cpg(rtmms.Controller):
             Its values, or those of both sides.
         """
         values = []
-        for name in _OF_A_SIDE:
+        for name in _SIDE_PARAMETERS:
             own = getattr(self, f"{side}_{name}")
             value = getattr(self, name) if own is None else own
             values.append(radians(_MANTA[name] if value is None else value))

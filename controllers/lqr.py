@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import rtmms
 from rtmms.base.parameters import Parameter, check_parameters
 
-_MOST = 0.35
+_MAX_COMMAND = 0.35
 _NAMES = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")
 _STEPS = (1e-4,) * 3 + (1e-3,) * 3 + (1e-3,) * 3 + (1e-2,) * 3
 
@@ -130,7 +130,7 @@ class Lqr(rtmms.Controller):
             off = displacement(wanted, pose)
             off[:3] = np.clip(off[:3], -5.0 * self.position_m, 5.0 * self.position_m)
             twist = np.array([*seen["velocity"], *seen["angular_velocity"]]) - self._origin[7:]
-            u = np.clip(-self._gain @ np.concatenate([off, twist]), -_MOST, _MOST)
+            u = np.clip(-self._gain @ np.concatenate([off, twist]), -_MAX_COMMAND, _MAX_COMMAND)
             self._held = dict(zip(self._names, u.tolist(), strict=True))
         return self._held
 

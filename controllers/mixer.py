@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import rtmms
 from rtmms.base.parameters import Parameter, check_parameters
 
-from .mixing import TURNS, Most, mixed
+from .mixing import TURNS, StrokeLimits, mixed
 from .strokes import Fins, check_rods
 
 
@@ -118,8 +118,10 @@ class Mixer(rtmms.Controller):
         return self._fins.at(state.time)
 
     @property
-    def _most(self) -> Most:
-        return Most(radians(self.amplitude_deg), radians(self.phase_deg), radians(self.incidence_deg), 0.0, self.turn)
+    def _most(self) -> StrokeLimits:
+        return StrokeLimits(
+            radians(self.amplitude_deg), radians(self.phase_deg), radians(self.incidence_deg), 0.0, self.turn
+        )
 
     def _aim(self) -> None:
         left, right = mixed(self._most, self.thrust, self.yaw, self.pitch, self.roll)

@@ -130,11 +130,15 @@ class MothHover(rtmms.Controller):
         }  # fmt: skip
 
 
-_HEIGHT, _CLIMB = 0.8, 0.3  # 1/m, s/m; both wings' gain + 0.03 climbs at 0.2 m/s after a second
-_AHEAD = 0.043  # rad s/m, what steady flight ahead needs
-_SPEED, _PITCH, _ROLL = 0.01, 0.005, 0.003
-_MOST = 0.4
+_HEIGHT = 0.8  # 1/m
+_CLIMB = 0.3  # s/m; a gain of both wings of 0.03 climbs at 0.2 m/s after a second
+_AHEAD = 0.043  # rad s/m, the offset of steady flight ahead
+_SPEED = 0.01
+_PITCH = 0.005
+_ROLL = 0.003
+_MAX_COMMAND = 0.4
+"""Limit of a command: rad of an offset, fraction of a gain."""
 
 
 def _bounded(value: float) -> float:
-    return max(-_MOST, min(_MOST, value))
+    return max(-_MAX_COMMAND, min(_MAX_COMMAND, value))

@@ -17,7 +17,7 @@ from typing import Annotated
 from rtmms.base.parameters import Parameter
 
 from .loops import Loop
-from .mixing import Most, mixed
+from .mixing import StrokeLimits, mixed
 from .senses import Motion
 from .strokes import Stroke
 
@@ -31,7 +31,7 @@ FALLBACK = {
 """Loops that keep their integrals without feedback while a sensor is silent or the estimate is lost."""
 
 
-MOST = Most(radians(30.0), radians(60.0), radians(12.0), radians(15.0))
+STROKE_LIMITS = StrokeLimits(radians(30.0), radians(60.0), radians(12.0), radians(15.0))
 """Strokes for which the gains are designed."""
 
 
@@ -118,10 +118,12 @@ class Aim:
     turn: float = 0.0
 
 
-_TURN = 0.35
+_MAX_TURN_RAD_S = 0.35
 """Largest wanted turn, rad/s: the limit of phase and amplitude at 0.4 m/s."""
-_GIVES, _TAKES = 0.1, 0.1
-"""Rates at which thrust is reduced in a turn, and restored, 1/s."""
+_REDUCTION_1_S = 0.1
+"""Rate at which thrust is reduced in a turn, 1/s."""
+_RESTORATION_1_S = 0.1
+"""Rate at which thrust is restored after a turn, 1/s."""
 
 
 class Pilot:
@@ -131,11 +133,11 @@ class Pilot:
     ----------
     gains : Gains
         Gains of the cascades.
-    most : Most
+    most : StrokeLimits
         Largest strokes.
     """
 
-    def __init__(self, gains: Gains, most: Most) -> None:
+    def __init__(self, gains: Gains, most: StrokeLimits) -> None:
         self.depth, self.turn = Loop(0.0, 0.0, 0.0, 1.0), Loop(0.0, 0.0, 0.0, 0.6)
         self.roll, self.pitch = Loop(0.0, 0.0, 0.0, 0.8), Loop(0.0, 0.0, 0.0, 0.5)
         self.speed = Loop(0.0, 0.0, 0.0, 1.0)
@@ -175,11 +177,11 @@ class Pilot:
             yaw = self.turn.hold()
         else:
             wanted = aim.turn + gains.heading_p * wrapped(aim.heading - now.yaw)
-            wanted = max(-_TURN, min(_TURN, wanted))
+            wanted = max(-_MAX_TURN_RAD_S, min(_MAX_TURN_RAD_S, wanted))
             yaw = self.turn(wanted - now.rate[2], 0.0, dt)
             # a turn that is as hard as it can be, and not enough: the speed gives way
             full = abs(yaw) >= self.turn.most and yaw * (wanted - now.rate[2]) > 0.0
-            self.room = max(0.2, min(1.0, self.room + dt * (-_GIVES if full else _TAKES)))
+            self.room = max(0.2, min(1.0, self.room + dt * (-_REDUCTION_1_S if full else _RESTORATION_1_S)))
             most = min(self.room, 1.0 - abs(yaw))
             if thrust > most:
                 self.speed.integral = min(self.speed.integral, max(0.0, most - steady))

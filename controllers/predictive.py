@@ -60,9 +60,11 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Background, Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
-_SMOOTH, _OF_SAMPLING = (ILQR, LINEAR), ("samples", "targets")
-"""Methods that improve a plan step by step, without candidates; parameters that they do not have."""
-_SPENT = 0.8
+_SMOOTH = (ILQR, LINEAR)
+"""Methods that improve a plan step by step, without candidates."""
+_SAMPLING_ONLY = ("samples", "targets")
+"""Parameters that methods without candidates do not have."""
+_MAX_PLANNING_SHARE = 0.8
 """Share of the time between two plans after which no further candidates begin, in real time."""
 
 
@@ -237,12 +239,12 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': cost: of '{self.model}'{by} there is none; give "
                                    "cost=FILE.py:NAME")  # fmt: skip
         self._refuse_words_of_others()
-        own = {name: getattr(given, name) for name in _OF_ROBOTS} | {
+        own = {name: getattr(given, name) for name in _BY_ROBOT} | {
             "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
             "speed_m_s": SPEED_M_S.get(self.model, 0.4),
         }  # fmt: skip
         for name, value in own.items():
-            if getattr(self, name) is None and not (name in _OF_SAMPLING and self.method in _SMOOTH):
+            if getattr(self, name) is None and not (name in _SAMPLING_ONLY and self.method in _SMOOTH):
                 setattr(self, name, value)
         check_parameters("controller 'predictive': ", self)
         horizon, rate, grid, stage = (float(getattr(self, name)) for name in _TIMES)
@@ -287,7 +289,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     def _refuse_words_of_others(self) -> None:
         """Raise ModelError for a parameter without effect for this model and this method."""
         flies = self.model in ("quadrotor", *BY_STROKES)
-        words = [(name, "it is of cem, mppi and ps") for name in _OF_SAMPLING if self.method in _SMOOTH]
+        words = [(name, "it is of cem, mppi and ps") for name in _SAMPLING_ONLY if self.method in _SMOOTH]
         words += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
         words += [(name, f"a {self.model} flies to no place") for name in ("x_m", "y_m", "yaw_deg") if not flies]
         for name, why in words:
@@ -642,7 +644,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
             hold_from(self._own, there)
         self._planner.mean = plan.copy()
-        until = inf if self._lockstep else begin + _SPENT * self._tick_s
+        until = inf if self._lockstep else begin + _MAX_PLANNING_SHARE * self._tick_s
         plan_found = self._planner.plan(later, since + self._tick_s, until, obeyed if held else None)
         self._spent_s += thread_time() - spent
         return plan_found
@@ -684,8 +686,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._made = None
 
 
-_OF_ROBOTS = ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets")
-"""Parameters with defaults for each robot (Usual)."""
+_BY_ROBOT = ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets")
+"""Parameters with defaults for each robot (PlanDefaults)."""
 _TIMES = ("horizon_s", "rate_hz", "grid_s", "stage_s")
 
 
