@@ -32,15 +32,17 @@ from .autopilot.sitl_keys import Further, check
 from .autopilot.words import Worded, Words
 from .lines.addresses import bound, family_of
 from .lines.datagrams import datagrams, send
-from .lines.pacing import LONGEST_S, Pacer, at_rest, substeps
+from .lines.pacing import MAX_FRAME_S, Pacer, at_rest, substeps
 from .motion.frames import Home
 from .motion.imu import Imu, gravity_of
 from .motion.pose import Motion, PoseNames, PoseReader
 
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _CHANNELS = 32
-_MIDDLE_US, _HALF_US = 1500.0, 500.0
-"""Middle and half width of a pulse for a parameter, us: 1000 to 2000 us are -1 to 1."""
+_MIDDLE_US = 1500.0
+"""Middle of a pulse for a parameter, us; 1000 to 2000 us are -1 to 1."""
+_HALF_US = 500.0
+"""Half width of the range of pulses, us."""
 _ALONE_S = 1.5
 """Time after its last packet in which no other autopilot is read, s."""
 _FIRST_FRAMES = 100
@@ -128,7 +130,8 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
     x_bearing : float
         Compass bearing of the world's x axis, rad.
     more : Mapping[str, Any]
-        Further keys.
+        Further keys of ArduPilot's JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions
+        velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.
 
     Returns
     -------
@@ -156,11 +159,11 @@ class ArduPilot(Worded):
     Parameters
     ----------
     host : str, default '127.0.0.1'
-        Address where it listens.
+        Address at which the bridge listens.
     port : int, default 9002
-        Port where it listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.
+        Port at which the bridge listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.
     peer : tuple[str, ...], optional
-        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
+        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
     channels : tuple[ChannelMapping, ...], optional
         Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: those of the
         airframe, or channel i is actuator i; its limits are at 1000 and 2000 us, an ROV's at 1100 and 1900 us.
@@ -174,27 +177,29 @@ class ArduPilot(Worded):
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     more : dict[str, str], optional
-        Further keys of its JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions
+        Further keys of ArduPilot's JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions
         velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.
     time_sync : bool | None, optional
-        ArduPilot paces itself by wall time; false: it sends `no_time_sync`; none: true in lockstep, else false.
+        Whether ArduPilot paces itself by wall time; false: the bridge sends `no_time_sync`; none: true in lockstep,
+        else false.
     peer_timeout_s : float, default 1.0
-        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+        Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     peer_gone_s : float, default PEER_GONE_S
         Silence of an autopilot after its first packet that ends a run with a duration (wall time); 0: never. Unit: s.
     reset : bool, default True
-        A restarted autopilot resets the plant, at most once in 2 s.
+        Whether a restarted autopilot resets the plant, at most once in 2 s.
     plant_silent : Literal['wait', 'still'], default 'wait'
-        What the autopilot gets while the plant is silent (watchdog_periods): nothing, so that its clock waits, or the
+        Messages to the autopilot while the plant is silent (watchdog_periods): none, so that its clock waits, or the
         last place, at rest.
     """
 
-    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where it listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.", ge=0, le=65535,
+        "Port at which the bridge listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.",
+        ge=0, le=65535,
     )] = 9002  # fmt: skip
     peer: Annotated[tuple[str, ...], Parameter(
-        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
+        "Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
     )] = ()  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
         "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: "
@@ -216,21 +221,23 @@ class ArduPilot(Worded):
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip
     more: Annotated[dict[str, str], Parameter(
-        "Further keys of its JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions "
-        "velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.",
+        "Further keys of ArduPilot's JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some "
+        "versions velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or "
+        "`output[index]`.",
     )] = field(default_factory=dict)  # fmt: skip
     time_sync: Annotated[bool | None, Parameter(
-        "ArduPilot paces itself by wall time; false: it sends `no_time_sync`; none: true in lockstep, else false.",
+        "Whether ArduPilot paces itself by wall time; false: the bridge sends `no_time_sync`; none: true in "
+        "lockstep, else false.",
     )] = None  # fmt: skip
     peer_timeout_s: float = 1.0
     peer_gone_s: Annotated[float, Parameter(
         "Silence of an autopilot after its first packet that ends a run with a duration (wall time); 0: never.", "s",
         ge=0,
     )] = PEER_GONE_S  # fmt: skip
-    reset: Annotated[bool, Parameter("A restarted autopilot resets the plant, at most once in 2 s.")] = True
+    reset: Annotated[bool, Parameter("Whether a restarted autopilot resets the plant, at most once in 2 s.")] = True
     plant_silent: Annotated[Literal["wait", "still"], Parameter(
-        "What the autopilot gets while the plant is silent (watchdog_periods): nothing, so that its clock "
-        "waits, or the last place, at rest.",
+        "Messages to the autopilot while the plant is silent (watchdog_periods): none, so that its clock waits, "
+        "or the last place, at rest.",
     )] = "wait"  # fmt: skip
 
     extra: ClassVar[str] = ""
@@ -285,7 +292,7 @@ class ArduPilot(Worded):
         ModelError
             If a parameter does not fit the plant.
         """
-        if plant.dt * self.every >= LONGEST_S:
+        if plant.dt * self.every >= MAX_FRAME_S:
             raise rtmms.ModelError(f"a step of {plant.dt * self.every} s: ArduPilot takes no frame of 0.1 s or longer")
         alone = self._words and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)

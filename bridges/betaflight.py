@@ -180,11 +180,11 @@ class Betaflight(rtmms.Bridge):
     Parameters
     ----------
     host : str, default '127.0.0.1'
-        Address where motors arrive.
+        Address at which motors arrive.
     port : int, default 9002
-        Port where motors arrive, 9002 of Betaflight; 0: a free one.
+        Port at which motors arrive, 9002 of Betaflight; 0: a free one.
     peer : str, default '127.0.0.1'
-        Host of Betaflight; others are refused.
+        Host of Betaflight; the bridge refuses others.
     state_port : int, default 9003
         Betaflight's port for the motion.
     rc_port : int, default 9004
@@ -196,7 +196,7 @@ class Betaflight(rtmms.Bridge):
         Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant (-1 to 1 are 1000 to 2000
         us); others are 1500 us; none: another program sends them to Betaflight, or to rc_listen.
     rc_listen : int, default 0
-        Port where another program's remote control arrives, which Betaflight gets once it has started; `rc` replaces
+        Port at which another program's remote control arrives, for Betaflight once that has started; `rc` replaces
         channels of it; 0: none.
     home : Home, optional
         Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
@@ -205,18 +205,24 @@ class Betaflight(rtmms.Bridge):
     noise : float, default 1.0
         Factor on the usual errors of the receiver; 0: none.
     peer_timeout_s : float, default 1.0
-        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+        Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     peer_gone_s : float, default PEER_GONE_S
         Silence of Betaflight after its first packet that ends a run with a duration (wall time); 0: never. Unit: s.
     reset : bool, default True
-        A restarted Betaflight resets the plant, at most once in 2 s.
+        Whether a restarted Betaflight resets the plant, at most once in 2 s.
     """
 
-    host: Annotated[str, NamesAddress("listen"), Parameter("Address where motors arrive.")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address at which motors arrive.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where motors arrive, 9002 of Betaflight; 0: a free one.", ge=0, le=65535,
+        "Port at which motors arrive, 9002 of Betaflight; 0: a free one.", ge=0, le=65535,
     )] = 9002  # fmt: skip
-    peer: Annotated[str, NamesAddress("connect"), Parameter("Host of Betaflight; others are refused.")] = "127.0.0.1"
+    peer: Annotated[
+        str,
+        NamesAddress("connect"),
+        Parameter(
+            "Host of Betaflight; the bridge refuses others.",
+        ),
+    ] = "127.0.0.1"
     state_port: Annotated[int, Parameter("Betaflight's port for the motion.", ge=1, le=65535)] = 9003
     rc_port: Annotated[int, Parameter("Betaflight's port for the remote control.", ge=1, le=65535)] = 9004
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
@@ -228,8 +234,8 @@ class Betaflight(rtmms.Bridge):
         "2000 us); others are 1500 us; none: another program sends them to Betaflight, or to rc_listen.",
     )] = field(default_factory=dict)  # fmt: skip
     rc_listen: Annotated[int, Parameter(
-        "Port where another program's remote control arrives, which Betaflight gets once it has started; `rc` replaces "
-        "channels of it; 0: none.", ge=0, le=65535,
+        "Port at which another program's remote control arrives, for Betaflight once that has started; `rc` "
+        "replaces channels of it; 0: none.", ge=0, le=65535,
     )] = 0  # fmt: skip
     home: Annotated[Home, Parameter(
         "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).",
@@ -243,7 +249,7 @@ class Betaflight(rtmms.Bridge):
         "Silence of Betaflight after its first packet that ends a run with a duration (wall time); 0: never.", "s",
         ge=0,
     )] = PEER_GONE_S  # fmt: skip
-    reset: Annotated[bool, Parameter("A restarted Betaflight resets the plant, at most once in 2 s.")] = True
+    reset: Annotated[bool, Parameter("Whether a restarted Betaflight resets the plant, at most once in 2 s.")] = True
 
     extra: ClassVar[str] = ""
 

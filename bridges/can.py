@@ -24,7 +24,7 @@ from .motion.joints import Joints
 
 OWN = "own"
 NONE = "none"
-_FAR = 1e6
+_MAX_UNLIMITED = 1e6
 
 
 @dataclass(kw_only=True)
@@ -40,20 +40,20 @@ class Can(rtmms.Bridge):
     options : dict[str, str], optional
         Further options of the interface, as bitrate=500000; those that name a file or a library are refused.
     fd : bool, default False
-        CAN FD.
+        Whether to use CAN FD.
     far : bool, default False
-        Other machines may join the group of udp_multicast.
+        Whether other machines may join the group of udp_multicast.
     dbc : str, default ''
         FILE.dbc; own: the robot's own, as --write-dbc writes it; none: the drives' messages only; '': own, or none with
         drives.
     first_id : int, default 256
-        First identifier, dbc=own.
+        First identifier of messages, dbc=own.
     cycle_ms : int, default 10
-        Cycle of messages that the file has no cycle of, in simulated time. Unit: ms.
+        Cycle of messages without a cycle in the file, in simulated time. Unit: ms.
     signals : dict[str, str], optional
-        With a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX] or OUTPUT[INDEX]*SCALE.
+        Outputs by signal, with a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX] or OUTPUT[INDEX]*SCALE.
     channels : tuple[ChannelMapping, ...], optional
-        With a file: [MESSAGE.]SIGNAL, each with its actuator: actuator = scale (value - trim).
+        Channels of the peer, with a file: [MESSAGE.]SIGNAL, each with its actuator: actuator = scale (value - trim).
     counter : str, default 'Counter'
         Name of the signals that are counters; '': none.
     checksum : str, default 'Checksum'
@@ -63,7 +63,8 @@ class Can(rtmms.Bridge):
     time_out_cycles : float, default 5.0
         Cycles after which a command is late (peer_timeout_s where the file has no cycle); 0: never.
     time_out : Literal['peer_lost', 'loop'], default 'peer_lost'
-        A late command: its actuators do what `peer_lost` has, or the plant gets no command and its miss policy acts.
+        Reaction to a late command: its actuators follow `peer_lost`, or the plant gets no command and its miss policy
+        acts.
     drives : tuple[DriveAt, ...], optional
         Actuators as CiA 402 drives, NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]].
     drive_ms : int, default 10
@@ -71,7 +72,7 @@ class Can(rtmms.Bridge):
     heartbeat_ms : int, default 500
         Heartbeats of the drives. Unit: ms.
     peer_timeout_s : float, default 1.0
-        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+        Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     """
 
     interface: Annotated[str, Parameter(
@@ -82,21 +83,21 @@ class Can(rtmms.Bridge):
         "Further options of the interface, as bitrate=500000; those that name a file or a library are "
         "refused.",
     )] = field(default_factory=dict)  # fmt: skip
-    fd: Annotated[bool, Parameter("CAN FD.")] = False
-    far: Annotated[bool, Parameter("Other machines may join the group of udp_multicast.")] = False
+    fd: Annotated[bool, Parameter("Whether to use CAN FD.")] = False
+    far: Annotated[bool, Parameter("Whether other machines may join the group of udp_multicast.")] = False
     dbc: Annotated[str, NamesFile("input"), Parameter(
         "FILE.dbc; own: the robot's own, as --write-dbc writes it; none: the drives' messages only; '': own, "
         "or none with drives.",
     )] = ""  # fmt: skip
-    first_id: Annotated[int, Parameter("First identifier, dbc=own.", ge=1, le=0x600)] = 0x100
+    first_id: Annotated[int, Parameter("First identifier of messages, dbc=own.", ge=1, le=0x600)] = 0x100
     cycle_ms: Annotated[int, Parameter(
-        "Cycle of messages that the file has no cycle of, in simulated time.", "ms", ge=1, le=65535,
+        "Cycle of messages without a cycle in the file, in simulated time.", "ms", ge=1, le=65535,
     )] = 10  # fmt: skip
     signals: Annotated[dict[str, str], Parameter(
-        "With a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX] or OUTPUT[INDEX]*SCALE.",
+        "Outputs by signal, with a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX] or OUTPUT[INDEX]*SCALE.",
     )] = field(default_factory=dict)  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
-        "With a file: [MESSAGE.]SIGNAL, each with its actuator: actuator = scale (value - trim).",
+        "Channels of the peer, with a file: [MESSAGE.]SIGNAL, each with its actuator: actuator = scale (value - trim).",
     )] = ()  # fmt: skip
     counter: Annotated[str, Parameter("Name of the signals that are counters; '': none.")] = "Counter"
     checksum: Annotated[str, Parameter("Name of the signals that are checksums; '': none.")] = "Checksum"
@@ -105,7 +106,7 @@ class Can(rtmms.Bridge):
         "Cycles after which a command is late (peer_timeout_s where the file has no cycle); 0: never.", ge=0,
     )] = 5.0  # fmt: skip
     time_out: Annotated[Literal["peer_lost", "loop"], Parameter(
-        "A late command: its actuators do what `peer_lost` has, or the plant gets no command and its miss "
+        "Reaction to a late command: its actuators follow `peer_lost`, or the plant gets no command and its miss "
         "policy acts.",
     )] = "peer_lost"  # fmt: skip
     drives: Annotated[tuple[DriveAt, ...], Parameter(
@@ -444,6 +445,6 @@ def _scaled(text: str, plant: PlantInfo, place: str) -> tuple[Field, float]:
 
 def _ends(channel: Any) -> tuple[float, float]:
     """Return the limits of an actuator, far away if it has none."""
-    low = channel.lower if channel.lower is not None and isfinite(channel.lower) else -_FAR
-    high = channel.upper if channel.upper is not None and isfinite(channel.upper) else _FAR
+    low = channel.lower if channel.lower is not None and isfinite(channel.lower) else -_MAX_UNLIMITED
+    high = channel.upper if channel.upper is not None and isfinite(channel.upper) else _MAX_UNLIMITED
     return low, high

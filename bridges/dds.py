@@ -29,7 +29,7 @@ from .motion.imu import Imu, gravity_of
 from .motion.joints import Joints
 from .motion.pose import Motion, PoseNames, PoseReader
 
-AT_ONCE = 16
+MAX_COMMANDS = 16
 """Commands that are read together; of more, the oldest are dropped."""
 
 HASHES = {
@@ -207,52 +207,52 @@ class Dds(rtmms.Bridge):
     outputs : tuple[str, ...], optional
         Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.
     rate_hz : float, default 50.0
-        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+        States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     domain : int, default 0
-        ROS_DOMAIN_ID.
+        Domain of DDS, as ROS_DOMAIN_ID.
     interface : str, default '127.0.0.1'
         Network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI).
     namespace : str, default ''
-        Names before those of the topics: rt/NAMESPACE/odom; clock and tf have none.
+        Namespace of the topics: rt/NAMESPACE/odom; clock and tf have none.
     odom : str, default 'odom'
         Frame of the odometry.
     body : str, default 'base_link'
         Frame of the body.
     tf : bool, default True
-        Also publishes odom to body as rt/tf.
+        Whether to publish the transform from odom to body as rt/tf, too.
     fin_joints : bool, default False
-        Also the joints of each chain of a fin in joint_states (`left_fin_LINK_CHAIN`).
+        Whether joint_states has the joints of each chain of a fin, too (`left_fin_LINK_CHAIN`).
     reliability : Literal['reliable', 'best_effort'], default 'reliable'
-        Quality of service of the topics; a best-effort reader reads either.
+        Quality of service of the topics; a best-effort reader reads both.
     depth : int, default 10
-        Messages kept for a slow reader.
+        Messages that are stored for a slow reader.
     command_type : Literal['JointState', 'Float64MultiArray'], default 'JointState'
         Type of rt/joint_commands, which needs a `claim`.
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     gravity : float | None, optional
-        Gravity for the IMU; none: the plant's own. Unit: m/s2.
+        Gravity in the readings of the IMU; none: the plant's own. Unit: m/s2.
     """
 
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 50.0
-    domain: Annotated[int, Parameter("ROS_DOMAIN_ID.", ge=0, le=232)] = 0
+    domain: Annotated[int, Parameter("Domain of DDS, as ROS_DOMAIN_ID.", ge=0, le=232)] = 0
     interface: Annotated[str, Parameter(
         "Network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI).",
     )] = "127.0.0.1"  # fmt: skip
     namespace: Annotated[str, Parameter(
-        "Names before those of the topics: rt/NAMESPACE/odom; clock and tf have none.",
+        "Namespace of the topics: rt/NAMESPACE/odom; clock and tf have none.",
     )] = ""  # fmt: skip
     odom: Annotated[str, Parameter("Frame of the odometry.")] = "odom"
     body: Annotated[str, Parameter("Frame of the body.")] = "base_link"
-    tf: Annotated[bool, Parameter("Also publishes odom to body as rt/tf.")] = True
+    tf: Annotated[bool, Parameter("Whether to publish the transform from odom to body as rt/tf, too.")] = True
     fin_joints: Annotated[bool, Parameter(
-        "Also the joints of each chain of a fin in joint_states (`left_fin_LINK_CHAIN`).",
+        "Whether joint_states has the joints of each chain of a fin, too (`left_fin_LINK_CHAIN`).",
     )] = False  # fmt: skip
     reliability: Annotated[Literal["reliable", "best_effort"], Parameter(
-        "Quality of service of the topics; a best-effort reader reads either.",
+        "Quality of service of the topics; a best-effort reader reads both.",
     )] = "reliable"  # fmt: skip
-    depth: Annotated[int, Parameter("Messages kept for a slow reader.", ge=1, le=10_000)] = 10
+    depth: Annotated[int, Parameter("Messages that are stored for a slow reader.", ge=1, le=10_000)] = 10
     command_type: Annotated[Literal["JointState", "Float64MultiArray"], Parameter(
         "Type of rt/joint_commands, which needs a `claim`.",
     )] = "JointState"  # fmt: skip
@@ -260,7 +260,7 @@ class Dds(rtmms.Bridge):
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip
     gravity: Annotated[float | None, Parameter(
-        "Gravity for the IMU; none: the plant's own.", "m/s2", signed=True,
+        "Gravity in the readings of the IMU; none: the plant's own.", "m/s2", signed=True,
     )] = None  # fmt: skip
 
     extra = "dds"
@@ -387,7 +387,7 @@ class Dds(rtmms.Bridge):
 
         qos = Qos(
             Policy.Reliability.BestEffort,  # takes from reliable writers, too, and never holds one up
-            Policy.History.KeepLast(AT_ONCE),
+            Policy.History.KeepLast(MAX_COMMANDS),
             Policy.DataRepresentation(use_cdrv0_representation=True),
             Policy.Userdata(f"typehash=RIHS01_{HASHES[self.command_type]};".encode()),
         )
@@ -447,7 +447,7 @@ class Dds(rtmms.Bridge):
         """Read commands of others; the newest wins."""
         self.inbox.take_all()
         try:
-            messages = self._reader.take(AT_ONCE)
+            messages = self._reader.take(MAX_COMMANDS)
         except Exception:  # what is no message of this type, in whatever way the library finds out
             self.counts.refuse("malformed")
             return

@@ -37,11 +37,11 @@ class Estimator(rtmms.Bridge):
     to : tuple[Annotated[str, NamesAddress(connect)], ...], optional
         Targets of the estimates, HOST:PORT each.
     sensors : str, default 'typical'
-        What is known of the sensors: typical, or the FILE.toml of --sensors.
+        Data sheets of the sensors: typical, or the FILE.toml of --sensors.
     position : tuple[float, ...], optional
         Place of the robot at the start and after a reset, known to 0.1 m; none: the origin. Unit: m.
     heading_deg : float, default 0.0
-        Heading at that time, from world x to the left, known to 3 deg. Unit: deg.
+        Heading at the start and after a reset, from world x to the left, known to 3 deg. Unit: deg.
     publish_hz : float, default 0.0
         Estimates per second of simulated time; 0: one a sample of the imu. Unit: Hz.
     """
@@ -50,13 +50,13 @@ class Estimator(rtmms.Bridge):
         "Targets of the estimates, HOST:PORT each.",
     )] = (f"127.0.0.1:{_PORT}",)  # fmt: skip
     sensors: Annotated[str, NamesFile("input"), Parameter(
-        "What is known of the sensors: typical, or the FILE.toml of --sensors.",
+        "Data sheets of the sensors: typical, or the FILE.toml of --sensors.",
     )] = "typical"  # fmt: skip
     position: Annotated[tuple[float, ...], Parameter(
         "Place of the robot at the start and after a reset, known to 0.1 m; none: the origin.", "m", signed=True,
     )] = ()  # fmt: skip
     heading_deg: Annotated[float, Parameter(
-        "Heading at that time, from world x to the left, known to 3 deg.", "deg", signed=True,
+        "Heading at the start and after a reset, from world x to the left, known to 3 deg.", "deg", signed=True,
     )] = 0.0  # fmt: skip
     publish_hz: Annotated[float, Parameter(
         "Estimates per second of simulated time; 0: one a sample of the imu.", "Hz", ge=0,

@@ -31,14 +31,14 @@ from .motion.frames import xyzw
 from .motion.joints import Joints
 from .motion.pose import Motion, PoseNames, PoseReader
 
-LONGEST = 64
+MAX_PLOTTED_NUMBERS = 64
 """Numbers up to which an output is in /outputs; fields are not."""
 
 COMMAND = "/command"
 OPEN_TO_ALL = (
     "foxglove: with a claim every program that reaches this port, and the pages of {pages}, can drive the robot"
 )
-_MOST_CHANNELS = 8
+_MAX_CHANNELS = 8
 STOP_S = 1.0
 
 
@@ -96,7 +96,7 @@ class _Listener:
     def on_client_advertise(self, client: Any, channel: Any) -> None:
         """Record a client's channel for commands."""
         mine = sum(one == client.id for one, _ in self._commanding)
-        if channel.topic == COMMAND and mine < _MOST_CHANNELS:
+        if channel.topic == COMMAND and mine < _MAX_CHANNELS:
             self._commanding.add((client.id, channel.id))
 
     def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
@@ -128,23 +128,23 @@ class Foxglove(rtmms.Bridge):
     outputs : tuple[str, ...], optional
         Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.
     rate_hz : float, default 30.0
-        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+        States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     host : str, default '127.0.0.1'
-        Address where it listens.
+        Address at which the bridge listens.
     port : int, default 8765
-        Port where it listens; 0: a free one.
+        Port at which the bridge listens; 0: a free one.
     backlog : int, default 64
-        Messages kept for a client that reads too slowly; beyond that its oldest are dropped.
+        Messages that are stored for a slow client; beyond that the oldest are dropped.
     tls_cert : str, default ''
         PEM file of the certificate; with it the server speaks wss:// only.
     tls_key : str, default ''
-        PEM file of its key.
+        PEM file of the certificate's key.
     world : str, default 'world'
         Frame of the world.
     body : str, default 'body'
         Frame of the body.
     fin_joints : bool, default False
-        Also the joints of each chain of a fin in /joint_states.
+        Whether /joint_states has the joints of each chain of a fin, too.
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     origins : tuple[str, ...], default ORIGINS
@@ -153,18 +153,18 @@ class Foxglove(rtmms.Bridge):
 
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 30.0
-    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
-    port: Annotated[int, Parameter("Port where it listens; 0: a free one.", ge=0, le=65535)] = 8765
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"
+    port: Annotated[int, Parameter("Port at which the bridge listens; 0: a free one.", ge=0, le=65535)] = 8765
     backlog: Annotated[int, Parameter(
-        "Messages kept for a client that reads too slowly; beyond that its oldest are dropped.", ge=1,
+        "Messages that are stored for a slow client; beyond that the oldest are dropped.", ge=1,
     )] = 64  # fmt: skip
     tls_cert: Annotated[str, NamesFile("input"), Parameter(
         "PEM file of the certificate; with it the server speaks wss:// only.",
     )] = ""  # fmt: skip
-    tls_key: Annotated[str, NamesFile("input"), Parameter("PEM file of its key.")] = ""
+    tls_key: Annotated[str, NamesFile("input"), Parameter("PEM file of the certificate's key.")] = ""
     world: Annotated[str, Parameter("Frame of the world.")] = "world"
     body: Annotated[str, Parameter("Frame of the body.")] = "body"
-    fin_joints: Annotated[bool, Parameter("Also the joints of each chain of a fin in /joint_states.")] = False
+    fin_joints: Annotated[bool, Parameter("Whether /joint_states has the joints of each chain of a fin, too.")] = False
     pose: Annotated[PoseNames, Parameter(
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip
@@ -230,7 +230,9 @@ class Foxglove(rtmms.Bridge):
         self._odometry = OdometryChannel("/odom", context=context)
         self._drawn = SceneUpdateChannel("/scene", context=context) if self._scene.shape else None
         self._joint_states = JointStatesChannel("/joint_states", context=context) if self._joints.names else None
-        self._plotted = {channel.name: channel for channel in plant.outputs if _size(channel.shape) <= LONGEST}
+        self._plotted = {
+            channel.name: channel for channel in plant.outputs if _size(channel.shape) <= MAX_PLOTTED_NUMBERS
+        }
         self._plots = foxglove.Channel("/outputs", schema=_schema(list(self._plotted.values())), context=context)
         self.io.log(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.relay.port}")
         if self.claim:

@@ -35,9 +35,9 @@ TYPED_KEYS = (
 )
 """Parameters that replace free arguments of the core."""
 _END_S = 1.0
-_EVENTS = 256
+_MAX_EVENTS = 256
 _NAME = re.compile(r"[A-Za-z0-9_][\w.:/@+\[\]-]*")
-_MAX_NAME = 120
+_MAX_NAME_LENGTH = 120
 _NO_CONFIG = "--config=/dev/null"
 """Argument against a default configuration.
 
@@ -88,13 +88,13 @@ class Helics(rtmms.Bridge):
     core : str, default 'zmq'
         Type of the core.
     broker : str, default ''
-        HOST or HOST:PORT; a broker's name for ipc and inproc; '': HELICS' own default.
+        Broker: HOST or HOST:PORT; a name for ipc and inproc; '': HELICS' own default.
     broker_key : str, default ''
         Key that broker and core share; '': none.
     local_interface : str, default ''
-        Address where the core itself listens; '': HELICS' own default, which is loopback.
+        Address at which the core itself listens; '': HELICS' own default, which is loopback.
     local_port : int, default 0
-        Port where the core itself listens; 0: HELICS' own default.
+        Port at which the core itself listens; 0: HELICS' own default.
     timeout_s : float, default 0.0
         Time that the core waits for a connection (`timeout`); 0: HELICS' own default. Unit: s.
     network_timeout_s : float, default 0.0
@@ -102,30 +102,31 @@ class Helics(rtmms.Bridge):
     heartbeat_s : float, default 0.0
         Time between the core's heartbeats (`tick`); 0: HELICS' own default. Unit: s.
     slow_responding : bool, default False
-        The broker keeps a core that answers heartbeats late.
+        Whether the broker keeps a core that answers heartbeats late.
     encryption_config : str, default ''
         JSON file of HELICS' encryption, for a HELICS that was built with it; '': not encrypted.
     core_words : str, default ''
-        Refused: it could name files that HELICS writes.
+        Free arguments of the core, which are refused, because they could name files that HELICS writes.
     period_s : float, default 0.01
         Period of the federation: a multiple of the plant's step. Unit: s.
     layout : Literal['arrays', 'numbers'], default 'arrays'
-        An array is one publication, or each of its numbers is one, FEDERATE/OUTPUT[0]: HELICS converts units of scalars
-        only.
+        Publications of an array: one, or one for each number, FEDERATE/OUTPUT[0], because HELICS converts units of
+        scalars only.
     commands : Literal['inputs', 'endpoint'], default 'inputs'
-        An input FEDERATE/ACTUATOR for each claimed actuator, or JSON messages to the endpoint FEDERATE/command.
+        Commands: an input FEDERATE/ACTUATOR for each claimed actuator, or JSON messages to the endpoint
+        FEDERATE/command.
     subscribe : dict[str, str], optional
-        Publications of others to actuators, as {"pilot/thrust" = "left.front"}.
+        Publications of other federates by actuator, as {"pilot/thrust" = "left.front"}.
     realtime : bool, default False
-        Real-time federate: HELICS grants by the wall clock.
+        Whether to be a real-time federate, to which HELICS grants time by the wall clock.
     rt_lag_s : float, default 0.05
-        Real-time federate: how much later than the wall clock a grant may be. Unit: s.
+        Maximum lag of a grant behind the wall clock, of a real-time federate. Unit: s.
     rt_lead_s : float, default 0.05
-        Real-time federate: how much earlier than the wall clock a grant may be. Unit: s.
+        Maximum lead of a grant before the wall clock, of a real-time federate. Unit: s.
     stall_s : float, default 0.5
-        A partner that keeps a grant back, or does not answer, for longer is named. Unit: s.
+        Time after which the log names a partner that holds a grant back or does not answer. Unit: s.
     on_stall : Literal['wait', 'leave'], default 'wait'
-        The plant goes on without the federation (lockstep: waits) until that goes on, or leaves it.
+        Reaction to a lost federation: the plant continues (lockstep: waits) until the federation does, or leaves it.
     partners : tuple[str, ...], optional
         Federates whose silence counts as a loss; none: all.
     patience_s : float, default 20.0
@@ -137,14 +138,14 @@ class Helics(rtmms.Bridge):
     )] = "{robot}"  # fmt: skip
     core: Annotated[str, Parameter("Type of the core.", choices=CORES)] = "zmq"
     broker: Annotated[str, NamesAddress("connect"), Parameter(
-        "HOST or HOST:PORT; a broker's name for ipc and inproc; '': HELICS' own default.",
+        "Broker: HOST or HOST:PORT; a name for ipc and inproc; '': HELICS' own default.",
     )] = ""  # fmt: skip
     broker_key: Annotated[str, Parameter("Key that broker and core share; '': none.")] = ""
     local_interface: Annotated[str, NamesAddress("connect"), Parameter(
-        "Address where the core itself listens; '': HELICS' own default, which is loopback.",
+        "Address at which the core itself listens; '': HELICS' own default, which is loopback.",
     )] = ""  # fmt: skip
     local_port: Annotated[int, Parameter(
-        "Port where the core itself listens; 0: HELICS' own default.", ge=0, le=65535,
+        "Port at which the core itself listens; 0: HELICS' own default.", ge=0, le=65535,
     )] = 0  # fmt: skip
     timeout_s: Annotated[float, Parameter(
         "Time that the core waits for a connection (`timeout`); 0: HELICS' own default.", "s", ge=0,
@@ -155,37 +156,47 @@ class Helics(rtmms.Bridge):
     heartbeat_s: Annotated[float, Parameter(
         "Time between the core's heartbeats (`tick`); 0: HELICS' own default.", "s", ge=0,
     )] = 0.0  # fmt: skip
-    slow_responding: Annotated[bool, Parameter("The broker keeps a core that answers heartbeats late.")] = False
+    slow_responding: Annotated[bool, Parameter("Whether the broker keeps a core that answers heartbeats late.")] = False
     encryption_config: Annotated[str, NamesFile("input"), Parameter(
         "JSON file of HELICS' encryption, for a HELICS that was built with it; '': not encrypted.",
     )] = ""  # fmt: skip
-    core_words: Annotated[str, Parameter("Refused: it could name files that HELICS writes.")] = ""
+    core_words: Annotated[
+        str,
+        Parameter(
+            "Free arguments of the core, which are refused, because they could name files that HELICS writes.",
+        ),
+    ] = ""
     period_s: Annotated[float, Parameter(
         "Period of the federation: a multiple of the plant's step.", "s", ge=1e-9,
     )] = 0.01  # fmt: skip
     layout: Annotated[Literal["arrays", "numbers"], Parameter(
-        "An array is one publication, or each of its numbers is one, FEDERATE/OUTPUT[0]: HELICS converts "
+        "Publications of an array: one, or one for each number, FEDERATE/OUTPUT[0], because HELICS converts "
         "units of scalars only.",
     )] = "arrays"  # fmt: skip
     commands: Annotated[Literal["inputs", "endpoint"], Parameter(
-        "An input FEDERATE/ACTUATOR for each claimed actuator, or JSON messages to the endpoint "
+        "Commands: an input FEDERATE/ACTUATOR for each claimed actuator, or JSON messages to the endpoint "
         "FEDERATE/command.",
     )] = "inputs"  # fmt: skip
     subscribe: Annotated[dict[str, str], Parameter(
-        "Publications of others to actuators, as {\"pilot/thrust\" = \"left.front\"}.",
+        "Publications of other federates by actuator, as {\"pilot/thrust\" = \"left.front\"}.",
     )] = field(default_factory=dict)  # fmt: skip
-    realtime: Annotated[bool, Parameter("Real-time federate: HELICS grants by the wall clock.")] = False
+    realtime: Annotated[
+        bool,
+        Parameter(
+            "Whether to be a real-time federate, to which HELICS grants time by the wall clock.",
+        ),
+    ] = False
     rt_lag_s: Annotated[float, Parameter(
-        "Real-time federate: how much later than the wall clock a grant may be.", "s", ge=0,
+        "Maximum lag of a grant behind the wall clock, of a real-time federate.", "s", ge=0,
     )] = 0.05  # fmt: skip
     rt_lead_s: Annotated[float, Parameter(
-        "Real-time federate: how much earlier than the wall clock a grant may be.", "s", ge=0,
+        "Maximum lead of a grant before the wall clock, of a real-time federate.", "s", ge=0,
     )] = 0.05  # fmt: skip
     stall_s: Annotated[float, Parameter(
-        "A partner that keeps a grant back, or does not answer, for longer is named.", "s", ge=0,
+        "Time after which the log names a partner that holds a grant back or does not answer.", "s", ge=0,
     )] = 0.5  # fmt: skip
     on_stall: Annotated[Literal["wait", "leave"], Parameter(
-        "The plant goes on without the federation (lockstep: waits) until that goes on, or leaves it.",
+        "Reaction to a lost federation: the plant continues (lockstep: waits) until the federation does, or leaves it.",
     )] = "wait"  # fmt: skip
     partners: Annotated[tuple[str, ...], Parameter("Federates whose silence counts as a loss; none: all.")] = ()
     patience_s: Annotated[float, Parameter(
@@ -280,7 +291,7 @@ class Helics(rtmms.Bridge):
                 raise rtmms.UnknownNameError("actuator of subscribe", name, known)
             found[name] = Port(f"{self._name}/{name}", known[name].unit, 0, known[name].neutral, source)
         self._driven = tuple(found)
-        self._inbox: Inbox[Event] = Inbox(_EVENTS)
+        self._inbox: Inbox[Event] = Inbox(_MAX_EVENTS)
         self.attend(self._inbox, self._on_event)
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
         self._frames = Frames(self, self.waits, steps, "the federation")
@@ -497,10 +508,10 @@ def _milliseconds(time_s: float) -> str:
 
 def _check_name(place: str, name: str) -> None:
     """Raise ModelError for a name that HELICS could read as an option or a file, or that is not printable."""
-    if len(name) > _MAX_NAME or not _NAME.fullmatch(name) or "--" in name or name.endswith((".json", ".toml")):
+    if len(name) > _MAX_NAME_LENGTH or not _NAME.fullmatch(name) or "--" in name or name.endswith((".json", ".toml")):
         raise rtmms.ModelError(
-            f"{place}: expected a name of at most {_MAX_NAME} letters, digits and _ . : / @ + - [ ], without '--' and "
-            f"not the name of a file, got {name!r:.80}"
+            f"{place}: expected a name of at most {_MAX_NAME_LENGTH} letters, digits and _ . : / @ + - [ ], without "
+            f"'--' and not the name of a file, got {name!r:.80}"
         )
 
 

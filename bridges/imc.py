@@ -38,11 +38,11 @@ from .sea.imc_nodes import GROUP, PORTS, Node, Nodes, announce_socket, let_annou
 _MAX_READS = 8
 _ANNOUNCE_S = 10.0
 _BEAT_S = 1.0
-_PLANS = 32
-_PLANS_AT_ONCE = 20.0
-_PLANS_PER_S = 5.0
+_MAX_PLANS = 32
+_MAX_PLAN_BURST = 20.0
+_MAX_PLANS_1_S = 5.0
 _PLAN_CHANNELS = ("heading_deg", "depth_m", "speed_m_s")
-_UNDER_M = 0.3
+_MIN_UNDERWATER_M = 0.3
 Kind = Literal["UUV", "USV", "UAV", "UGV"]
 
 
@@ -53,19 +53,19 @@ class Imc(Worded):
     Parameters
     ----------
     system : str, default ''
-        Name under which it announces itself; '': the robot's.
+        Name in the bridge's announcements; '': the robot's.
     number : int, default 2049
-        IMC number.
+        IMC number of the system.
     kind : Kind, default 'UUV'
-        Kind of vehicle.
+        Type of the vehicle.
     network : str, default '127.0.0.1'
-        Address of its network; 127.0.0.1: this machine only.
+        Address of the network; 127.0.0.1: this machine only.
     port : int, default 6002
-        Port where messages come in; 0: a free one.
+        Port at which messages arrive; 0: a free one.
     peer : tuple[str, ...], optional
-        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all of the network.
+        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all of the network.
     nodes : tuple[Annotated[str, NamesAddress(connect)], ...], optional
-        HOST:PORT of each node that gets everything without an announcement of its own.
+        Addresses HOST:PORT of nodes that receive everything without announcing themselves.
     home : Home, optional
         Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
     state_hz : float, default 5.0
@@ -73,27 +73,27 @@ class Imc(Worded):
     channels : tuple[ChannelMapping, ...], optional
         Channels of the peer, each with its actuator: actuator = scale (value - trim); channels servo.N and thruster.N.
     parameter_channels : dict[str, str], optional
-        heading_deg, depth_m, speed_m_s, pitch_deg that set parameters of a controller; plans need heading_deg.
+        Parameters of a controller that heading_deg, depth_m, speed_m_s and pitch_deg set; plans need heading_deg.
     reached_m : float, default 2.0
         Distance within which a plan's waypoint counts as reached. Unit: m.
     peer_timeout_s : float, default 10.0
-        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+        Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     """
 
-    system: Annotated[str, Parameter("Name under which it announces itself; '': the robot's.")] = ""
-    number: Annotated[int, Parameter("IMC number.", ge=1, le=EVERYONE - 1)] = 0x0801
-    kind: Annotated[Kind, Parameter("Kind of vehicle.")] = "UUV"
+    system: Annotated[str, Parameter("Name in the bridge's announcements; '': the robot's.")] = ""
+    number: Annotated[int, Parameter("IMC number of the system.", ge=1, le=EVERYONE - 1)] = 0x0801
+    kind: Annotated[Kind, Parameter("Type of the vehicle.")] = "UUV"
     network: Annotated[str, NamesAddress("listen"), Parameter(
-        "Address of its network; 127.0.0.1: this machine only.",
+        "Address of the network; 127.0.0.1: this machine only.",
     )] = "127.0.0.1"  # fmt: skip
-    port: Annotated[int, Parameter("Port where messages come in; 0: a free one.", ge=0, le=65535)] = 6002
+    port: Annotated[int, Parameter("Port at which messages arrive; 0: a free one.", ge=0, le=65535)] = 6002
     peer: Annotated[tuple[str, ...], Parameter(
-        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all of the network.",
+        "Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all of the network.",
     )] = ()  # fmt: skip
     nodes: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Parameter(
-        "HOST:PORT of each node that gets everything without an announcement of its own.",
+        "Addresses HOST:PORT of nodes that receive everything without announcing themselves.",
     )] = ()  # fmt: skip
     home: Annotated[Home, Parameter(
         "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis "
@@ -105,8 +105,7 @@ class Imc(Worded):
         "thruster.N.",
     )] = ()  # fmt: skip
     parameter_channels: Annotated[dict[str, str], Parameter(
-        "heading_deg, depth_m, speed_m_s, pitch_deg that set parameters of a controller; plans need "
-        "heading_deg.",
+        "Parameters of a controller that heading_deg, depth_m, speed_m_s and pitch_deg set; plans need heading_deg.",
     )] = field(default_factory=dict)  # fmt: skip
     reached_m: Annotated[float, Parameter(
         "Distance within which a plan's waypoint counts as reached.", "m", le=1e6,
@@ -174,7 +173,7 @@ class Imc(Worded):
         self._motion: Motion | None = None
         self._slot, self._time, self._beat_at, self._announce_at = -1, -1.0, 0.0, 0.0
         self._plans: dict[str, list[Place]] = {}
-        self._plans_left, self._plans_at = _PLANS_AT_ONCE, 0.0
+        self._plans_left, self._plans_at = _MAX_PLAN_BURST, 0.0
         self._course: list[Place] = []
         self._plan, self._leg_at, self._outcome = "", 0.0, imcpy.PlanControlState.LastPlanOutcomeEnum.NONE
         self.tick_s = 0.1
@@ -335,7 +334,7 @@ class Imc(Worded):
         if self._motion is None or not self.plant.surroundings.get("water_kg_m3"):
             message.medium = kinds.UNKNOWN
         else:
-            message.medium = kinds.UNDERWATER if self._depth(self._motion) > _UNDER_M else kinds.WATER
+            message.medium = kinds.UNDERWATER if self._depth(self._motion) > _MIN_UNDERWATER_M else kinds.WATER
         return message
 
     # -- in ----------------------------------------------------------------------------------------------------------
@@ -383,10 +382,10 @@ class Imc(Worded):
 
     def _allow_plan(self, now: float) -> None:
         """Limit messages about plans, because imcpy loses up to 0.5 kB for each that is broken inside."""
-        self._plans_left = min(_PLANS_AT_ONCE, self._plans_left + (now - self._plans_at) * _PLANS_PER_S)
+        self._plans_left = min(_MAX_PLAN_BURST, self._plans_left + (now - self._plans_at) * _MAX_PLANS_1_S)
         self._plans_at = now
         if self._plans_left < 1.0:
-            raise Refusal("too_many", f"more than {_PLANS_PER_S:g} messages about plans a second")
+            raise Refusal("too_many", f"more than {_MAX_PLANS_1_S:g} messages about plans a second")
         self._plans_left -= 1.0
 
     def _meet(self, message: Any, sender: tuple[str, int], now: float) -> None:
@@ -444,8 +443,8 @@ class Imc(Worded):
         self._answer(message, answer)
 
     def _keep(self, name: str, course: list[Place]) -> None:
-        if name not in self._plans and len(self._plans) >= _PLANS:
-            raise Refusal("plan", f"{_PLANS} plans are kept, and no more")
+        if name not in self._plans and len(self._plans) >= _MAX_PLANS:
+            raise Refusal("plan", f"{_MAX_PLANS} plans are kept, and no more")
         self._plans[name[:256]] = course
 
     def _on_plan_control(self, message: Any) -> None:

@@ -20,14 +20,18 @@ from .lines.from_here import from_here
 from .messages.selected import selected
 from .motion.pose import Motion, PoseNames, PoseReader
 
-POSE, OUTPUTS, COMMAND = 0x2E16EFB052B0105E, 0xE8A13C08306C69EA, 0xB3E508B7A78DAF3A
-"""Fingerprints before each message, of the members' names and types, as lcm-gen computes them."""
+POSE = 0x2E16EFB052B0105E
+"""Fingerprint of a pose, from its members' names and types, as lcm-gen computes it."""
+OUTPUTS = 0xE8A13C08306C69EA
+"""Fingerprint of a message of outputs."""
+COMMAND = 0xB3E508B7A78DAF3A
+"""Fingerprint of a command."""
 
 _POSE = struct.Struct(">Qq16d")
 _HEAD = struct.Struct(">Qqi")
-_MOST = 1024
-_AT_ONCE = 16
-_LONGEST_CHANNEL = 63
+_MAX_ACTUATORS = 1024
+_MAX_MESSAGES = 16
+_MAX_CHANNEL_LENGTH = 63
 _URL = re.compile(r"udpm://([\d.]+):(\d{1,5})(?:\?(?:ttl|recv_buf_size)=\d{1,9}(?:&(?:ttl|recv_buf_size)=\d{1,9})*)?")
 """Address of a multicast group; LCM's other addresses are refused, because file:// reads and writes files."""
 _FAR = re.compile(r"[?&]ttl=0*[1-9]")
@@ -118,8 +122,8 @@ def parse(data: bytes) -> dict[str, float]:
         fingerprint, _, n = _HEAD.unpack_from(data)
         if fingerprint != COMMAND:
             raise Refusal("unknown_type", "not a command_t")
-        if not 0 <= n <= _MOST:
-            raise Refusal("wrong_length", f"expected at most {_MOST} actuators, got {n}")
+        if not 0 <= n <= _MAX_ACTUATORS:
+            raise Refusal("wrong_length", f"expected at most {_MAX_ACTUATORS} actuators, got {n}")
         names, at = [], _HEAD.size
         for _ in range(n):
             (length,) = struct.unpack_from(">I", data, at)
@@ -160,20 +164,20 @@ class Lcm(rtmms.Bridge):
     Parameters
     ----------
     rate_hz : float, default 100.0
-        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+        States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     url : str, default 'udpm://239.255.76.67:7667?ttl=0'
-        udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.
+        Network of LCM, udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.
     prefix : str, default 'RTMMS'
-        Begin of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.
+        Prefix of the channels PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     """
 
     rate_hz: float = 100.0
     url: Annotated[str, Parameter(
-        "udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.",
+        "Network of LCM, udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.",
     )] = "udpm://239.255.76.67:7667?ttl=0"  # fmt: skip
-    prefix: Annotated[str, Parameter("Begin of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.")] = "RTMMS"
+    prefix: Annotated[str, Parameter("Prefix of the channels PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.")] = "RTMMS"
     pose: Annotated[PoseNames, Parameter(
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip
@@ -187,7 +191,7 @@ class Lcm(rtmms.Bridge):
         found = _URL.fullmatch(self.url)  # no others: tcpq waits for its relay, which a bridge must not
         if not found or not _is_group(found[1]) or not 0 < int(found[2]) < 65536:
             raise ModelError(f"url: expected udpm://GROUP:PORT?ttl=N with a multicast group, got '{self.url}'")
-        longest = _LONGEST_CHANNEL - len("_OUTPUTS")
+        longest = _MAX_CHANNEL_LENGTH - len("_OUTPUTS")
         if not 1 <= len(self.prefix) <= longest or not self.prefix.isascii() or not self.prefix.isprintable():
             raise ModelError(f"prefix: expected 1 to {longest} printable ASCII characters, got {self.prefix!r:.80}")
 
@@ -231,7 +235,7 @@ class Lcm(rtmms.Bridge):
         if self.claim:
             with nullcontext() if _FAR.search(self.url) else from_here(self.io.log):  # it joins the group now
                 subscription = self.lcm.subscribe(f"{self.prefix}_COMMAND", self.on_command)
-            subscription.set_queue_capacity(_AT_ONCE)
+            subscription.set_queue_capacity(_MAX_MESSAGES)
             self.io.watch(self.lcm.fileno(), self.on_message)
 
     def on_state(self, state: rtmms.State) -> None:
@@ -256,7 +260,7 @@ class Lcm(rtmms.Bridge):
 
     def on_message(self) -> None:
         """Read a few waiting messages."""
-        for _ in range(_AT_ONCE):
+        for _ in range(_MAX_MESSAGES):
             if not self.lcm.handle_timeout(0):
                 return
 

@@ -45,15 +45,17 @@ _REAL32 = 9
 _PORT = 14550
 _MAVLINK2 = 8192
 _PARAM_FLOAT = 2
-_BURST = 20
+_MAX_BURST = 20
 _PX4 = 12
 _CUSTOM = 1
 _PX4_MODES = {"manual": 1 << 16, "hold": 4 << 16 | 3 << 24}
 """PX4's custom modes: main mode in bits 16 to 23, sub mode in bits 24 to 31."""
 _ON_GROUND = 1
 _IN_AIR = 2
-_NEAR_M, _SLOW_M_S = 0.2, 0.1
-"""Height over the ground, m, and speed, m/s, up to which a robot is on the ground."""
+_MAX_GROUND_HEIGHT_M = 0.2
+"""Height over the ground up to which a robot is on the ground, m."""
+_MAX_GROUND_SPEED_M_S = 0.1
+"""Speed up to which a robot is on the ground, m/s."""
 _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "values_hz"}
 
 
@@ -277,8 +279,8 @@ class Mavlink(Worded):
         """Decide whether the robot has landed; of a robot in water this remains undefined."""
         if not self._flies:
             return
-        low = motion.position[2] - self.ground_m <= _NEAR_M
-        slow = hypot(*motion.velocity) < _SLOW_M_S
+        low = motion.position[2] - self.ground_m <= _MAX_GROUND_HEIGHT_M
+        slow = hypot(*motion.velocity) < _MAX_GROUND_SPEED_M_S
         was, self._landed = self._landed, _ON_GROUND if low and slow else _IN_AIR
         if was != self._landed:
             self._send_system_state()
@@ -512,7 +514,7 @@ class Mavlink(Worded):
             self._send(self._of.MAVLink_heartbeat_message(self.vehicle_type, self.autopilot, mode, custom, status, 3))
             self._send_system_state()
             self._send(self._of.MAVLink_system_time_message(round(time() * 1e6), self._boot_ms))
-        for _ in range(min(_BURST, len(self._list))):
+        for _ in range(min(_MAX_BURST, len(self._list))):
             self._send_parameter(self._list.popleft())
         if self._axes_at and self.home_after_s and now - self._axes_at > self.home_after_s:
             self._axes_at = 0.0

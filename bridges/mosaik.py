@@ -27,10 +27,10 @@ from .lines.inbox import Inbox
 from .lines.pacing import Pacer
 
 _END_S = 1.0
-_AGAIN_S = 0.1
-_FIRST_S = 10.0
+_RETRY_S = 0.1
+_MAX_FIRST_S = 10.0
 """Time in which a connection must begin mosaik's protocol, s; else it is closed, so that others may connect."""
-_MAX_MESSAGE = 1 << 20
+_MAX_MESSAGE_BYTES = 1 << 20
 """Bytes that a message may announce in its header, which has room for 4 GiB."""
 _MAX_WAITING = 16
 """Requests that may wait for earlier ones; mosaik sends the next one when the last is answered."""
@@ -71,28 +71,35 @@ class Mosaik(rtmms.Bridge):
     Parameters
     ----------
     host : str, default '127.0.0.1'
-        Address where it listens.
+        Address at which the bridge listens.
     port : int, default 5678
-        Port where to listen for mosaik.
+        Port at which the bridge listens for mosaik.
     step_s : float, default 0.01
-        From step to step: a multiple of the plant's step. Unit: s.
+        Time from step to step, a multiple of the plant's step. Unit: s.
     kind : Literal['time-based', 'hybrid'], default 'time-based'
-        Simulator of mosaik: in hybrid, a new value of an actuator makes a step at its own time.
+        Type of the simulator in mosaik; in hybrid, a new value of an actuator causes a step at its own time.
     stall_s : float, default 1.0
-        When mosaik does not ask for longer, it is named; 0: never. Unit: s.
+        Time without a request of mosaik after which the log names it; 0: never. Unit: s.
     on_stall : Literal['wait', 'leave'], default 'wait'
-        The plant goes on without mosaik (lockstep: waits), or the bridge disconnects.
+        Reaction to a lost mosaik: the plant continues (lockstep: waits), or the bridge disconnects.
     """
 
-    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
-    port: Annotated[int, Parameter("Port where to listen for mosaik.", ge=1, le=65535)] = 5678
-    step_s: Annotated[float, Parameter("From step to step: a multiple of the plant's step.", "s", ge=1e-9)] = 0.01
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"
+    port: Annotated[int, Parameter("Port at which the bridge listens for mosaik.", ge=1, le=65535)] = 5678
+    step_s: Annotated[float, Parameter("Time from step to step, a multiple of the plant's step.", "s", ge=1e-9)] = 0.01
     kind: Annotated[Literal["time-based", "hybrid"], Parameter(
-        "Simulator of mosaik: in hybrid, a new value of an actuator makes a step at its own time.",
+        "Type of the simulator in mosaik; in hybrid, a new value of an actuator causes a step at its own time.",
     )] = "time-based"  # fmt: skip
-    stall_s: Annotated[float, Parameter("When mosaik does not ask for longer, it is named; 0: never.", "s", ge=0)] = 1.0
+    stall_s: Annotated[
+        float,
+        Parameter(
+            "Time without a request of mosaik after which the log names it; 0: never.",
+            "s",
+            ge=0,
+        ),
+    ] = 1.0
     on_stall: Annotated[Literal["wait", "leave"], Parameter(
-        "The plant goes on without mosaik (lockstep: waits), or the bridge disconnects.",
+        "Reaction to a lost mosaik: the plant continues (lockstep: waits), or the bridge disconnects.",
     )] = "wait"  # fmt: skip
 
     sends_on_events: ClassVar[bool] = True
@@ -347,7 +354,7 @@ class Mosaik(rtmms.Bridge):
                     await _served(channel, running)
                 except Exception:  # whatever the library makes of a stranger's bytes
                     call("malformed")
-                    await asyncio.sleep(_AGAIN_S)
+                    await asyncio.sleep(_RETRY_S)
 
         self._serving = self._loop.create_task(serve())
         with contextlib.suppress(asyncio.CancelledError):
@@ -381,8 +388,8 @@ class _BoundedReader:
 
     async def readexactly(self, count: int) -> bytes:
         """Return `count` bytes; ValueError for too long a message, and for too many requests at once."""
-        if count > _MAX_MESSAGE:
-            raise ValueError(f"a message may have {_MAX_MESSAGE} bytes, got {count}")
+        if count > _MAX_MESSAGE_BYTES:
+            raise ValueError(f"a message may have {_MAX_MESSAGE_BYTES} bytes, got {count}")
         if self.waiting() > _MAX_WAITING:
             raise ValueError(f"at most {_MAX_WAITING} requests may wait, got more")
         return await self._stream.readexactly(count)
@@ -437,9 +444,9 @@ async def _served(channel: Any, running: Any) -> None:
     reading = channel._receiver_task
     running_on = asyncio.ensure_future(run_simulator(channel, running, api_compliant=True))
     try:
-        await asyncio.wait({reading, running_on}, timeout=_FIRST_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({reading, running_on}, timeout=_MAX_FIRST_S, return_when=asyncio.FIRST_COMPLETED)
         if not (running.begun or reading.done() or running_on.done()):
-            raise TimeoutError(f"nothing of mosaik's within {_FIRST_S:g} s")
+            raise TimeoutError(f"nothing of mosaik's within {_MAX_FIRST_S:g} s")
         await asyncio.wait({reading, running_on}, return_when=asyncio.FIRST_COMPLETED)
         if reading.done() and not reading.cancelled() and reading.exception() is not None:
             raise reading.exception()

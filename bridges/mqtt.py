@@ -30,13 +30,13 @@ from .messages.topics import part, parts, robot_part
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
-_LONGEST_IN = 8192
-_LONGEST_PACKET = 2 * _LONGEST_IN + 65536
+_MAX_MESSAGE_BYTES = 8192
+_MAX_PACKET_BYTES = 2 * _MAX_MESSAGE_BYTES + 65536
 """Bytes of a packet that are stored: a topic may have 65535 in addition to the message."""
-_IN_FLIGHT = 16
-_KEPT = 8
+_MAX_IN_FLIGHT = 16
+_EXTRA_QUEUED = 8
 """Room for status and info in addition to the states, with a broker that acknowledges nothing."""
-_MOST_IN = 256
+_MAX_WAITING = 256
 _FAREWELL_S = 0.5
 PASSWORD = "RTMMS_MQTT_PASSWORD"
 
@@ -61,7 +61,7 @@ def parse(name: str, payload: bytes) -> dict[str, float]:
     Refusal
         If the message is something else.
     """
-    message = read_json(payload, _LONGEST_IN)
+    message = read_json(payload, _MAX_MESSAGE_BYTES)
     if name:
         return {name: finite(message, "the payload")}
     return values_in(message)
@@ -102,13 +102,13 @@ class Mqtt(rtmms.Bridge):
     port : int, default 0
         Port of the broker; 0: 1883, or 8883 with TLS.
     topic : str, default 'rtmms/{robot}'
-        Begin of all topics; {robot} is the plant's name, {name} the bridge's.
+        Prefix of all topics; {robot} is the plant's name, {name} the bridge's.
     client_id : str, default ''
         Name of this client at the broker; '': the broker chooses.
     layout : Literal['json', 'topics', 'both'], default 'json'
-        All of a state in TOPIC/state, each output in TOPIC/state/NAME, or both.
+        Messages of a state: all of it in TOPIC/state, each output in TOPIC/state/NAME, or both.
     rate_hz : float, default 10.0
-        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+        States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     qos : Literal[0, 1], default 0
         Quality of service of states and commands; status and info have 1.
     user : str, default ''
@@ -116,27 +116,27 @@ class Mqtt(rtmms.Bridge):
     password_file : str, default ''
         File whose first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if it exists.
     tls : bool, default False
-        Encrypts, and checks the broker's certificate.
+        Whether to encrypt, and to check the broker's certificate.
     ca_file : str, default ''
-        Certificates against which the broker's is checked; '': the system's.
+        Certificates of authorities for the broker's certificate; '': the system's.
     cert_file : str, default ''
-        Certificate of this client, where the broker asks for one.
+        Certificate of this client, if the broker asks for one.
     key_file : str, default ''
-        Key of that certificate.
+        Key of this client's certificate.
     channels : tuple[ChannelMapping, ...], optional
         Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
     waiting : int, default 100
-        States kept for a broker that is slow; the oldest go first.
+        States that are stored for a slow broker; the oldest are dropped first.
     """
 
     host: Annotated[str, NamesAddress("connect"), Parameter("Address of the broker.")] = "127.0.0.1"
     port: Annotated[int, Parameter("Port of the broker; 0: 1883, or 8883 with TLS.", ge=0, le=65535)] = 0
     topic: Annotated[str, Parameter(
-        "Begin of all topics; {robot} is the plant's name, {name} the bridge's.",
+        "Prefix of all topics; {robot} is the plant's name, {name} the bridge's.",
     )] = "rtmms/{robot}"  # fmt: skip
     client_id: Annotated[str, Parameter("Name of this client at the broker; '': the broker chooses.")] = ""
     layout: Annotated[Literal["json", "topics", "both"], Parameter(
-        "All of a state in TOPIC/state, each output in TOPIC/state/NAME, or both.",
+        "Messages of a state: all of it in TOPIC/state, each output in TOPIC/state/NAME, or both.",
     )] = "json"  # fmt: skip
     rate_hz: float = 10.0
     qos: Annotated[Literal[0, 1], Parameter("Quality of service of states and commands; status and info have 1.")] = 0
@@ -145,19 +145,25 @@ class Mqtt(rtmms.Bridge):
         "File whose first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if it "
         "exists.",
     )] = ""  # fmt: skip
-    tls: Annotated[bool, Parameter("Encrypts, and checks the broker's certificate.")] = False
+    tls: Annotated[bool, Parameter("Whether to encrypt, and to check the broker's certificate.")] = False
     ca_file: Annotated[str, NamesFile("input"), Parameter(
-        "Certificates against which the broker's is checked; '': the system's.",
+        "Certificates of authorities for the broker's certificate; '': the system's.",
     )] = ""  # fmt: skip
     cert_file: Annotated[str, NamesFile("input"), Parameter(
-        "Certificate of this client, where the broker asks for one.",
+        "Certificate of this client, if the broker asks for one.",
     )] = ""  # fmt: skip
-    key_file: Annotated[str, NamesFile("input"), Parameter("Key of that certificate.")] = ""
+    key_file: Annotated[str, NamesFile("input"), Parameter("Key of this client's certificate.")] = ""
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
         "Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' "
         "names.",
     )] = ()  # fmt: skip
-    waiting: Annotated[int, Parameter("States kept for a broker that is slow; the oldest go first.", ge=1)] = 100
+    waiting: Annotated[
+        int,
+        Parameter(
+            "States that are stored for a slow broker; the oldest are dropped first.",
+            ge=1,
+        ),
+    ] = 100
 
     sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "mqtt"
@@ -229,8 +235,8 @@ class Mqtt(rtmms.Bridge):
             client.connect_async(self.host, self._port, keepalive=10)
         except ValueError as fault:
             raise rtmms.ModelError(f"host: {fault}") from None
-        self._events: Inbox[tuple[str, str]] = Inbox(_MOST_IN)  # from paho's thread to ours: of the connection,
-        self._messages: Inbox[tuple[str, bytes, bool]] = Inbox(_MOST_IN)  # and messages
+        self._events: Inbox[tuple[str, str]] = Inbox(_MAX_WAITING)  # from paho's thread to ours: of the connection,
+        self._messages: Inbox[tuple[str, bytes, bool]] = Inbox(_MAX_WAITING)  # and messages
         for inbox in (self._events, self._messages):
             self.attend(inbox, self._on_event)
         self._client = client
@@ -332,7 +338,7 @@ class Mqtt(rtmms.Bridge):
         assert self._client is not None
         while self._done:
             self._under_way.discard(self._done.popleft())
-        while self._connected and len(self._outbox) and len(self._under_way) < _IN_FLIGHT:
+        while self._connected and len(self._outbox) and len(self._under_way) < _MAX_IN_FLIGHT:
             message = self._outbox.take()
             assert message is not None
             under_way = self._client.publish(message[0], message[1], self.qos)
@@ -430,10 +436,10 @@ class Mqtt(rtmms.Bridge):
     def _made(self) -> Client:
         from .lines.bounded_mqtt import BoundedClient
 
-        client = BoundedClient(self.client_id, _LONGEST_PACKET)
+        client = BoundedClient(self.client_id, _MAX_PACKET_BYTES)
         client.reconnect_delay_set(1, 5)
         client.connect_timeout = 3.0
-        client.max_queued_messages_set(_IN_FLIGHT + _KEPT)
+        client.max_queued_messages_set(_MAX_IN_FLIGHT + _EXTRA_QUEUED)
         client.will_set(f"{self._prefix}/status", "offline", 1, True)
         if self.user:
             client.username_pw_set(self.user, self._password())
@@ -457,7 +463,9 @@ class Mqtt(rtmms.Bridge):
                 topic = message.topic
             except UnicodeDecodeError:
                 return  # not one of ours
-            self._messages.put((topic, message.payload[: _LONGEST_IN + 1], message.retain))  # more would only be kept
+            self._messages.put(
+                (topic, message.payload[: _MAX_MESSAGE_BYTES + 1], message.retain)
+            )  # more would only be kept
 
         def on_publish(client: Client, data: Any, mid: int, reason: Any, properties: Any) -> None:
             self._done.append(mid)

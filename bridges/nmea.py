@@ -30,7 +30,7 @@ TALKERS = {
     "RMC": "GP", "GGA": "GP", "VTG": "GP", "HDT": "HE", "HDG": "HC", "ROT": "HE", "VHW": "VW", "DPT": "SD",
     "DBT": "SD", "MTW": "YX", "XDR": "YX",
 }  # fmt: skip
-RATES_HZ = dict.fromkeys(TALKERS, 10.0) | {"MTW": 1.0}
+MAX_RATES_HZ = dict.fromkeys(TALKERS, 10.0) | {"MTW": 1.0}
 """Highest rates, Hz: no more than the instrument has readings."""
 _WATER_C = 15.0
 
@@ -44,13 +44,13 @@ class Nmea(Worded):
     to : str, default 'udp://127.0.0.1:10110'
         Target of the sentences: udp://HOST:PORT, tcp://HOST:PORT (one client connects), or DEVICE[@BAUD] (4800).
     listen : str, default 'udp://127.0.0.1:10111'
-        Address where set-points arrive if `to` is UDP.
+        Address at which set-points arrive if `to` is UDP.
     peer : tuple[str, ...], optional
-        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
+        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
     sentences : tuple[str, ...], optional
         Sentences, [TALKER]TYPE[:HZ] each; none: all that the robot has instruments for.
     source : Source, default 'instruments'
-        What the sensors read (of a plant without sensors the truth), or the truth.
+        Source of the sentences: the sensors (of a plant without sensors the truth), or the truth.
     home : Home, optional
         Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
     variation_deg : float | None, optional
@@ -60,8 +60,7 @@ class Nmea(Worded):
     beam_deg : float, default 22.5
         Angle of the Doppler log's beams against its axis. Unit: deg.
     water_speed : str, default ''
-        Output that is the speed through the water, OUTPUT[INDEX]; '': over the ground along the bow, where the truth is
-        sent.
+        Output with the speed through the water, OUTPUT[INDEX]; '': over the ground along the bow, if the truth is sent.
     water_c : float | None, optional
         Temperature of the water, for MTW and PD6; none: no MTW. Unit: deg C.
     epoch : str, default ''
@@ -81,9 +80,9 @@ class Nmea(Worded):
     parameter_channels : dict[str, str], optional
         Set-points that set parameters of a controller, as `APB.heading_deg=autopilot.heading_deg`.
     lost : dict[str, float], optional
-        New values of `parameter_channels` by channel when the peer is lost; the others keep theirs.
+        New values of `parameter_channels` by channel when the peer is lost; the others do not change.
     peer_timeout_s : float, default 10.0
-        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+        Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     """
@@ -93,16 +92,16 @@ class Nmea(Worded):
         "(4800).",
     )] = "udp://127.0.0.1:10110"  # fmt: skip
     listen: Annotated[str, NamesAddress("listen"), Parameter(
-        "Address where set-points arrive if `to` is UDP.",
+        "Address at which set-points arrive if `to` is UDP.",
     )] = "udp://127.0.0.1:10111"  # fmt: skip
     peer: Annotated[tuple[str, ...], Parameter(
-        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
+        "Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
     )] = ()  # fmt: skip
     sentences: Annotated[tuple[str, ...], Parameter(
         "Sentences, [TALKER]TYPE[:HZ] each; none: all that the robot has instruments for.",
     )] = ()  # fmt: skip
     source: Annotated[Source, Parameter(
-        "What the sensors read (of a plant without sensors the truth), or the truth.",
+        "Source of the sentences: the sensors (of a plant without sensors the truth), or the truth.",
     )] = "instruments"  # fmt: skip
     home: Annotated[Home, Parameter(
         "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis "
@@ -118,8 +117,8 @@ class Nmea(Worded):
         "Angle of the Doppler log's beams against its axis.", "deg", le=89,
     )] = 22.5  # fmt: skip
     water_speed: Annotated[str, Parameter(
-        "Output that is the speed through the water, OUTPUT[INDEX]; '': over the ground along the bow, where "
-        "the truth is sent.",
+        "Output with the speed through the water, OUTPUT[INDEX]; '': over the ground along the bow, if the truth "
+        "is sent.",
     )] = ""  # fmt: skip
     water_c: Annotated[float | None, Parameter(
         "Temperature of the water, for MTW and PD6; none: no MTW.", "deg C", signed=True,
@@ -144,7 +143,7 @@ class Nmea(Worded):
         "Set-points that set parameters of a controller, as `APB.heading_deg=autopilot.heading_deg`.",
     )] = field(default_factory=dict)  # fmt: skip
     lost: Annotated[dict[str, float], Parameter(
-        "New values of `parameter_channels` by channel when the peer is lost; the others keep theirs.",
+        "New values of `parameter_channels` by channel when the peer is lost; the others do not change.",
     )] = field(default_factory=dict)  # fmt: skip
     peer_timeout_s: float = 10.0
     pose: Annotated[PoseNames, Parameter(
@@ -162,7 +161,7 @@ class Nmea(Worded):
         if self._listen.kind != "udp":
             raise rtmms.ModelError(f"listen: expected udp://HOST:PORT, got '{self.listen}'")
         self._pd6_to = Address.from_text(self.pd6, "pd6") if self.pd6 else None
-        self._listed = tuple(of.SentenceSpec.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
+        self._listed = tuple(of.SentenceSpec.from_word(word, TALKERS, MAX_RATES_HZ) for word in self.sentences)
         self._epoch = _utc(self.epoch)
         self._variation = variation_at(self.home) if self.variation_deg is None else self.variation_deg
         self._points = of.SetPoints(self.set_points, self.home, self._variation, self.checksums == "required")
@@ -302,7 +301,7 @@ class Nmea(Worded):
         ModelError is raised for a requested one without its instrument.
         """
         found = []
-        for sentence in self._listed or [of.SentenceSpec(kind, TALKERS[kind], RATES_HZ[kind]) for kind in TALKERS]:
+        for sentence in self._listed or [of.SentenceSpec(kind, TALKERS[kind], MAX_RATES_HZ[kind]) for kind in TALKERS]:
             try:
                 found.append(self._teller(sentence))
             except _Lacking as lacking:
@@ -364,11 +363,11 @@ class Nmea(Worded):
         """Read sentences; the newest of each set-point counts."""
         values: dict[str, float] = {}
         lines = self._lines.feed(data, whole)
-        for line in lines[-of.NEWEST :]:
+        for line in lines[-of.MAX_SENTENCES :]:
             with self.counts.message():
                 values |= self._points.parse(line)
-        if len(lines) > of.NEWEST:
-            self.counts.add("passed_over", len(lines) - of.NEWEST)
+        if len(lines) > of.MAX_SENTENCES:
+            self.counts.add("passed_over", len(lines) - of.MAX_SENTENCES)
         if not values:
             return
         self.peer_watch.fed()

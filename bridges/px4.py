@@ -40,9 +40,9 @@ _SET_MESSAGE_INTERVAL = 511
 _HIL_STATE_QUATERNION = 115
 _CONTROLS = 16
 _FIRST_US = 1_000_000
-_FAST_HZ = 1000.0
+_MAX_STREAM_HZ = 1000.0
 _PATIENCE_S = 0.05
-_MOST_GARBAGE = 65536
+_MAX_GARBAGE_BYTES = 65536
 """Bytes without a message of MAVLink after which the client is no PX4."""
 
 
@@ -104,7 +104,7 @@ def parse(message: Any) -> Actuators | Interval | None:
         which, us = message.param1, message.param2
         if not (isfinite(which) and isfinite(us)):
             raise Refusal("not_finite", "an interval that is no number")
-        return Interval(round(which), None if us == 0 else 0.0 if us < 0 else min(_FAST_HZ, 1e6 / us))
+        return Interval(round(which), None if us == 0 else 0.0 if us < 0 else min(_MAX_STREAM_HZ, 1e6 / us))
     return None
 
 
@@ -133,9 +133,9 @@ class Px4(Worded):
     Parameters
     ----------
     host : str, default '127.0.0.1'
-        Address where it listens.
+        Address at which the bridge listens.
     port : int, default 4560
-        Port where it listens; instance n of PX4 connects to 4560 + n; 0: a free one.
+        Port at which the bridge listens; instance n of PX4 connects to 4560 + n; 0: a free one.
     peer : tuple[str, ...], optional
         Hosts that may connect: HOST or NETWORK/BITS; none: all that reach the port.
     channels : tuple[ChannelMapping, ...], optional
@@ -161,25 +161,24 @@ class Px4(Worded):
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     noise : float, default 1.0
-        Factor on the usual noise of sensors that the plant has not; PX4 takes 0 for broken sensors.
+        Factor on the usual noise of sensors that the plant does not have; without noise PX4 considers sensors broken.
     unanswered_s : float, default 1.0
         Time after which a frame without an answer is followed by the next (wall time); 0: never. Unit: s.
     peer_timeout_s : float, default 1.0
-        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+        Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     peer_gone_s : float, default PEER_GONE_S
         Time after which a run with a duration ends when PX4 has gone (wall time); 0: never. Unit: s.
     reset : bool, default True
-        A PX4 that connects again resets the plant, at most once in 2 s.
+        Whether a PX4 that connects again resets the plant, at most once in 2 s.
     ground : str, default ''
-        HOST:PORT of a ground station that gets a copy of all messages (UDP).
+        Address HOST:PORT of a ground station that gets a copy of all messages (UDP).
     plant_silent : Literal['wait', 'still'], default 'wait'
-        What PX4 gets while the plant is silent (watchdog_periods): nothing, so that its clock waits, or a robot at
-        rest.
+        Messages to PX4 while the plant is silent (watchdog_periods): none, so that its clock waits, or a robot at rest.
     """
 
-    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where it listens; instance n of PX4 connects to 4560 + n; 0: a free one.", ge=0, le=65535,
+        "Port at which the bridge listens; instance n of PX4 connects to 4560 + n; 0: a free one.", ge=0, le=65535,
     )] = 4560  # fmt: skip
     peer: Annotated[tuple[str, ...], Parameter(
         "Hosts that may connect: HOST or NETWORK/BITS; none: all that reach the port.",
@@ -213,7 +212,8 @@ class Px4(Worded):
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip
     noise: Annotated[float, Parameter(
-        "Factor on the usual noise of sensors that the plant has not; PX4 takes 0 for broken sensors.", ge=0,
+        "Factor on the usual noise of sensors that the plant does not have; without noise PX4 considers sensors "
+        "broken.", ge=0,
     )] = 1.0  # fmt: skip
     unanswered_s: Annotated[float, Parameter(
         "Time after which a frame without an answer is followed by the next (wall time); 0: never.", "s", ge=0,
@@ -222,13 +222,13 @@ class Px4(Worded):
     peer_gone_s: Annotated[float, Parameter(
         "Time after which a run with a duration ends when PX4 has gone (wall time); 0: never.", "s", ge=0,
     )] = PEER_GONE_S  # fmt: skip
-    reset: Annotated[bool, Parameter("A PX4 that connects again resets the plant, at most once in 2 s.")] = True
+    reset: Annotated[bool, Parameter("Whether a PX4 that connects again resets the plant, at most once in 2 s.")] = True
     ground: Annotated[str, NamesAddress("connect"), Parameter(
-        "HOST:PORT of a ground station that gets a copy of all messages (UDP).",
+        "Address HOST:PORT of a ground station that gets a copy of all messages (UDP).",
     )] = ""  # fmt: skip
     plant_silent: Annotated[Literal["wait", "still"], Parameter(
-        "What PX4 gets while the plant is silent (watchdog_periods): nothing, so that its clock waits, or a "
-        "robot at rest.",
+        "Messages to PX4 while the plant is silent (watchdog_periods): none, so that its clock waits, or a robot "
+        "at rest.",
     )] = "wait"  # fmt: skip
 
     extra: ClassVar[str] = "px4"
@@ -434,7 +434,7 @@ class Px4(Worded):
     def _on_bytes(self, data: bytes) -> None:
         found = self._reader.feed(data)
         self._garbage = 0 if found else self._garbage + len(data)
-        if self._garbage > _MOST_GARBAGE:
+        if self._garbage > _MAX_GARBAGE_BYTES:
             self.counts.refuse("no_mavlink")
             self._peer.drop("what is connected does not speak MAVLink")
             return

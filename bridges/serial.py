@@ -23,7 +23,7 @@ from .lines.pacing import Pacer
 from .lines.packing import SEQ, Endian, Packed, Packer, Unpacker
 from .lines.serial_line import Flow, Parity, SerialLine, StopBits, checked_device
 
-_AGAIN_S = 0.1
+_RESEND_S = 0.1
 
 
 def fuzzed() -> Fuzzed:
@@ -90,7 +90,7 @@ class Serial(rtmms.Bridge):
     safe : dict[str, float], optional
         Values by field that replace the last ones while the plant is silent and at the end; none: nothing is sent.
     paced : bool, default False
-        The device's next command answers each state, so that in lockstep the device sets the pace.
+        Whether the device's next command answers each state, so that in lockstep the device sets the pace.
     """
 
     device: Annotated[str, NamesFile("device"), Parameter(
@@ -114,7 +114,7 @@ class Serial(rtmms.Bridge):
         "is sent.",
     )] = field(default_factory=dict)  # fmt: skip
     paced: Annotated[bool, Parameter(
-        "The device's next command answers each state, so that in lockstep the device sets the pace.",
+        "Whether the device's next command answers each state, so that in lockstep the device sets the pace.",
     )] = False  # fmt: skip
 
     extra: ClassVar[str] = "serial"
@@ -173,7 +173,7 @@ class Serial(rtmms.Bridge):
         self.waits = self.paced
         self._pacer = Pacer(self, self.paced and plant.mode == "lockstep", "the device")
         size = longest(self._pack.size)
-        self._turns = Turns(max(_AGAIN_S, 3.0 * self._line.time_s(size)))
+        self._turns = Turns(max(_RESEND_S, 3.0 * self._line.time_s(size)))
         self.tick_s = min(0.05, max(1e-3, self._line.time_s(size)))
         self.io.log(f"{size} bytes a state: {self.device} carries {1 / self._line.time_s(size):.0f} of them a second")
         self._line.plug_in(monotonic())

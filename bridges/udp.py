@@ -19,10 +19,12 @@ from .lines.addresses import bound
 from .lines.datagrams import datagrams, send
 from .lines.packing import SEQ, STEP, Endian, Packed, Packer, UnpackedCommand, Unpacker, is_old
 
-_READS = 8
-_BYTES = 8192  # of one look: a state that comes meanwhile waits for no more than that
-_AGAIN_S = 0.1
-_LONGEST_IN = 8192
+_MAX_READS = 8
+"""Datagrams that one call reads."""
+_MAX_READ_BYTES = 8192
+"""Bytes that one call reads, because a state may wait meanwhile."""
+_RESEND_S = 0.1
+_MAX_DATAGRAM_BYTES = 8192
 
 
 def parse_json(data: bytes) -> UnpackedCommand:
@@ -43,7 +45,7 @@ def parse_json(data: bytes) -> UnpackedCommand:
     Refusal
         If the message is something else.
     """
-    message = read_json(data, _LONGEST_IN)
+    message = read_json(data, _MAX_DATAGRAM_BYTES)
     if not isinstance(message, dict):
         raise Refusal("wrong_type", "expected an object")
     for key in (SEQ, STEP):
@@ -83,17 +85,17 @@ class Udp(rtmms.Bridge):
     Parameters
     ----------
     host : str, default '127.0.0.1'
-        Address where states go.
+        Address to which the bridge sends states.
     port : int, default 9900
-        Port where states go; 0: to where the last good command came from.
+        Port to which the bridge sends states; 0: that of the last good command.
     bind : str, default '127.0.0.1'
-        Address where commands come in; 0.0.0.0 for other machines.
+        Address at which commands arrive; 0.0.0.0 for other machines.
     bind_port : int, default 9901
-        Port where commands come in.
+        Port at which commands arrive.
     peer : tuple[str, ...], optional
-        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.
+        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.
     format : Literal['json', 'struct'], default 'json'
-        Format, both ways.
+        Format of states and commands.
     command_format : Literal['json', 'struct'] | None, optional
         Format of commands; none: `format`.
     endian : Endian, default 'little'
@@ -107,23 +109,23 @@ class Udp(rtmms.Bridge):
     safe : dict[str, float], optional
         Values by field that replace the last ones while the plant is silent and at the end; none: nothing is sent.
     paced : bool, default False
-        The peer's next command answers each state, so that in lockstep the peer sets the pace.
+        Whether the peer's next command answers each state, so that in lockstep the peer sets the pace.
     strangers : bool, default False
-        Without `peer`: accepts commands from everyone.
+        Whether to accept commands from everyone, without `peer`.
     """
 
-    host: Annotated[str, NamesAddress("connect"), Parameter("Address where states go.")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("connect"), Parameter("Address to which the bridge sends states.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where states go; 0: to where the last good command came from.", ge=0, le=65535,
+        "Port to which the bridge sends states; 0: that of the last good command.", ge=0, le=65535,
     )] = 9900  # fmt: skip
     bind: Annotated[str, NamesAddress("listen"), Parameter(
-        "Address where commands come in; 0.0.0.0 for other machines.",
+        "Address at which commands arrive; 0.0.0.0 for other machines.",
     )] = "127.0.0.1"  # fmt: skip
-    bind_port: Annotated[int, Parameter("Port where commands come in.", ge=0, le=65535)] = 9901
+    bind_port: Annotated[int, Parameter("Port at which commands arrive.", ge=0, le=65535)] = 9901
     peer: Annotated[tuple[str, ...], Parameter(
-        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.",
+        "Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.",
     )] = ()  # fmt: skip
-    format: Annotated[Literal["json", "struct"], Parameter("Format, both ways.")] = "json"
+    format: Annotated[Literal["json", "struct"], Parameter("Format of states and commands.")] = "json"
     command_format: Annotated[Literal["json", "struct"] | None, Parameter("Format of commands; none: `format`.")] = None
     endian: Annotated[Endian, Parameter("Byte order of structures.")] = "little"
     state_fields: Annotated[tuple[Packed, ...], Parameter(
@@ -139,9 +141,9 @@ class Udp(rtmms.Bridge):
         "is sent.",
     )] = field(default_factory=dict)  # fmt: skip
     paced: Annotated[bool, Parameter(
-        "The peer's next command answers each state, so that in lockstep the peer sets the pace.",
+        "Whether the peer's next command answers each state, so that in lockstep the peer sets the pace.",
     )] = False  # fmt: skip
-    strangers: Annotated[bool, Parameter("Without `peer`: accepts commands from everyone.")] = False
+    strangers: Annotated[bool, Parameter("Whether to accept commands from everyone, without `peer`.")] = False
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -163,7 +165,7 @@ class Udp(rtmms.Bridge):
         self._newest: int | None = None
         self._last: rtmms.State | None = None
         self._seq = 0
-        self._turns = Turns(_AGAIN_S)
+        self._turns = Turns(_RESEND_S)
         self._kept: dict[str, float] = {}
 
     def claims(self) -> tuple[str, ...]:
@@ -307,8 +309,10 @@ class Udp(rtmms.Bridge):
     def _on_readable(self) -> None:
         """Read a few waiting datagrams and bytes; the newest counts."""
         assert self._socket is not None
-        over, now, left = False, monotonic(), _BYTES
-        for data, peer in datagrams(self._socket, _LONGEST_IN + 1, _READS):  # one byte more shows that it is too long
+        over, now, left = False, monotonic(), _MAX_READ_BYTES
+        for data, peer in datagrams(
+            self._socket, _MAX_DATAGRAM_BYTES + 1, _MAX_READS
+        ):  # one byte more shows that it is too long
             left -= len(data)
             with self.counts.message():
                 self._kept, surely = self._read(data, peer)

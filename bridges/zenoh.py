@@ -25,7 +25,7 @@ from .lines.inbox import Inbox
 from .messages.topics import parts, robot_part
 
 _STOP_S = 1.0
-_LONGEST_IN = 1 << 20
+_MAX_MESSAGE_BYTES = 1 << 20
 """Bytes of a message that Zenoh assembles from its pieces; longer ones are left out there, uncounted.
 
 Zenoh 1.10 accepts 12 MB nevertheless, and 20 MB not (without it: 1 GiB).
@@ -135,38 +135,38 @@ class Zenoh(rtmms.Bridge):
     Parameters
     ----------
     prefix : str, default 'rtmms/{robot}'
-        Begin of all keys; {robot} is the plant's name.
+        Prefix of all keys; {robot} is the plant's name.
     layout : Literal['both', 'outputs', 'state'], default 'both'
-        One key for each output, one with all of a state, or both.
+        Keys of a state: one for each output, one with all of it, or both.
     encoding : Literal['json', 'msgpack'], default 'json'
-        Encoding, both ways.
+        Encoding of states and commands.
     rate_hz : float, default 50.0
-        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+        States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     listen : tuple[Annotated[str, NamesAddress(listen)], ...], optional
-        Endpoints where it listens.
+        Endpoints at which the bridge listens.
     connect : tuple[Annotated[str, NamesAddress(connect)], ...], optional
-        Endpoints of others, as a router's; it tries again until they answer.
+        Endpoints of others, as a router's; the bridge tries again until they answer.
     scouting : bool, default False
-        Finds others, and is found, by multicast and gossip.
+        Whether to find others, and be found, by multicast and gossip.
     zenoh_config : str, default ''
-        File for Zenoh itself (TLS, users, routers), which then has listen, connect and scouting.
+        Configuration file of Zenoh (TLS, users, routers), in place of listen, connect and scouting.
     """
 
-    prefix: Annotated[str, Parameter("Begin of all keys; {robot} is the plant's name.")] = "rtmms/{robot}"
+    prefix: Annotated[str, Parameter("Prefix of all keys; {robot} is the plant's name.")] = "rtmms/{robot}"
     layout: Annotated[Literal["both", "outputs", "state"], Parameter(
-        "One key for each output, one with all of a state, or both.",
+        "Keys of a state: one for each output, one with all of it, or both.",
     )] = "both"  # fmt: skip
-    encoding: Annotated[Literal["json", "msgpack"], Parameter("Encoding, both ways.")] = "json"
+    encoding: Annotated[Literal["json", "msgpack"], Parameter("Encoding of states and commands.")] = "json"
     rate_hz: float = 50.0
     listen: Annotated[tuple[Annotated[str, NamesAddress("listen")], ...], Parameter(
-        "Endpoints where it listens.",
+        "Endpoints at which the bridge listens.",
     )] = ("tcp/127.0.0.1:7447",)  # fmt: skip
     connect: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Parameter(
-        "Endpoints of others, as a router's; it tries again until they answer.",
+        "Endpoints of others, as a router's; the bridge tries again until they answer.",
     )] = ()  # fmt: skip
-    scouting: Annotated[bool, Parameter("Finds others, and is found, by multicast and gossip.")] = False
+    scouting: Annotated[bool, Parameter("Whether to find others, and be found, by multicast and gossip.")] = False
     zenoh_config: Annotated[str, NamesFile("input"), Parameter(
-        "File for Zenoh itself (TLS, users, routers), which then has listen, connect and scouting.",
+        "Configuration file of Zenoh (TLS, users, routers), in place of listen, connect and scouting.",
     )] = ""  # fmt: skip
 
     extra = "zenoh"
@@ -271,7 +271,7 @@ class Zenoh(rtmms.Bridge):
             ("connect/endpoints", list(self.connect)),
             ("connect/timeout_ms", -1),  # found later, if it is not there now
             ("connect/exit_on_failure", False),
-            ("transport/link/rx/max_message_size", _LONGEST_IN),
+            ("transport/link/rx/max_message_size", _MAX_MESSAGE_BYTES),
             ("scouting/multicast/enabled", self.scouting),
             ("scouting/gossip/enabled", self.scouting),
         ):

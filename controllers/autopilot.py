@@ -21,7 +21,8 @@ from .mixing import TURNS
 from .pilot import Aim, Gains
 
 SET_POINTS = ("depth_m", "heading_deg", "speed_m_s", "roll_deg", "pitch_deg")
-_GAINS, _DECLARED = Gains(), parameters_of(Gains)
+_GAINS = Gains()
+_DECLARED = parameters_of(Gains)
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Autopilot(rtmms.Controller):
     pitch_deg : float, default 0.0
         Pitch, > 0: nose down; the fins' bias can do no more than 0.25. Unit: deg.
     turn : str, default 'phase'
-        How the inner fin loses thrust.
+        Method by which the inner fin loses thrust.
     frequency_hz : float, default 0.8
         Frequency of the stroke. Unit: Hz.
     amplitude_deg : float, default 30.0
@@ -89,7 +90,7 @@ class Autopilot(rtmms.Controller):
     pitch_deg: Annotated[float, Parameter(
         "Pitch, > 0: nose down; the fins' bias can do no more than 0.25.", "deg", signed=True, le=0.25, live=True,
     )] = 0.0
-    turn: Annotated[str, Parameter("How the inner fin loses thrust.", choices=TURNS, live=True)] = "phase"
+    turn: Annotated[str, Parameter("Method by which the inner fin loses thrust.", choices=TURNS, live=True)] = "phase"
     frequency_hz: Annotated[float, Parameter("Frequency of the stroke.", "Hz", ge=0.1, le=3, live=True)] = 0.8
     amplitude_deg: Annotated[float, Parameter("Amplitude of the stroke at full thrust.", "deg", ge=1, le=45)] = 30.0
     depth_p: Annotated[float, _DECLARED["depth_p"]] = _GAINS.depth_p

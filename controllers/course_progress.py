@@ -7,7 +7,7 @@ from math import inf
 
 STALLS_S = 10.0
 """Time without progress after which it counts, s."""
-LEAST_SHARE = 0.1
+MIN_PROGRESS_SHARE = 0.1
 """Share of the distance at the commanded speed that counts as progress."""
 
 
@@ -36,7 +36,7 @@ class CourseProgress:
         """Read the arc length at a time (s); warn once when it stops growing, and once when it grows again."""
         if time < self._time or along_m >= self._whole_m - 1e-6 or speed_m_s <= 0.0:
             self._time, self._along, self._stalled = time, along_m, False
-        elif along_m - self._along >= LEAST_SHARE * STALLS_S * speed_m_s:
+        elif along_m - self._along >= MIN_PROGRESS_SHARE * STALLS_S * speed_m_s:
             if self._stalled:
                 self._warn(f"{self._name}: t = {time:.2f} s: it progresses along the course again")
             self._time, self._along, self._stalled = time, along_m, False

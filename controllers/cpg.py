@@ -20,7 +20,7 @@ from rtmms.base.parameters import Parameter, check_parameters
 from .oscillators import Oscillators
 from .strokes import Fins, Stroke, check_rods
 
-_OF_A_SIDE = ("amplitude_deg", "phase_deg", "bias_deg", "incidence_deg")
+_SIDE_PARAMETERS = ("amplitude_deg", "phase_deg", "bias_deg", "incidence_deg")
 _MANTA = {"amplitude_deg": 25.0, "frequency_hz": 0.8, "phase_deg": 60.0}
 _EEL = {"amplitude_deg": 6.0, "frequency_hz": 0.5, "phase_deg": 28.0}
 GROWTH = 0.17
@@ -36,15 +36,18 @@ class Cpg(rtmms.Controller):
     Attributes
     ----------
     amplitude_deg : float | None, optional
-        Amplitude of the manta's back rods (front: rule of equal height), or of the eel's last yaw joint. Unit: deg.
+        Amplitude of the manta's back rods (front rods by the rule of equal height), or of the eel's last yaw joint.
+        Unit: deg.
     frequency_hz : float | None, optional
-        Frequency of all. Unit: Hz.
+        Frequency of all oscillators. Unit: Hz.
     phase_deg : float | None, optional
-        Manta: lead of the front rods, > 0 drives forward. Eel: lag of each joint to the one before it. Unit: deg.
+        Manta: phase lead of the front rods, > 0 drives forward. Eel: phase lag of each joint to the one before it.
+        Unit: deg.
     bias_deg : float, default 0.0
-        Manta: on all rods. Eel: on every yaw joint, > 0 turns right. Unit: deg.
+        Bias of all rods of the manta, or of every yaw joint of the eel, where > 0 turns right. Unit: deg.
     incidence_deg : float, default 0.0
-        Manta: front rods up, back rods down: it climbs. Eel: on every pitch joint, > 0 dives. Unit: deg.
+        Manta: bias of front rods up and back rods down, which climbs. Eel: bias of every pitch joint, > 0 dives. Unit:
+        deg.
     left_amplitude_deg : float | None, optional
         Amplitude of the manta's left side alone. Unit: deg.
     left_phase_deg : float | None, optional
@@ -62,56 +65,59 @@ class Cpg(rtmms.Controller):
     right_incidence_deg : float | None, optional
         Incidence of the manta's right side alone. Unit: deg.
     rate_1_s : float, default 6.0
-        How fast parameters follow: by three poles at -rate. Unit: 1/s.
+        Rate at which the oscillators follow the parameters, by three poles at -rate. Unit: 1/s.
     coupling_1_s : float, default 5.0
-        How fast phases follow. Unit: 1/s.
+        Rate at which phases follow each other. Unit: 1/s.
     """
 
     # fmt: off
     amplitude_deg: Annotated[float | None, Parameter(
-        "Of the manta's back rods (front rods by the rule of equal height), of the eel's last yaw joint.",
+        "Amplitude of the manta's back rods (front rods by the rule of equal height), or of the eel's last yaw joint.",
         "deg", ge=0, le=90, live=True,
     )] = None
-    frequency_hz: Annotated[float | None, Parameter("Frequency of all.", "Hz", ge=0, le=5, live=True)] = None
+    frequency_hz: Annotated[float | None, Parameter(
+        "Frequency of all oscillators.", "Hz", ge=0, le=5, live=True,
+    )] = None
     phase_deg: Annotated[float | None, Parameter(
-        "Manta: lead of the front rods, > 0 drives forward. Eel: lag of each joint to the one before it.",
+        "Manta: phase lead of the front rods, > 0 drives forward. Eel: phase lag of each joint to the one before it.",
         "deg", signed=True, le=180, live=True,
     )] = None
     bias_deg: Annotated[float, Parameter(
-        "Manta: on all rods. Eel: on every yaw joint, > 0 turns right.", "deg", signed=True, le=90, live=True,
+        "Bias of all rods of the manta, or of every yaw joint of the eel, where > 0 turns right.",
+        "deg", signed=True, le=90, live=True,
     )] = 0.0
     incidence_deg: Annotated[float, Parameter(
-        "Manta: front rods up, back rods down: it climbs. Eel: on every pitch joint, > 0 dives.",
+        "Manta: bias of front rods up and back rods down, which climbs. Eel: bias of every pitch joint, > 0 dives.",
         "deg", signed=True, le=45, live=True,
     )] = 0.0
     left_amplitude_deg: Annotated[float | None, Parameter(
-        "Of the manta's left side alone.", "deg", ge=0, le=90, live=True,
+        "Amplitude of the manta's left side alone.", "deg", ge=0, le=90, live=True,
     )] = None
     left_phase_deg: Annotated[float | None, Parameter(
-        "Of the manta's left side alone.", "deg", signed=True, le=180, live=True,
+        "Phase of the manta's left side alone.", "deg", signed=True, le=180, live=True,
     )] = None
     left_bias_deg: Annotated[float | None, Parameter(
-        "Of the manta's left side alone.", "deg", signed=True, le=90, live=True,
+        "Bias of the manta's left side alone.", "deg", signed=True, le=90, live=True,
     )] = None
     left_incidence_deg: Annotated[float | None, Parameter(
-        "Of the manta's left side alone.", "deg", signed=True, le=45, live=True,
+        "Incidence of the manta's left side alone.", "deg", signed=True, le=45, live=True,
     )] = None
     right_amplitude_deg: Annotated[float | None, Parameter(
-        "Of the manta's right side alone.", "deg", ge=0, le=90, live=True,
+        "Amplitude of the manta's right side alone.", "deg", ge=0, le=90, live=True,
     )] = None
     right_phase_deg: Annotated[float | None, Parameter(
-        "Of the manta's right side alone.", "deg", signed=True, le=180, live=True,
+        "Phase of the manta's right side alone.", "deg", signed=True, le=180, live=True,
     )] = None
     right_bias_deg: Annotated[float | None, Parameter(
-        "Of the manta's right side alone.", "deg", signed=True, le=90, live=True,
+        "Bias of the manta's right side alone.", "deg", signed=True, le=90, live=True,
     )] = None
     right_incidence_deg: Annotated[float | None, Parameter(
-        "Of the manta's right side alone.", "deg", signed=True, le=45, live=True,
+        "Incidence of the manta's right side alone.", "deg", signed=True, le=45, live=True,
     )] = None
     rate_1_s: Annotated[float, Parameter(
-        "How fast parameters follow: by three poles at -rate.", "1/s", ge=0.1, le=100,
+        "Rate at which the oscillators follow the parameters, by three poles at -rate.", "1/s", ge=0.1, le=100,
     )] = 6.0
-    coupling_1_s: Annotated[float, Parameter("How fast phases follow.", "1/s", ge=0, le=100)] = 5.0
+    coupling_1_s: Annotated[float, Parameter("Rate at which phases follow each other.", "1/s", ge=0, le=100)] = 5.0
     # fmt: on
 
     robots = ("manta", "eel")
@@ -201,7 +207,7 @@ class Cpg(rtmms.Controller):
             Its values, or those of both sides.
         """
         values = []
-        for name in _OF_A_SIDE:
+        for name in _SIDE_PARAMETERS:
             own = getattr(self, f"{side}_{name}")
             value = getattr(self, name) if own is None else own
             values.append(radians(_MANTA[name] if value is None else value))

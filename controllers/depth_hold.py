@@ -31,9 +31,9 @@ from .pilot import FALLBACK, wrapped
 from .senses import Motion, Senses, quaternion_of, to_body, to_world
 from .watch import Watch
 
-_SHARE = {"surge": 1.0, "sway": 1.0, "heave": 0.8, "roll": 0.5, "pitch": 0.5, "yaw": 0.6}
+_MAX_SHARE = {"surge": 1.0, "sway": 1.0, "heave": 0.8, "roll": 0.5, "pitch": 0.5, "yaw": 0.6}
 """Largest demand of a loop over the thrusters' authority along its axis."""
-_LEVEL_RAD_S = 1.0
+_MAX_RATE_RAD_S = 1.0
 """Largest wanted rate of roll and pitch, rad/s."""
 _SPEED = "w of the loop of {}."
 
@@ -152,7 +152,7 @@ class DepthHold(rtmms.Controller):
             linear, quadratic = (float(known.get(name, 0.0)) for name in names)
             self._damping[axis] = linear, quadratic
         for axis, most in zip(AXES, self._allocation.authority, strict=True):
-            self._loops[axis].most = _SHARE[axis] * float(most)
+            self._loops[axis].most = _MAX_SHARE[axis] * float(most)
         self._tune()
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
@@ -208,8 +208,8 @@ class DepthHold(rtmms.Controller):
         for axis, name, w, error, rate, most in (
             ("heave", "depth", self.depth_rad_s, -self.depth_m - now.position[2], now.world_velocity[2],
              self.climb_m_s),
-            ("roll", "roll", self.level_rad_s, radians(self.roll_deg) - now.roll, now.rate[0], _LEVEL_RAD_S),
-            ("pitch", "pitch", self.level_rad_s, radians(self.pitch_deg) - now.pitch, now.rate[1], _LEVEL_RAD_S),
+            ("roll", "roll", self.level_rad_s, radians(self.roll_deg) - now.roll, now.rate[0], _MAX_RATE_RAD_S),
+            ("pitch", "pitch", self.level_rad_s, radians(self.pitch_deg) - now.pitch, now.rate[1], _MAX_RATE_RAD_S),
             ("yaw", "heading", self.heading_rad_s, wrapped(radians(self.heading_deg) - now.yaw), now.rate[2],
              radians(self.turn_deg_s)),
         ):  # fmt: skip
@@ -232,8 +232,10 @@ class DepthHold(rtmms.Controller):
 
 
 _UNIT = {"surge": "kg", "sway": "kg", "heave": "kg", "roll": "kg_m2", "pitch": "kg_m2", "yaw": "kg_m2"}
-_LINEAR, _QUADRATIC = {"kg": "n_s_m", "kg_m2": "n_m_s"}, {"kg": "kg_m", "kg_m2": "kg_m2"}
-"""Units in the names of the plant's dampings, by the unit of the axis's inertia."""
+_LINEAR = {"kg": "n_s_m", "kg_m2": "n_m_s"}
+"""Unit in the name of the plant's linear damping, by the unit of the axis's inertia."""
+_QUADRATIC = {"kg": "kg_m", "kg_m2": "kg_m2"}
+"""Unit in the name of the plant's quadratic damping, by the unit of the axis's inertia."""
 _INERTIA = {"surge": "mass_kg", "sway": "mass_kg", "heave": "mass_kg", "roll": "ixx_kg_m2", "pitch": "iyy_kg_m2",
             "yaw": "izz_kg_m2"}  # fmt: skip
 """Parameter of the plant with the inertia without added mass."""

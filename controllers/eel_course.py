@@ -19,7 +19,7 @@ from .cpg import Cpg
 from .pilot import wrapped
 from .senses import Motion, Senses
 
-_STEEPEST = radians(20.0)
+_MAX_PITCH_RAD = radians(20.0)
 
 
 @dataclass
@@ -114,7 +114,7 @@ class EelCourse(rtmms.Controller):
         heading, depth, pitch, rate, _ = self._means(now)
         turn = self.heading_p * wrapped(radians(self.heading_deg) - heading) - self.heading_d * rate
         turn = max(-self.turn_deg, min(self.turn_deg, turn))
-        down = max(-_STEEPEST, min(_STEEPEST, self.depth_p * (self.depth_m - depth)))
+        down = max(-_MAX_PITCH_RAD, min(_MAX_PITCH_RAD, self.depth_p * (self.depth_m - depth)))
         dive = max(-self.dive_deg, min(self.dive_deg, self.depth_d * (down - pitch)))
         # nothing rights an eel: what is to the side and what is down, in the axes of its own roll
         c, s = cos(now.roll), sin(now.roll)

@@ -25,36 +25,38 @@ class EelWave(rtmms.Controller):
     Attributes
     ----------
     amplitude_rad : float, default 0.06
-        A, the amplitude at the head. Unit: rad.
+        Amplitude A at the head. Unit: rad.
     growth_1_m : float, default 1.2
-        alpha, the growth of the amplitude. Unit: 1/m.
+        Growth alpha of the amplitude. Unit: 1/m.
     wavelength_m : float, default 1.8
-        lambda, the wave's length. Unit: m.
+        Wavelength lambda. Unit: m.
     period_s : float, default 2.0
-        T, the wave's period. Unit: s.
+        Period T of the wave. Unit: s.
     speed_m_s : float | None, optional
-        Speed of the wave, lambda / T; where it is given it decides the period. Unit: m/s.
+        Speed of the wave, lambda / T; if it is given, it determines the period. Unit: m/s.
     yaw_offset_deg : float, default 0.0
-        On every yaw joint: turns. Unit: deg.
+        Offset of every yaw joint, which turns the eel. Unit: deg.
     pitch_offset_deg : float, default 0.0
-        On every pitch joint: climbs or dives. Unit: deg.
+        Offset of every pitch joint, which lets the eel climb or dive. Unit: deg.
     ramp_s : float, default 2.0
-        Time of the soft start. Unit: s.
+        Duration of the soft start. Unit: s.
     """
 
     # fmt: off
-    amplitude_rad: Annotated[float, Parameter("A, the amplitude at the head.", "rad", ge=0)] = 0.06
-    growth_1_m: Annotated[float, Parameter("alpha, the growth of the amplitude.", "1/m", signed=True)] = 1.2
-    wavelength_m: Annotated[float, Parameter("lambda, the wave's length.", "m", ge=1e-3)] = 1.8
-    period_s: Annotated[float, Parameter("T, the wave's period.", "s", ge=1e-3)] = 2.0
+    amplitude_rad: Annotated[float, Parameter("Amplitude A at the head.", "rad", ge=0)] = 0.06
+    growth_1_m: Annotated[float, Parameter("Growth alpha of the amplitude.", "1/m", signed=True)] = 1.2
+    wavelength_m: Annotated[float, Parameter("Wavelength lambda.", "m", ge=1e-3)] = 1.8
+    period_s: Annotated[float, Parameter("Period T of the wave.", "s", ge=1e-3)] = 2.0
     speed_m_s: Annotated[float | None, Parameter(
-        "Speed of the wave, lambda / T; where it is given it decides the period.", "m/s", ge=1e-3,
+        "Speed of the wave, lambda / T; if it is given, it determines the period.", "m/s", ge=1e-3,
     )] = None
-    yaw_offset_deg: Annotated[float, Parameter("On every yaw joint: turns.", "deg", signed=True, le=45)] = 0.0
-    pitch_offset_deg: Annotated[float, Parameter(
-        "On every pitch joint: climbs or dives.", "deg", signed=True, le=45,
+    yaw_offset_deg: Annotated[float, Parameter(
+        "Offset of every yaw joint, which turns the eel.", "deg", signed=True, le=45,
     )] = 0.0
-    ramp_s: Annotated[float, Parameter("Time of the soft start.", "s", ge=0)] = 2.0
+    pitch_offset_deg: Annotated[float, Parameter(
+        "Offset of every pitch joint, which lets the eel climb or dive.", "deg", signed=True, le=45,
+    )] = 0.0
+    ramp_s: Annotated[float, Parameter("Duration of the soft start.", "s", ge=0)] = 2.0
     # fmt: on
 
     robots = ("eel",)

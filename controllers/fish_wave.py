@@ -24,22 +24,29 @@ class FishWave(rtmms.Controller):
     Attributes
     ----------
     torque_n_m : float, default 0.02
-        A, at the head's end. Unit: N m.
+        Amplitude A of the torque at the head's end. Unit: N m.
     wavelength_m : float, default 0.2
-        lambda, the wave's length. Unit: m.
+        Wavelength lambda. Unit: m.
     period_s : float, default 0.5
-        T, the wave's period. Unit: s.
+        Period T of the wave. Unit: s.
     bias_n_m : float, default 0.0
-        On every joint: turns. Unit: N m.
+        Torque that is added to every joint, which turns the fish. Unit: N m.
     ramp_s : float, default 0.5
-        Time of the soft start. Unit: s.
+        Duration of the soft start. Unit: s.
     """
 
-    torque_n_m: Annotated[float, Parameter("A, at the head's end.", "N m", ge=0)] = 0.02
-    wavelength_m: Annotated[float, Parameter("lambda, the wave's length.", "m", ge=1e-3)] = 0.2
-    period_s: Annotated[float, Parameter("T, the wave's period.", "s", ge=1e-3)] = 0.5
-    bias_n_m: Annotated[float, Parameter("On every joint: turns.", "N m", signed=True)] = 0.0
-    ramp_s: Annotated[float, Parameter("Time of the soft start.", "s", ge=0)] = 0.5
+    torque_n_m: Annotated[float, Parameter("Amplitude A of the torque at the head's end.", "N m", ge=0)] = 0.02
+    wavelength_m: Annotated[float, Parameter("Wavelength lambda.", "m", ge=1e-3)] = 0.2
+    period_s: Annotated[float, Parameter("Period T of the wave.", "s", ge=1e-3)] = 0.5
+    bias_n_m: Annotated[
+        float,
+        Parameter(
+            "Torque that is added to every joint, which turns the fish.",
+            "N m",
+            signed=True,
+        ),
+    ] = 0.0
+    ramp_s: Annotated[float, Parameter("Duration of the soft start.", "s", ge=0)] = 0.5
 
     robots = ("fish",)
     claim = ("bend*.torque",)

@@ -14,10 +14,12 @@ import rtmms
 
 from .strokes import RODS
 
-OFF_RAD, BACK_RAD = 0.12, 0.05
-"""Mean distance from which on a rod counts as stuck, and below which it does not, rad."""
+OFF_RAD = 0.12
+"""Mean distance from which on a rod counts as stuck, rad."""
+BACK_RAD = 0.05
+"""Mean distance below which a stuck rod moves again, rad."""
 MEAN_S = 0.3
-OLD_S = 0.1
+MAX_SILENCE_S = 0.1
 """Age of the newest sample from which on an encoder counts as silent, s."""
 _FAST = 5.0
 """Product of a servo's frequency and the update's time, rad, from which on the servo counts as at its target."""
@@ -95,7 +97,7 @@ class Following:
             for rod, angle in zip(self._rods, measured, strict=True):
                 rod.angle, rod.rate = float(angle), 0.0
             return
-        silent = self._clock and state.time - float(state.outputs.get(self._clock, -inf)) > OLD_S
+        silent = self._clock and state.time - float(state.outputs.get(self._clock, -inf)) > MAX_SILENCE_S
         keep = exp(-dt / MEAN_S)
         for name, rod, angle in zip(RODS, self._rods, measured, strict=True):
             self._move(rod, self._wanted[name], dt)

@@ -34,11 +34,11 @@ class Gait(rtmms.Controller):
     frequency_hz : float, default 0.6
         Frequency of the flapping. Unit: Hz.
     phase_deg : float, default 40.0
-        Lead of the front rod; > 0 drives forward. Unit: deg.
+        Phase lead of the front rod; > 0 drives forward. Unit: deg.
     bias_deg : float, default 0.0
-        Added to both rods. Unit: deg.
+        Angle that is added to both rods. Unit: deg.
     ramp_s : float, default 1.0
-        Time of the soft start. Unit: s.
+        Duration of the soft start. Unit: s.
     left_amplitude_deg : float | None, optional
         Amplitude of the left side alone. Unit: deg.
     left_frequency_hz : float | None, optional
@@ -59,37 +59,40 @@ class Gait(rtmms.Controller):
 
     # fmt: off
     amplitude_deg: Annotated[float, Parameter(
-        "Of the back rod; the front rod's follows from the rule of equal height.", "deg", ge=0, le=90, live=True,
+        "Amplitude of the back rod; the front rod's follows from the rule of equal height.",
+        "deg", ge=0, le=90, live=True,
     )] = 40.0
-    frequency_hz: Annotated[float, Parameter("Of the flapping.", "Hz", ge=0, le=50, live=True)] = 0.6
+    frequency_hz: Annotated[float, Parameter("Frequency of the flapping.", "Hz", ge=0, le=50, live=True)] = 0.6
     phase_deg: Annotated[float, Parameter(
-        "Lead of the front rod; > 0 drives forward.", "deg", signed=True, le=180, live=True,
+        "Phase lead of the front rod; > 0 drives forward.", "deg", signed=True, le=180, live=True,
     )] = 40.0
-    bias_deg: Annotated[float, Parameter("Added to both rods.", "deg", signed=True, le=90, live=True)] = 0.0
-    ramp_s: Annotated[float, Parameter("Time of the soft start.", "s", ge=0)] = 1.0
+    bias_deg: Annotated[float, Parameter(
+        "Angle that is added to both rods.", "deg", signed=True, le=90, live=True,
+    )] = 0.0
+    ramp_s: Annotated[float, Parameter("Duration of the soft start.", "s", ge=0)] = 1.0
     left_amplitude_deg: Annotated[float | None, Parameter(
-        "Of the left side alone.", "deg", ge=0, le=90, live=True,
+        "Amplitude of the left side alone.", "deg", ge=0, le=90, live=True,
     )] = None
     left_frequency_hz: Annotated[float | None, Parameter(
-        "Of the left side alone.", "Hz", ge=0, le=50, live=True,
+        "Frequency of the left side alone.", "Hz", ge=0, le=50, live=True,
     )] = None
     left_phase_deg: Annotated[float | None, Parameter(
-        "Of the left side alone.", "deg", signed=True, le=180, live=True,
+        "Phase of the left side alone.", "deg", signed=True, le=180, live=True,
     )] = None
     left_bias_deg: Annotated[float | None, Parameter(
-        "Of the left side alone.", "deg", signed=True, le=90, live=True,
+        "Bias of the left side alone.", "deg", signed=True, le=90, live=True,
     )] = None
     right_amplitude_deg: Annotated[float | None, Parameter(
-        "Of the right side alone.", "deg", ge=0, le=90, live=True,
+        "Amplitude of the right side alone.", "deg", ge=0, le=90, live=True,
     )] = None
     right_frequency_hz: Annotated[float | None, Parameter(
-        "Of the right side alone.", "Hz", ge=0, le=50, live=True,
+        "Frequency of the right side alone.", "Hz", ge=0, le=50, live=True,
     )] = None
     right_phase_deg: Annotated[float | None, Parameter(
-        "Of the right side alone.", "deg", signed=True, le=180, live=True,
+        "Phase of the right side alone.", "deg", signed=True, le=180, live=True,
     )] = None
     right_bias_deg: Annotated[float | None, Parameter(
-        "Of the right side alone.", "deg", signed=True, le=90, live=True,
+        "Bias of the right side alone.", "deg", signed=True, le=90, live=True,
     )] = None
     # fmt: on
 

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from rtmms.analysis.courses import Course
 
 COMPENSATIONS = ("estimate", "integrator", "none")
-_LEAD_S, _AHEAD_S = 0.7, 0.8
-"""Lag of the heading's loop, and interval over which the coming turn is computed, s."""
+_LEAD_S = 0.7
+"""Lag of the heading's loop, s."""
+_AHEAD_S = 0.8
+"""Interval over which the coming turn is computed, s."""
 _SLIP_S = 0.5
 """Drift to the outer side of a turn, rad per rad/s: of the manta at 0.4 m/s, from the map of a beat."""
 _LEARNS_S = 4.0
 _INTEGRAL_1_MS = 0.03
-_FASTEST = 0.35
+_MAX_CURRENT_M_S = 0.35
 """Largest estimated current, m/s."""
 
 
@@ -101,5 +103,5 @@ class Guide:
             v, c = now.world_velocity, self.current
             found = left[0] * (v[0] - c[0]) + left[1] * (v[1] - c[1]) + _SLIP_S * now.velocity[0] * now.rate[2]
             self.current = [
-                max(-_FASTEST, min(_FASTEST, c[k] + dt / _LEARNS_S * found * left[k])) for k in (0, 1)
+                max(-_MAX_CURRENT_M_S, min(_MAX_CURRENT_M_S, c[k] + dt / _LEARNS_S * found * left[k])) for k in (0, 1)
             ]  # fmt: skip

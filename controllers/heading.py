@@ -68,7 +68,7 @@ class Heading(rtmms.Controller):
     Attributes
     ----------
     heading_deg : float, default 0.0
-        Heading to turn to, in the world, counted to the left from world x. Unit: deg.
+        Wanted heading in the world, counted to the left from world x. Unit: deg.
     amplitude_deg : float, default 40.0
         Amplitude of the straight gait, as in `gait`. Unit: deg.
     frequency_hz : float, default 0.6
@@ -76,21 +76,23 @@ class Heading(rtmms.Controller):
     phase_deg : float, default 40.0
         Phase of the straight gait, as in `gait`. Unit: deg.
     ramp_s : float, default 1.0
-        Ramp of the straight gait, as in `gait`. Unit: s.
+        Duration of the soft start of the straight gait, as in `gait`. Unit: s.
     """
 
     # fmt: off
     heading_deg: Annotated[float, Parameter(
-        "Heading to turn to, in the world, counted to the left from world x.", "deg", signed=True, le=360, live=True,
+        "Wanted heading in the world, counted to the left from world x.", "deg", signed=True, le=360, live=True,
     )] = 0.0
     amplitude_deg: Annotated[float, Parameter(
-        "Of the straight gait, as in `gait`.", "deg", ge=0, le=70, live=True,
+        "Amplitude of the straight gait, as in `gait`.", "deg", ge=0, le=70, live=True,
     )] = 40.0
-    frequency_hz: Annotated[float, Parameter("Of the straight gait, as in `gait`.", "Hz", ge=0, le=50)] = 0.6
+    frequency_hz: Annotated[float, Parameter("Frequency of the straight gait, as in `gait`.", "Hz", ge=0, le=50)] = 0.6
     phase_deg: Annotated[float, Parameter(
-        "Of the straight gait, as in `gait`.", "deg", signed=True, le=180, live=True,
+        "Phase of the straight gait, as in `gait`.", "deg", signed=True, le=180, live=True,
     )] = 40.0
-    ramp_s: Annotated[float, Parameter("Of the straight gait, as in `gait`.", "s", ge=0)] = 1.0
+    ramp_s: Annotated[float, Parameter(
+        "Duration of the soft start of the straight gait, as in `gait`.", "s", ge=0,
+    )] = 1.0
     # fmt: on
 
     robots = ("manta",)

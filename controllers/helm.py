@@ -11,8 +11,8 @@ from rtmms.base.parameters import check_parameters
 from rtmms.base.terminal import print_text
 
 from .following import Following
-from .mixing import Most
-from .pilot import MOST, Aim, Gains, Pilot
+from .mixing import StrokeLimits
+from .pilot import STROKE_LIMITS, Aim, Gains, Pilot
 from .senses import Motion, Senses
 from .strokes import Fins, check_rods
 from .watch import Watch
@@ -27,13 +27,13 @@ class Helm:
         Name of the controller, for its errors and reports.
     gains : Gains
         Gains of the cascades.
-    most : Most
+    most : StrokeLimits
         Largest strokes.
     frequency_hz : float
         Frequency of the stroke.
     """
 
-    def __init__(self, name: str, gains: Gains, most: Most, frequency_hz: float) -> None:
+    def __init__(self, name: str, gains: Gains, most: StrokeLimits, frequency_hz: float) -> None:
         self.name, self.frequency_hz = name, frequency_hz
         self.senses, self.fins, self.pilot = Senses(name), Fins(), Pilot(gains, most)
         self._watch, self.following = Watch(name, print_line), Following(name, print_line)
@@ -98,7 +98,7 @@ class Helm:
         return angles
 
 
-def most_of(amplitude_deg: float, turn: str) -> Most:
+def most_of(amplitude_deg: float, turn: str) -> StrokeLimits:
     """Return the largest strokes from a controller's parameters.
 
     Parameters
@@ -110,10 +110,10 @@ def most_of(amplitude_deg: float, turn: str) -> Most:
 
     Returns
     -------
-    Most
+    StrokeLimits
         The strokes.
     """
-    return Most(radians(amplitude_deg), MOST.lead, MOST.incidence, MOST.bias, turn)
+    return StrokeLimits(radians(amplitude_deg), STROKE_LIMITS.lead, STROKE_LIMITS.incidence, STROKE_LIMITS.bias, turn)
 
 
 def checked_gains(controller: str, own: Any) -> Gains:

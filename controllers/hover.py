@@ -13,10 +13,10 @@ from rtmms.base.terminal import print_text
 
 from .senses import Senses
 
-_PLACE = (1.5, 2.2)
-_ATTITUDE = (50.0, 11.0)
-_YAW = (4.0, 4.0)
-_TILT = radians(25.0)
+_POSITION_GAINS = (1.5, 2.2)
+_ATTITUDE_GAINS = (50.0, 11.0)
+_YAW_GAINS = (4.0, 4.0)
+_MAX_TILT_RAD = radians(25.0)
 _G = 9.81
 
 
@@ -91,7 +91,7 @@ class Hover(rtmms.Controller):
         self._g = max(-plant.gravity[2], 1e-3)
         parameters: Mapping[str, object] = plant.parameters or {}
         unsaid = []
-        for name in _OF_THE_PLANT:
+        for name in _PLANT_PARAMETERS:
             value = parameters.get(name)
             if isinstance(value, (int, float)):
                 setattr(self, name, float(value))
@@ -117,17 +117,20 @@ class Hover(rtmms.Controller):
         roll, pitch, yaw = now.roll, now.pitch, now.yaw
         target = (self.x_m, self.y_m, self.z_m)
         ax, ay, az = (
-            _PLACE[0] * max(-2.0, min(2.0, goal - at)) - _PLACE[1] * v
+            _POSITION_GAINS[0] * max(-2.0, min(2.0, goal - at)) - _POSITION_GAINS[1] * v
             for goal, at, v in zip(target, now.position, now.world_velocity, strict=True)
         )
         # tilted forward it accelerates forward, tilted to the right (roll > 0) to the right
         ahead, left = cos(yaw) * ax + sin(yaw) * ay, cos(yaw) * ay - sin(yaw) * ax
-        wanted_pitch, wanted_roll = max(-_TILT, min(_TILT, ahead / self._g)), max(-_TILT, min(_TILT, -left / self._g))
+        wanted_pitch, wanted_roll = (
+            max(-_MAX_TILT_RAD, min(_MAX_TILT_RAD, ahead / self._g)),
+            max(-_MAX_TILT_RAD, min(_MAX_TILT_RAD, -left / self._g)),
+        )
         turn = atan2(sin(radians(self.yaw_deg) - yaw), cos(radians(self.yaw_deg) - yaw))
         p, q, r = now.rate
-        mx = self.ixx_kg_m2 * (_ATTITUDE[0] * (wanted_roll - roll) - _ATTITUDE[1] * p)
-        my = self.ixx_kg_m2 * (_ATTITUDE[0] * (wanted_pitch - pitch) - _ATTITUDE[1] * q)
-        mz = self.izz_kg_m2 * (_YAW[0] * turn - _YAW[1] * r)
+        mx = self.ixx_kg_m2 * (_ATTITUDE_GAINS[0] * (wanted_roll - roll) - _ATTITUDE_GAINS[1] * p)
+        my = self.ixx_kg_m2 * (_ATTITUDE_GAINS[0] * (wanted_pitch - pitch) - _ATTITUDE_GAINS[1] * q)
+        mz = self.izz_kg_m2 * (_YAW_GAINS[0] * turn - _YAW_GAINS[1] * r)
         thrust = self.mass_kg * max(0.0, self._g + az) / max(0.5, cos(roll) * cos(pitch))
         return self._speeds(thrust, mx, my, mz)
 
@@ -141,4 +144,4 @@ class Hover(rtmms.Controller):
         return {f"{name}.speed": sqrt(max(0.0, force) / self.thrust_n_s2) for name, force in forces.items()}
 
 
-_OF_THE_PLANT = ("mass_kg", "ixx_kg_m2", "izz_kg_m2", "arm_m", "thrust_n_s2", "drag_n_m_s2")
+_PLANT_PARAMETERS = ("mass_kg", "ixx_kg_m2", "izz_kg_m2", "arm_m", "thrust_n_s2", "drag_n_m_s2")

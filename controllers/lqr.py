@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import rtmms
 from rtmms.base.parameters import Parameter, check_parameters
 
-_MOST = 0.35
+_MAX_COMMAND = 0.35
 _NAMES = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")
 _STEPS = (1e-4,) * 3 + (1e-3,) * 3 + (1e-3,) * 3 + (1e-2,) * 3
 
@@ -29,38 +29,46 @@ class Lqr(rtmms.Controller):
     Attributes
     ----------
     x_m : float, default 0.0
-        Place from the start, body frame of the start. Unit: m.
+        Place along x from the start, body frame of the start. Unit: m.
     y_m : float, default 0.0
-        Place from the start, body frame of the start. Unit: m.
+        Place along y from the start, body frame of the start. Unit: m.
     z_m : float, default 0.0
-        Place from the start, body frame of the start. Unit: m.
+        Place along z from the start, body frame of the start. Unit: m.
     position_m : float, default 0.1
-        Error that counts as one in the quadratic cost. Unit: m.
+        Error of the position that counts as one in the quadratic cost. Unit: m.
     attitude_rad : float, default 1.0
-        Error that counts as one in the quadratic cost. Unit: rad.
+        Error of the attitude that counts as one in the quadratic cost. Unit: rad.
     velocity_m_s : float, default 0.5
-        Error that counts as one in the quadratic cost. Unit: m/s.
+        Error of the velocity that counts as one in the quadratic cost. Unit: m/s.
     rate_rad_s : float, default 20.0
-        Error that counts as one in the quadratic cost. Unit: rad/s.
+        Error of the angular velocity that counts as one in the quadratic cost. Unit: rad/s.
     word : float, default 0.015
         Change of a command that counts as one in the quadratic cost.
     """
 
     # fmt: off
     x_m: Annotated[float, Parameter(
-        "Place from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+        "Place along x from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
     )] = 0.0
     y_m: Annotated[float, Parameter(
-        "Place from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+        "Place along y from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
     )] = 0.0
     z_m: Annotated[float, Parameter(
-        "Place from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+        "Place along z from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
     )] = 0.0
-    position_m: Annotated[float, Parameter("What counts as one in the quadratic cost.", "m", ge=1e-6)] = 0.1
-    attitude_rad: Annotated[float, Parameter("What counts as one in the quadratic cost.", "rad", ge=1e-6)] = 1.0
-    velocity_m_s: Annotated[float, Parameter("What counts as one in the quadratic cost.", "m/s", ge=1e-6)] = 0.5
-    rate_rad_s: Annotated[float, Parameter("What counts as one in the quadratic cost.", "rad/s", ge=1e-6)] = 20.0
-    word: Annotated[float, Parameter("What counts as one in the quadratic cost.", ge=1e-6)] = 0.015
+    position_m: Annotated[float, Parameter(
+        "Error of the position that counts as one in the quadratic cost.", "m", ge=1e-6,
+    )] = 0.1
+    attitude_rad: Annotated[float, Parameter(
+        "Error of the attitude that counts as one in the quadratic cost.", "rad", ge=1e-6,
+    )] = 1.0
+    velocity_m_s: Annotated[float, Parameter(
+        "Error of the velocity that counts as one in the quadratic cost.", "m/s", ge=1e-6,
+    )] = 0.5
+    rate_rad_s: Annotated[float, Parameter(
+        "Error of the angular velocity that counts as one in the quadratic cost.", "rad/s", ge=1e-6,
+    )] = 20.0
+    word: Annotated[float, Parameter("Change of a command that counts as one in the quadratic cost.", ge=1e-6)] = 0.015
     # fmt: on
 
     robots = ("moth",)
@@ -122,7 +130,7 @@ class Lqr(rtmms.Controller):
             off = displacement(wanted, pose)
             off[:3] = np.clip(off[:3], -5.0 * self.position_m, 5.0 * self.position_m)
             twist = np.array([*seen["velocity"], *seen["angular_velocity"]]) - self._origin[7:]
-            u = np.clip(-self._gain @ np.concatenate([off, twist]), -_MOST, _MOST)
+            u = np.clip(-self._gain @ np.concatenate([off, twist]), -_MAX_COMMAND, _MAX_COMMAND)
             self._held = dict(zip(self._names, u.tolist(), strict=True))
         return self._held
 

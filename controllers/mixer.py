@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import rtmms
 from rtmms.base.parameters import Parameter, check_parameters
 
-from .mixing import TURNS, Most, mixed
+from .mixing import TURNS, StrokeLimits, mixed
 from .strokes import Fins, check_rods
 
 
@@ -27,15 +27,15 @@ class Mixer(rtmms.Controller):
     Attributes
     ----------
     thrust : float, default 0.0
-        Forward; < 0 swims backward.
+        Thrust forward; < 0 swims backward.
     yaw : float, default 0.0
-        > 0 turns left.
+        Turn; > 0 to the left.
     pitch : float, default 0.0
-        > 0 lifts: it climbs, if it swims forward.
+        Lift; > 0 climbs while the robot swims forward.
     roll : float, default 0.0
-        > 0: the right side goes down.
+        Roll; > 0: the right side goes down.
     turn : str, default 'phase'
-        How the inner fin loses thrust.
+        Method by which the inner fin loses thrust.
     amplitude_deg : float, default 30.0
         Amplitude of the stroke at thrust 1. Unit: deg.
     phase_deg : float, default 60.0
@@ -46,15 +46,23 @@ class Mixer(rtmms.Controller):
         Incidence of the fins at pitch 1. Unit: deg.
     """
 
-    thrust: Annotated[float, Parameter("Forward; < 0 swims backward.", signed=True, le=1, live=True)] = 0.0
-    yaw: Annotated[float, Parameter("> 0 turns left.", signed=True, le=1, live=True)] = 0.0
-    pitch: Annotated[float, Parameter("> 0 lifts: it climbs, if it swims forward.", signed=True, le=1, live=True)] = 0.0
-    roll: Annotated[float, Parameter("> 0: the right side goes down.", signed=True, le=1, live=True)] = 0.0
-    turn: Annotated[str, Parameter("How the inner fin loses thrust.", choices=TURNS, live=True)] = "phase"
-    amplitude_deg: Annotated[float, Parameter("Of the stroke at thrust 1.", "deg", ge=0, le=60)] = 30.0
-    phase_deg: Annotated[float, Parameter("Of the stroke at thrust 1.", "deg", ge=0, le=90)] = 60.0
-    frequency_hz: Annotated[float, Parameter("Of the stroke at thrust 1.", "Hz", ge=0, le=5, live=True)] = 0.8
-    incidence_deg: Annotated[float, Parameter("Of the fins at pitch 1.", "deg", ge=0, le=30)] = 12.0
+    thrust: Annotated[float, Parameter("Thrust forward; < 0 swims backward.", signed=True, le=1, live=True)] = 0.0
+    yaw: Annotated[float, Parameter("Turn; > 0 to the left.", signed=True, le=1, live=True)] = 0.0
+    pitch: Annotated[
+        float,
+        Parameter(
+            "Lift; > 0 climbs while the robot swims forward.",
+            signed=True,
+            le=1,
+            live=True,
+        ),
+    ] = 0.0
+    roll: Annotated[float, Parameter("Roll; > 0: the right side goes down.", signed=True, le=1, live=True)] = 0.0
+    turn: Annotated[str, Parameter("Method by which the inner fin loses thrust.", choices=TURNS, live=True)] = "phase"
+    amplitude_deg: Annotated[float, Parameter("Amplitude of the stroke at thrust 1.", "deg", ge=0, le=60)] = 30.0
+    phase_deg: Annotated[float, Parameter("Phase of the stroke at thrust 1.", "deg", ge=0, le=90)] = 60.0
+    frequency_hz: Annotated[float, Parameter("Frequency of the stroke at thrust 1.", "Hz", ge=0, le=5, live=True)] = 0.8
+    incidence_deg: Annotated[float, Parameter("Incidence of the fins at pitch 1.", "deg", ge=0, le=30)] = 12.0
 
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
@@ -110,8 +118,10 @@ class Mixer(rtmms.Controller):
         return self._fins.at(state.time)
 
     @property
-    def _most(self) -> Most:
-        return Most(radians(self.amplitude_deg), radians(self.phase_deg), radians(self.incidence_deg), 0.0, self.turn)
+    def _most(self) -> StrokeLimits:
+        return StrokeLimits(
+            radians(self.amplitude_deg), radians(self.phase_deg), radians(self.incidence_deg), 0.0, self.turn
+        )
 
     def _aim(self) -> None:
         left, right = mixed(self._most, self.thrust, self.yaw, self.pitch, self.roll)

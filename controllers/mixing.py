@@ -23,7 +23,7 @@ TURNS = ("phase", "amplitude", "both")
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class StrokeLimits:
     """Strokes for words of 1.
 
     Attributes
@@ -52,13 +52,13 @@ class Most:
 
 
 def mixed(
-    most: Most, thrust: float, yaw: float, pitch: float, roll: float, bias: float = 0.0
+    most: StrokeLimits, thrust: float, yaw: float, pitch: float, roll: float, bias: float = 0.0
 ) -> tuple[Stroke, Stroke]:  # fmt: skip
     """Return the strokes of words in [-1, 1]; values beyond are clamped.
 
     Parameters
     ----------
-    most : Most
+    most : StrokeLimits
         Strokes for words of 1.
     thrust, yaw, pitch, roll, bias : float
         Words.

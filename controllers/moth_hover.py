@@ -32,11 +32,11 @@ class MothHover(rtmms.Controller):
     speed_m_s : float, default 0.0
         Speed forward to hold, backward < 0. Unit: m/s.
     gain : float, default 0.0
-        Added to the strokes' amplitude, both wings, as a fraction: 0.1 for a tenth more.
+        Fraction that is added to both wings' amplitudes: 0.1 for a tenth more.
     bias_rad : float, default 0.0
-        Added to both wings' offsets: > 0 turns both to the left, the body to the right. Unit: rad.
+        Angle that is added to both wings' offsets: > 0 turns both to the left, the body to the right. Unit: rad.
     ramp_s : float, default 0.5
-        Time in which altitude, speed, gain and bias come in. Unit: s.
+        Time in which altitude, speed, gain and bias reach their values. Unit: s.
     """
 
     # fmt: off
@@ -47,14 +47,16 @@ class MothHover(rtmms.Controller):
         "Speed forward to hold, backward < 0.", "m/s", signed=True, le=0.5, live=True,
     )] = 0.0
     gain: Annotated[float, Parameter(
-        "Added to the strokes' amplitude, both wings, as a fraction: 0.1 for a tenth more.",
+        "Fraction that is added to both wings' amplitudes: 0.1 for a tenth more.",
         signed=True, le=0.3, live=True,
     )] = 0.0
     bias_rad: Annotated[float, Parameter(
-        "Added to both wings' offsets: > 0 turns both to the left, the body to the right.",
+        "Angle that is added to both wings' offsets: > 0 turns both to the left, the body to the right.",
         "rad", signed=True, le=0.3, live=True,
     )] = 0.0
-    ramp_s: Annotated[float, Parameter("Time in which altitude, speed, gain and bias come in.", "s", ge=0)] = 0.5
+    ramp_s: Annotated[float, Parameter(
+        "Time in which altitude, speed, gain and bias reach their values.", "s", ge=0,
+    )] = 0.5
     # fmt: on
 
     robots = ("moth",)
@@ -128,11 +130,15 @@ class MothHover(rtmms.Controller):
         }  # fmt: skip
 
 
-_HEIGHT, _CLIMB = 0.8, 0.3  # 1/m, s/m; both wings' gain + 0.03 climbs at 0.2 m/s after a second
-_AHEAD = 0.043  # rad s/m, what steady flight ahead needs
-_SPEED, _PITCH, _ROLL = 0.01, 0.005, 0.003
-_MOST = 0.4
+_HEIGHT = 0.8  # 1/m
+_CLIMB = 0.3  # s/m; a gain of both wings of 0.03 climbs at 0.2 m/s after a second
+_AHEAD = 0.043  # rad s/m, the offset of steady flight ahead
+_SPEED = 0.01
+_PITCH = 0.005
+_ROLL = 0.003
+_MAX_COMMAND = 0.4
+"""Limit of a command: rad of an offset, fraction of a gain."""
 
 
 def _bounded(value: float) -> float:
-    return max(-_MOST, min(_MOST, value))
+    return max(-_MAX_COMMAND, min(_MAX_COMMAND, value))

@@ -29,51 +29,55 @@ class Path(rtmms.Controller):
     Attributes
     ----------
     course : str, default 'helix'
-        waypoints, helix or eight.
+        Course: waypoints, helix or eight.
     waypoints : str, default ''
-        'x y z; x y z; ...' in m, world; of course=waypoints.
+        Points 'x y z; x y z; ...' in m, world; for course=waypoints.
     radius_m : float, default 4.0
         Radius of the helix, and of the narrowest turn of the eight. Unit: m.
     rise_m : float, default -1.0
-        A turn of the helix. Unit: m.
+        Rise of the helix in a turn. Unit: m.
     turns : float, default 2.0
-        Number of turns of helix and eight.
+        Turns of helix and eight.
     depth_m : float, default 2.5
-        Where helix and eight begin, below the origin. Unit: m.
+        Depth below the origin at which helix and eight begin. Unit: m.
     course_heading_deg : float, default 0.0
         Direction in which helix and eight begin. Unit: deg.
     speed_m_s : float, default 0.4
         Speed over the ground. Unit: m/s.
     lookahead_m : float, default 0.7
-        Look-ahead distance of the line of sight. Unit: m.
+        Length of the line of sight. Unit: m.
     compensate : str, default 'estimate'
-        Source of the current that is compensated.
+        Method to compensate a current.
     turn : str, default 'phase'
-        As the autopilot's.
+        Method by which the inner fin loses thrust, as the autopilot's.
     frequency_hz : float, default 0.8
-        As the autopilot's. Unit: Hz.
+        Frequency of the stroke, as the autopilot's. Unit: Hz.
     amplitude_deg : float, default 30.0
-        As the autopilot's. Unit: deg.
+        Amplitude of the stroke at full thrust, as the autopilot's. Unit: deg.
     """
 
     # fmt: off
-    course: Annotated[str, Parameter("waypoints, helix or eight.")] = "helix"
-    waypoints: Annotated[str, Parameter("'x y z; x y z; ...' in m, world; of course=waypoints.")] = ""
+    course: Annotated[str, Parameter("Course: waypoints, helix or eight.")] = "helix"
+    waypoints: Annotated[str, Parameter("Points 'x y z; x y z; ...' in m, world; for course=waypoints.")] = ""
     radius_m: Annotated[float, Parameter(
-        "Of the helix, and of the narrowest turn of the eight.", "m", signed=True,
+        "Radius of the helix, and of the narrowest turn of the eight.", "m", signed=True,
     )] = 4.0
-    rise_m: Annotated[float, Parameter("A turn of the helix.", "m", signed=True)] = -1.0
-    turns: Annotated[float, Parameter("Of helix and eight.", signed=True)] = 2.0
-    depth_m: Annotated[float, Parameter("Where helix and eight begin, below the origin.", "m", ge=0)] = 2.5
+    rise_m: Annotated[float, Parameter("Rise of the helix in a turn.", "m", signed=True)] = -1.0
+    turns: Annotated[float, Parameter("Turns of helix and eight.", signed=True)] = 2.0
+    depth_m: Annotated[float, Parameter("Depth below the origin at which helix and eight begin.", "m", ge=0)] = 2.5
     course_heading_deg: Annotated[float, Parameter(
         "Direction in which helix and eight begin.", "deg", signed=True,
     )] = 0.0
     speed_m_s: Annotated[float, Parameter("Speed over the ground.", "m/s", ge=0.05, le=1, live=True)] = 0.4
-    lookahead_m: Annotated[float, Parameter("Of the line of sight.", "m", ge=0.1, live=True)] = 0.7
-    compensate: Annotated[str, Parameter("What a current is found by.", choices=COMPENSATIONS)] = "estimate"
-    turn: Annotated[str, Parameter("As the autopilot's.", choices=TURNS)] = "phase"
-    frequency_hz: Annotated[float, Parameter("As the autopilot's.", "Hz", ge=0.1, le=3)] = 0.8
-    amplitude_deg: Annotated[float, Parameter("As the autopilot's.", "deg", ge=1, le=45)] = 30.0
+    lookahead_m: Annotated[float, Parameter("Length of the line of sight.", "m", ge=0.1, live=True)] = 0.7
+    compensate: Annotated[str, Parameter("Method to compensate a current.", choices=COMPENSATIONS)] = "estimate"
+    turn: Annotated[str, Parameter(
+        "Method by which the inner fin loses thrust, as the autopilot's.", choices=TURNS,
+    )] = "phase"
+    frequency_hz: Annotated[float, Parameter("Frequency of the stroke, as the autopilot's.", "Hz", ge=0.1, le=3)] = 0.8
+    amplitude_deg: Annotated[float, Parameter(
+        "Amplitude of the stroke at full thrust, as the autopilot's.", "deg", ge=1, le=45,
+    )] = 30.0
     # fmt: on
 
     robots = ("manta",)

@@ -17,7 +17,7 @@ from typing import Annotated
 from rtmms.base.parameters import Parameter
 
 from .loops import Loop
-from .mixing import Most, mixed
+from .mixing import StrokeLimits, mixed
 from .senses import Motion
 from .strokes import Stroke
 
@@ -31,7 +31,7 @@ FALLBACK = {
 """Loops that keep their integrals without feedback while a sensor is silent or the estimate is lost."""
 
 
-MOST = Most(radians(30.0), radians(60.0), radians(12.0), radians(15.0))
+STROKE_LIMITS = StrokeLimits(radians(30.0), radians(60.0), radians(12.0), radians(15.0))
 """Strokes for which the gains are designed."""
 
 
@@ -42,51 +42,51 @@ class Gains:
     Attributes
     ----------
     depth_p : float, default 5.5
-        Depth. Unit: 1/m.
+        Proportional gain of the depth. Unit: 1/m.
     depth_i : float, default 0.46
-        Depth. Unit: 1/(m s).
+        Integral gain of the depth. Unit: 1/(m s).
     climb_d : float, default 0.0
-        Climb. Unit: s/m.
+        Derivative gain of the climb. Unit: s/m.
     heading_p : float, default 1.0
-        Heading. Unit: 1/s.
+        Proportional gain of the heading. Unit: 1/s.
     turn_p : float, default 4.7
-        Turn. Unit: s/rad.
+        Proportional gain of the turn. Unit: s/rad.
     turn_i : float, default 0.8
-        Turn. Unit: 1/rad.
+        Integral gain of the turn. Unit: 1/rad.
     roll_p : float, default 4.0
-        Roll. Unit: 1/rad.
+        Proportional gain of the roll. Unit: 1/rad.
     roll_i : float, default 3.0
-        Roll. Unit: 1/(rad s).
+        Integral gain of the roll. Unit: 1/(rad s).
     roll_d : float, default 0.0
-        Roll. Unit: s/rad.
+        Derivative gain of the roll. Unit: s/rad.
     pitch_i : float, default 13.5
-        Pitch. Unit: 1/(rad s).
+        Integral gain of the pitch. Unit: 1/(rad s).
     pitch_d : float, default 0.0
-        Pitch. Unit: s/rad.
+        Derivative gain of the pitch. Unit: s/rad.
     speed_p : float, default 2.5
-        Speed. Unit: s/m.
+        Proportional gain of the speed. Unit: s/m.
     speed_i : float, default 0.375
-        Speed. Unit: 1/m.
+        Integral gain of the speed. Unit: 1/m.
     steady_s2_m2 : float, default 1.9
-        Thrust word over the square of the speed that it keeps. Unit: s2/m2.
+        Ratio of the steady thrust word to the square of the speed. Unit: s2/m2.
     """
 
     # fmt: off
-    depth_p: Annotated[float, Parameter("Depth.", "1/m", ge=0, le=110, live=True)] = 5.5
-    depth_i: Annotated[float, Parameter("Depth.", "1/(m s)", ge=0, le=20, live=True)] = 0.46
-    climb_d: Annotated[float, Parameter("Climb.", "s/m", ge=0, le=20, live=True)] = 0.0
-    heading_p: Annotated[float, Parameter("Heading.", "1/s", ge=0, le=20, live=True)] = 1.0
-    turn_p: Annotated[float, Parameter("Turn.", "s/rad", ge=0, le=94, live=True)] = 4.7
-    turn_i: Annotated[float, Parameter("Turn.", "1/rad", ge=0, le=20, live=True)] = 0.8
-    roll_p: Annotated[float, Parameter("Roll.", "1/rad", ge=0, le=80, live=True)] = 4.0
-    roll_i: Annotated[float, Parameter("Roll.", "1/(rad s)", ge=0, le=60, live=True)] = 3.0
-    roll_d: Annotated[float, Parameter("Roll.", "s/rad", ge=0, le=20, live=True)] = 0.0
-    pitch_i: Annotated[float, Parameter("Pitch.", "1/(rad s)", ge=0, le=270, live=True)] = 13.5
-    pitch_d: Annotated[float, Parameter("Pitch.", "s/rad", ge=0, le=20, live=True)] = 0.0
-    speed_p: Annotated[float, Parameter("Speed.", "s/m", ge=0, le=50, live=True)] = 2.5
-    speed_i: Annotated[float, Parameter("Speed.", "1/m", ge=0, le=20, live=True)] = 0.375
+    depth_p: Annotated[float, Parameter("Proportional gain of the depth.", "1/m", ge=0, le=110, live=True)] = 5.5
+    depth_i: Annotated[float, Parameter("Integral gain of the depth.", "1/(m s)", ge=0, le=20, live=True)] = 0.46
+    climb_d: Annotated[float, Parameter("Derivative gain of the climb.", "s/m", ge=0, le=20, live=True)] = 0.0
+    heading_p: Annotated[float, Parameter("Proportional gain of the heading.", "1/s", ge=0, le=20, live=True)] = 1.0
+    turn_p: Annotated[float, Parameter("Proportional gain of the turn.", "s/rad", ge=0, le=94, live=True)] = 4.7
+    turn_i: Annotated[float, Parameter("Integral gain of the turn.", "1/rad", ge=0, le=20, live=True)] = 0.8
+    roll_p: Annotated[float, Parameter("Proportional gain of the roll.", "1/rad", ge=0, le=80, live=True)] = 4.0
+    roll_i: Annotated[float, Parameter("Integral gain of the roll.", "1/(rad s)", ge=0, le=60, live=True)] = 3.0
+    roll_d: Annotated[float, Parameter("Derivative gain of the roll.", "s/rad", ge=0, le=20, live=True)] = 0.0
+    pitch_i: Annotated[float, Parameter("Integral gain of the pitch.", "1/(rad s)", ge=0, le=270, live=True)] = 13.5
+    pitch_d: Annotated[float, Parameter("Derivative gain of the pitch.", "s/rad", ge=0, le=20, live=True)] = 0.0
+    speed_p: Annotated[float, Parameter("Proportional gain of the speed.", "s/m", ge=0, le=50, live=True)] = 2.5
+    speed_i: Annotated[float, Parameter("Integral gain of the speed.", "1/m", ge=0, le=20, live=True)] = 0.375
     steady_s2_m2: Annotated[float, Parameter(
-        "Thrust word over the square of the speed that it keeps.", "s2/m2", ge=0, le=38,
+        "Ratio of the steady thrust word to the square of the speed.", "s2/m2", ge=0, le=38,
     )] = 1.9
     # fmt: on
 
@@ -118,10 +118,12 @@ class Aim:
     turn: float = 0.0
 
 
-_TURN = 0.35
+_MAX_TURN_RAD_S = 0.35
 """Largest wanted turn, rad/s: the limit of phase and amplitude at 0.4 m/s."""
-_GIVES, _TAKES = 0.1, 0.1
-"""Rates at which thrust is reduced in a turn, and restored, 1/s."""
+_REDUCTION_1_S = 0.1
+"""Rate at which thrust is reduced in a turn, 1/s."""
+_RESTORATION_1_S = 0.1
+"""Rate at which thrust is restored after a turn, 1/s."""
 
 
 class Pilot:
@@ -131,11 +133,11 @@ class Pilot:
     ----------
     gains : Gains
         Gains of the cascades.
-    most : Most
+    most : StrokeLimits
         Largest strokes.
     """
 
-    def __init__(self, gains: Gains, most: Most) -> None:
+    def __init__(self, gains: Gains, most: StrokeLimits) -> None:
         self.depth, self.turn = Loop(0.0, 0.0, 0.0, 1.0), Loop(0.0, 0.0, 0.0, 0.6)
         self.roll, self.pitch = Loop(0.0, 0.0, 0.0, 0.8), Loop(0.0, 0.0, 0.0, 0.5)
         self.speed = Loop(0.0, 0.0, 0.0, 1.0)
@@ -175,11 +177,11 @@ class Pilot:
             yaw = self.turn.hold()
         else:
             wanted = aim.turn + gains.heading_p * wrapped(aim.heading - now.yaw)
-            wanted = max(-_TURN, min(_TURN, wanted))
+            wanted = max(-_MAX_TURN_RAD_S, min(_MAX_TURN_RAD_S, wanted))
             yaw = self.turn(wanted - now.rate[2], 0.0, dt)
             # a turn that is as hard as it can be, and not enough: the speed gives way
             full = abs(yaw) >= self.turn.most and yaw * (wanted - now.rate[2]) > 0.0
-            self.room = max(0.2, min(1.0, self.room + dt * (-_GIVES if full else _TAKES)))
+            self.room = max(0.2, min(1.0, self.room + dt * (-_REDUCTION_1_S if full else _RESTORATION_1_S)))
             most = min(self.room, 1.0 - abs(yaw))
             if thrust > most:
                 self.speed.integral = min(self.speed.integral, max(0.0, most - steady))

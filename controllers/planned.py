@@ -9,7 +9,8 @@ from typing import Any
 
 from .cpg import GROWTH
 
-ILQR, LINEAR = "ilqr", "linear"
+ILQR = "ilqr"
+LINEAR = "linear"
 CLAMPED = 0.85
 """Limit of the manta's rods for iLQR, rad. The supports of its fins are singular where two rods are 1.81 rad apart."""
 CHAINS = {ILQR: 4}
@@ -19,7 +20,7 @@ COARSE_CHAINS = 16
 
 
 @dataclass(frozen=True)
-class Usual:
+class PlanDefaults:
     """Defaults of a robot.
 
     Attributes
@@ -42,22 +43,26 @@ class Usual:
     setpoints: tuple[str, ...]
 
 
-TUNED: Mapping[tuple[str, bool], Usual] = {
-    ("manta", False): Usual(2.5, 10.0, 0.02, 0.1, 1, ("depth_m", "heading_deg", "speed_m_s")),
-    ("manta", True): Usual(2.0, 10.0, 0.02, 0.08, 1, ("depth_m", "heading_deg", "speed_m_s")),
-    ("eel", False): Usual(2.5, 2.5, 0.02, 0.1, 2, ("depth_m", "heading_deg")),
-    ("quadrotor", False): Usual(0.8, 50.0, 0.02, 0.04, 3, ("x_m", "y_m", "z_m", "yaw_deg")),
-    ("quadrotor", True): Usual(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
+TUNED: Mapping[tuple[str, bool], PlanDefaults] = {
+    ("manta", False): PlanDefaults(2.5, 10.0, 0.02, 0.1, 1, ("depth_m", "heading_deg", "speed_m_s")),
+    ("manta", True): PlanDefaults(2.0, 10.0, 0.02, 0.08, 1, ("depth_m", "heading_deg", "speed_m_s")),
+    ("eel", False): PlanDefaults(2.5, 2.5, 0.02, 0.1, 2, ("depth_m", "heading_deg")),
+    ("quadrotor", False): PlanDefaults(0.8, 50.0, 0.02, 0.04, 3, ("x_m", "y_m", "z_m", "yaw_deg")),
+    ("quadrotor", True): PlanDefaults(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
 }
 """Defaults by robot, and whether the method is iLQR."""
-BY_STROKES: Mapping[str, Usual] = {"moth": Usual(0.4, 50.0, 1e-3, 0.02, 1, ("x_m", "y_m", "z_m", "yaw_deg"))}
+BY_STROKES: Mapping[str, PlanDefaults] = {
+    "moth": PlanDefaults(0.4, 50.0, 1e-3, 0.02, 1, ("x_m", "y_m", "z_m", "yaw_deg"))
+}
 """Robots with linear plans: a plan and a knot each half stroke."""
-ANY = Usual(2.0, 10.0, 0.02, 0.1, 5, ())
+ANY = PlanDefaults(2.0, 10.0, 0.02, 0.1, 5, ())
 """Defaults of another robot, or of an eel by iLQR: with a user's cost."""
 SAMPLES = {"eel": 48, "quadrotor": 48}
 """Candidates of a plan; else 32. With 16 of them the eel deviates by 4 deg and 4 cm; with 32 the quadrotor by 15 cm."""
-FREQUENCY_HZ, SPEED_M_S = {"eel": 0.8}, {"eel": 0.15}
-"""Frequency of the stroke or wave, else 0.6 Hz; speed over the ground, else 0.4 m/s."""
+FREQUENCY_HZ = {"eel": 0.8}
+"""Frequency of the stroke or wave by robot; else 0.6 Hz."""
+SPEED_M_S = {"eel": 0.15}
+"""Speed over the ground by robot; else 0.4 m/s."""
 SIGN_OF = {"manta": "left.front", "quadrotor": "front.speed", "eel": "yaw1.angle"}
 """Actuator by which a plant's robot is recognised."""
 FOLLOWS_COURSES = ("manta", "eel")
@@ -67,7 +72,7 @@ _SURROUNDINGS = ("current", "wind")
 """First letters of parameters that do not belong to the robot."""
 
 
-def usual(robot: str, method: str) -> Usual:
+def usual(robot: str, method: str) -> PlanDefaults:
     """Return the defaults of a robot.
 
     Parameters
@@ -79,7 +84,7 @@ def usual(robot: str, method: str) -> Usual:
 
     Returns
     -------
-    Usual
+    PlanDefaults
         The defaults.
 
     Raises
@@ -300,10 +305,12 @@ def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: flo
 
 MIXING = ((1.0, 0.0, -1.0, -1.0), (1.0, 1.0, 0.0, 1.0), (1.0, 0.0, 1.0, -1.0), (1.0, -1.0, 0.0, 1.0))
 """Speeds of the rotors (front, left, back, right) for lift, and for moments about x, y and z."""
-LIFT_RAD_S, MOMENT_RAD_S, YAW_RAD_S = 5.0, 1.5, 10.0
-"""Spreads of the candidates, rad/s. More of a moment turns the quadrotor over within the horizon; about z the rotors
-have a seventh of the arm.
-"""
+LIFT_RAD_S = 5.0
+"""Spread of the candidates' lift, rad/s."""
+MOMENT_RAD_S = 1.5
+"""Spread of the candidates' moments about x and y, rad/s. More would turn the quadrotor over within the horizon."""
+YAW_RAD_S = 10.0
+"""Spread of the candidates' moment about z, rad/s; there the rotors have a seventh of the arm."""
 
 
 def rotor_knots(model: Any, rows: int, horizon_s: float, method: str) -> Any:

@@ -60,9 +60,11 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Background, Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
-_SMOOTH, _OF_SAMPLING = (ILQR, LINEAR), ("samples", "targets")
-"""Methods that improve a plan step by step, without candidates; parameters that they do not have."""
-_SPENT = 0.8
+_SMOOTH = (ILQR, LINEAR)
+"""Methods that improve a plan step by step, without candidates."""
+_SAMPLING_ONLY = ("samples", "targets")
+"""Parameters that methods without candidates do not have."""
+_MAX_PLANNING_SHARE = 0.8
 """Share of the time between two plans after which no further candidates begin, in real time."""
 
 
@@ -77,117 +79,122 @@ class Predictive(PlanFigures, rtmms.Controller):
     Attributes
     ----------
     course : str, default ''
-        waypoints, helix or eight, as those of `path`; without one it holds depth, heading and speed.
+        Course: waypoints, helix or eight, as of `path`; '': hold depth, heading and speed.
     waypoints : str, default ''
-        As those of `path`.
+        Points of the course, as of `path`.
     radius_m : float, default 3.0
-        As that of `path`. Unit: m.
+        Radius of helix and eight, as of `path`. Unit: m.
     rise_m : float, default -1.0
-        As that of `path`. Unit: m.
+        Rise of the helix in a turn, as of `path`. Unit: m.
     turns : float, default 2.0
-        As those of `path`.
+        Turns of helix and eight, as of `path`.
     depth_m : float, default 2.5
         Depth, positive down. Unit: m.
     course_heading_deg : float, default 0.0
-        As that of `path`. Unit: deg.
+        Direction in which helix and eight begin, as of `path`. Unit: deg.
     heading_deg : float, default 0.0
         Heading, to the left from world x. Unit: deg.
     speed_m_s : float | None, optional
         Speed over the ground. Unit: m/s.
     cost : str, default ''
-        FILE.py:NAME, a cost of your own (rtmms.cost) in place of these.
+        File FILE.py:NAME with a cost of your own (rtmms.cost) in place of these.
     method : str | None, optional
-        Default cem; linear for the moth, where it takes no cost.
+        Method of planning; default cem, and linear for the moth, which then uses no `cost`.
     samples : int | None, optional
         Candidates of a plan.
     horizon_s : float | None, optional
         Horizon of a plan, more than a beat. Unit: s.
     rate_hz : float | None, optional
-        Plans a second. Unit: Hz.
+        Plans per second. Unit: Hz.
     grid_s : float | None, optional
         Step of the planner's model. Unit: s.
     targets : int | None, optional
-        Targets of each word within the horizon.
+        Targets of each command word within the horizon.
     frequency_hz : float | None, optional
         Frequency of the stroke. Unit: Hz.
     observe_current : bool, default True
-        Whether a current is looked for, by replays of the last seconds.
+        Whether to estimate a current, by replays of the last seconds.
     threads : int, default 1
         Threads of the planner.
     seed : int, default 0
         Seed of the samples.
     model : str, default 'manta'
-        Robot of the model: manta, quadrotor, eel or moth; with `cost` any that plans can be made for, or FILE.py:NAME.
+        Robot of the model: manta, quadrotor, eel or moth; with `cost` any that can be planned for, or FILE.py:NAME.
     x_m : float, default 0.0
-        Target of the quadrotor and the moth. Unit: m.
+        Place of the quadrotor's or the moth's destination along x. Unit: m.
     y_m : float, default 0.0
-        Target of the quadrotor and the moth. Unit: m.
+        Place of the quadrotor's or the moth's destination along y. Unit: m.
     z_m : float | None, optional
-        Target of the quadrotor and the moth; default 1 and 0. Unit: m.
+        Place of the quadrotor's or the moth's destination along z; default 1 and 0. Unit: m.
     yaw_deg : float, default 0.0
-        Heading of the quadrotor and the moth. Unit: deg.
+        Heading of the quadrotor or the moth. Unit: deg.
     iterations : int, default 2
-        Most iterations of a plan of ilqr.
+        Maximum number of iterations of a plan by ilqr.
     stage_s : float | None, optional
-        Time from knot to knot of the commands of ilqr. Unit: s.
+        Time from knot to knot of the commands, for ilqr. Unit: s.
     smooth : float, default 0.001
-        Weight of a change of the knots in the cost.
+        Weight of changes of the knots in the cost.
     preset : str, default ''
-        FILE.toml of parameters in the model, in place of the plant's own; one that names a preset begins from that.
+        File FILE.toml of parameters of the model, in place of the plant's own; if it names a preset, it begins from
+        that.
     """
 
     # fmt: off
     course: Annotated[str, Parameter(
-        "waypoints, helix or eight, as those of `path`; without one it holds depth, heading and speed.",
+        "Course: waypoints, helix or eight, as of `path`; '': hold depth, heading and speed.",
     )] = ""
-    waypoints: Annotated[str, Parameter("As those of `path`.")] = ""
-    radius_m: Annotated[float, Parameter("As that of `path`.", "m", ge=0.1, le=1e4)] = 3.0
-    rise_m: Annotated[float, Parameter("As that of `path`.", "m", signed=True, le=1e4)] = -1.0
-    turns: Annotated[float, Parameter("As those of `path`.", ge=0.05, le=1e4)] = 2.0
+    waypoints: Annotated[str, Parameter("Points of the course, as of `path`.")] = ""
+    radius_m: Annotated[float, Parameter("Radius of helix and eight, as of `path`.", "m", ge=0.1, le=1e4)] = 3.0
+    rise_m: Annotated[float, Parameter("Rise of the helix in a turn, as of `path`.", "m", signed=True, le=1e4)] = -1.0
+    turns: Annotated[float, Parameter("Turns of helix and eight, as of `path`.", ge=0.05, le=1e4)] = 2.0
     depth_m: Annotated[float, Parameter("Depth, positive down.", "m", ge=0, le=1e4, live=True)] = 2.5
-    course_heading_deg: Annotated[float, Parameter("As that of `path`.", "deg", signed=True, le=360)] = 0.0
+    course_heading_deg: Annotated[float, Parameter(
+        "Direction in which helix and eight begin, as of `path`.", "deg", signed=True, le=360,
+    )] = 0.0
     heading_deg: Annotated[float, Parameter(
         "Heading, to the left from world x.", "deg", signed=True, le=360, live=True,
     )] = 0.0
     speed_m_s: Annotated[float | None, Parameter("Speed over the ground.", "m/s", ge=0, le=2, live=True)] = None
     cost: Annotated[str, NamesFile("code"), Parameter(
-        "FILE.py:NAME, a cost of your own (rtmms.cost) in place of these.",
+        "File FILE.py:NAME with a cost of your own (rtmms.cost) in place of these.",
     )] = ""
-    method: Annotated[str | None, Parameter("Default cem; linear for the moth, where it takes no cost.")] = None
+    method: Annotated[str | None, Parameter(
+        "Method of planning; default cem, and linear for the moth, which then uses no `cost`.",
+    )] = None
     samples: Annotated[int | None, Parameter("Candidates of a plan.", ge=2, le=4096)] = None
     horizon_s: Annotated[float | None, Parameter("Horizon of a plan, more than a beat.", "s", ge=0.1, le=60)] = None
-    rate_hz: Annotated[float | None, Parameter("Plans a second.", "Hz", ge=0.1, le=100)] = None
+    rate_hz: Annotated[float | None, Parameter("Plans per second.", "Hz", ge=0.1, le=100)] = None
     grid_s: Annotated[float | None, Parameter("Step of the planner's model.", "s", ge=1e-4, le=0.1)] = None
-    targets: Annotated[int | None, Parameter("Targets of each word within the horizon.", ge=1, le=16)] = None
+    targets: Annotated[int | None, Parameter("Targets of each command word within the horizon.", ge=1, le=16)] = None
     frequency_hz: Annotated[float | None, Parameter("Frequency of the stroke.", "Hz", ge=0.1, le=2)] = None
     observe_current: Annotated[bool, Parameter(
-        "Whether a current is looked for, by replays of the last seconds.",
+        "Whether to estimate a current, by replays of the last seconds.",
     )] = True
     threads: Annotated[int, Parameter("Threads of the planner.", ge=1, le=64)] = 1
     seed: Annotated[int, Parameter("Seed of the samples.", ge=0, le=2**63)] = 0
     model: Annotated[str, NamesFile("code"), Parameter(
-        "Robot of the model: manta, quadrotor, eel or moth; with `cost` any that plans can be made for, or "
-        "FILE.py:NAME.",
+        "Robot of the model: manta, quadrotor, eel or moth; with `cost` any that can be planned for, or FILE.py:NAME.",
     )] = "manta"
     x_m: Annotated[float, Parameter(
-        "Of the quadrotor and the moth: where it flies to.", "m", signed=True, le=1e4, live=True,
+        "Place of the quadrotor's or the moth's destination along x.", "m", signed=True, le=1e4, live=True,
     )] = 0.0
     y_m: Annotated[float, Parameter(
-        "Of the quadrotor and the moth: where it flies to.", "m", signed=True, le=1e4, live=True,
+        "Place of the quadrotor's or the moth's destination along y.", "m", signed=True, le=1e4, live=True,
     )] = 0.0
     z_m: Annotated[float | None, Parameter(
-        "Of the quadrotor and the moth: where it flies to; default 1 and 0.", "m", signed=True, le=1e4, live=True,
+        "Place of the quadrotor's or the moth's destination along z; default 1 and 0.",
+        "m", signed=True, le=1e4, live=True,
     )] = None
     yaw_deg: Annotated[float, Parameter(
-        "Of the quadrotor and the moth: heading.", "deg", signed=True, le=360, live=True,
+        "Heading of the quadrotor or the moth.", "deg", signed=True, le=360, live=True,
     )] = 0.0
-    iterations: Annotated[int, Parameter("Most iterations of a plan of ilqr.", ge=1, le=1000)] = 2
+    iterations: Annotated[int, Parameter("Maximum number of iterations of a plan by ilqr.", ge=1, le=1000)] = 2
     stage_s: Annotated[float | None, Parameter(
-        "Of ilqr: from knot to knot of the commands.", "s", ge=1e-4, le=1,
+        "Time from knot to knot of the commands, for ilqr.", "s", ge=1e-4, le=1,
     )] = None
-    smooth: Annotated[float, Parameter("What it costs to change the knots.", ge=0, le=1e6)] = 1e-3
+    smooth: Annotated[float, Parameter("Weight of changes of the knots in the cost.", ge=0, le=1e6)] = 1e-3
     preset: Annotated[str, NamesFile("input"), Parameter(
-        "FILE.toml of parameters in the model, in place of the plant's own; one that names a preset begins "
+        "File FILE.toml of parameters of the model, in place of the plant's own; if it names a preset, it begins "
         "from that.",
     )] = ""
     # fmt: on
@@ -232,12 +239,12 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': cost: of '{self.model}'{by} there is none; give "
                                    "cost=FILE.py:NAME")  # fmt: skip
         self._refuse_words_of_others()
-        own = {name: getattr(given, name) for name in _OF_ROBOTS} | {
+        own = {name: getattr(given, name) for name in _BY_ROBOT} | {
             "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
             "speed_m_s": SPEED_M_S.get(self.model, 0.4),
         }  # fmt: skip
         for name, value in own.items():
-            if getattr(self, name) is None and not (name in _OF_SAMPLING and self.method in _SMOOTH):
+            if getattr(self, name) is None and not (name in _SAMPLING_ONLY and self.method in _SMOOTH):
                 setattr(self, name, value)
         check_parameters("controller 'predictive': ", self)
         horizon, rate, grid, stage = (float(getattr(self, name)) for name in _TIMES)
@@ -282,7 +289,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     def _refuse_words_of_others(self) -> None:
         """Raise ModelError for a parameter without effect for this model and this method."""
         flies = self.model in ("quadrotor", *BY_STROKES)
-        words = [(name, "it is of cem, mppi and ps") for name in _OF_SAMPLING if self.method in _SMOOTH]
+        words = [(name, "it is of cem, mppi and ps") for name in _SAMPLING_ONLY if self.method in _SMOOTH]
         words += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
         words += [(name, f"a {self.model} flies to no place") for name in ("x_m", "y_m", "yaw_deg") if not flies]
         for name, why in words:
@@ -637,7 +644,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
             hold_from(self._own, there)
         self._planner.mean = plan.copy()
-        until = inf if self._lockstep else begin + _SPENT * self._tick_s
+        until = inf if self._lockstep else begin + _MAX_PLANNING_SHARE * self._tick_s
         plan_found = self._planner.plan(later, since + self._tick_s, until, obeyed if held else None)
         self._spent_s += thread_time() - spent
         return plan_found
@@ -679,8 +686,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._made = None
 
 
-_OF_ROBOTS = ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets")
-"""Parameters with defaults for each robot (Usual)."""
+_BY_ROBOT = ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets")
+"""Parameters with defaults for each robot (PlanDefaults)."""
 _TIMES = ("horizon_s", "rate_hz", "grid_s", "stage_s")
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 SILENT_S = {"imu": 0.05, "depth": 0.2, "dvl": 1.0, "mag": 0.5, "gps": 2.0}
 """Age of the newest sample from which on a sensor is silent, s."""
-ANEW_S = 3.0
+RESTART_S = 3.0
 """Time for which an estimate is lost before it starts anew from the sensors' readings, s."""
-_LOOKED_AT = ("imu", "depth", "dvl", "mag", "gps")
+_USED_SENSORS = ("imu", "depth", "dvl", "mag", "gps")
 """Sensors that the estimator uses; the receiver only without a Doppler log, as its error is larger than a robot's drift
 in water.
 """
@@ -97,7 +97,7 @@ class Senses:
             self._sensed = False
         elif "imu.gyro" in names:
             self._sensed = True
-            self._looked_at = [name for name in _LOOKED_AT if name != "gps" or "dvl.time" not in names]
+            self._looked_at = [name for name in _USED_SENSORS if name != "gps" or "dvl.time" not in names]
             self._sensors, self._plant = names, plant
             self._renew()
         else:
@@ -162,7 +162,7 @@ class Senses:
         if len(now.doubted) == 1:
             return set(now.doubted)
         self._lost_since = min(self._lost_since, time)
-        if time - self._lost_since > ANEW_S and self.estimator is not None:
+        if time - self._lost_since > RESTART_S and self.estimator is not None:
             self.estimator.start_anew()
             self._lost_since = inf
         return {"estimate"}

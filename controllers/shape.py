@@ -31,57 +31,65 @@ class Shape(rtmms.Controller):
     Attributes
     ----------
     gait : str, default ''
-        One of the robot's own, circle (a, c1, c2), square (a) or rectangle (a, b); default the first that it can do.
+        Gait of the robot, circle (a, c1, c2), square (a) or rectangle (a, b); default: the first that the robot can do.
     a : float | None, optional
-        Size of a circle, square or rectangle; default its own. Unit: rad.
+        Radius of a circle, or half the first side of a square or rectangle; default the gait's own. Unit: rad.
     b : float | None, optional
-        Second size of a rectangle; default its own. Unit: rad.
+        Half the second side of a rectangle; default the gait's own. Unit: rad.
     c1 : float | None, optional
-        Centre of a circle; default its own. Unit: rad.
+        First coordinate of a circle's centre; default the gait's own. Unit: rad.
     c2 : float | None, optional
-        Centre of a circle; default its own. Unit: rad.
+        Second coordinate of a circle's centre; default the gait's own. Unit: rad.
     file : str, default ''
-        A file of shapes in place of a gait.
+        File of shapes in place of a gait.
     period_s : float | None, optional
-        Period of a cycle; without one the gait's own, 4 s of a path. Unit: s.
+        Period of a cycle; default: the gait's own, or 4 s for a path. Unit: s.
     frequency_hz : float | None, optional
-        The same, in place of period_s. Unit: Hz.
+        Frequency of the cycle, in place of period_s. Unit: Hz.
     amplitude : float, default 1.0
-        Times the gait's own.
+        Factor on the gait's own amplitude.
     steer : float, default 0.0
-        Added to what steers: > 0 to the left; of sines alone. Unit: rad, rad/s.
+        Addition to the steering input: > 0 to the left; for gaits of sines. Unit: rad, rad/s.
     cycles : int, default 0
-        How many, then it stays: sines are then played as a closed path; 0: without end.
+        Number of cycles, after which the robot stays; sines are then played as a closed path; 0: without end.
     ramp_s : float, default 1.0
-        Time of the soft start, or in which it goes to where the path begins. Unit: s.
+        Duration of the soft start, or of the motion to the begin of the path. Unit: s.
     """
 
     # fmt: off
     gait: Annotated[str, NamesFile("input"), Parameter(
-        "One of the robot's own, circle (a, c1, c2), square (a) or rectangle (a, b); default the first that it can do.",
+        "Gait of the robot, circle (a, c1, c2), square (a) or rectangle (a, b); default: the first that the "
+        "robot can do.",
     )] = ""
     a: Annotated[float | None, Parameter(
-        "Of a circle, square or rectangle; default its own.", "rad", signed=True,
+        "Radius of a circle, or half the first side of a square or rectangle; default the gait's own.",
+        "rad", signed=True,
     )] = None
-    b: Annotated[float | None, Parameter("Of a rectangle; default its own.", "rad", signed=True)] = None
-    c1: Annotated[float | None, Parameter("Of a circle; default its own.", "rad", signed=True)] = None
-    c2: Annotated[float | None, Parameter("Of a circle; default its own.", "rad", signed=True)] = None
-    file: Annotated[str, NamesFile("input"), Parameter("A file of shapes in place of a gait.")] = ""
+    b: Annotated[float | None, Parameter(
+        "Half the second side of a rectangle; default the gait's own.", "rad", signed=True,
+    )] = None
+    c1: Annotated[float | None, Parameter(
+        "First coordinate of a circle's centre; default the gait's own.", "rad", signed=True,
+    )] = None
+    c2: Annotated[float | None, Parameter(
+        "Second coordinate of a circle's centre; default the gait's own.", "rad", signed=True,
+    )] = None
+    file: Annotated[str, NamesFile("input"), Parameter("File of shapes in place of a gait.")] = ""
     period_s: Annotated[float | None, Parameter(
-        "Of a cycle; without one the gait's own, 4 s of a path.", "s", ge=1e-3, live=True,
+        "Period of a cycle; default: the gait's own, or 4 s for a path.", "s", ge=1e-3, live=True,
     )] = None
     frequency_hz: Annotated[float | None, Parameter(
-        "The same, in place of period_s.", "Hz", ge=0, le=50, live=True,
+        "Frequency of the cycle, in place of period_s.", "Hz", ge=0, le=50, live=True,
     )] = None
-    amplitude: Annotated[float, Parameter("Times the gait's own.", signed=True, live=True)] = 1.0
+    amplitude: Annotated[float, Parameter("Factor on the gait's own amplitude.", signed=True, live=True)] = 1.0
     steer: Annotated[float, Parameter(
-        "Added to what steers: > 0 to the left; of sines alone.", "rad, rad/s", signed=True, live=True,
+        "Addition to the steering input: > 0 to the left; for gaits of sines.", "rad, rad/s", signed=True, live=True,
     )] = 0.0
     cycles: Annotated[int, Parameter(
-        "How many, then it stays: sines are then played as a closed path; 0: without end.", ge=0,
+        "Number of cycles, after which the robot stays; sines are then played as a closed path; 0: without end.", ge=0,
     )] = 0
     ramp_s: Annotated[float, Parameter(
-        "Time of the soft start, or in which it goes to where the path begins.", "s", ge=0,
+        "Duration of the soft start, or of the motion to the begin of the path.", "s", ge=0,
     )] = 1.0
     # fmt: on
 

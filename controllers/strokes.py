@@ -17,8 +17,12 @@ from .oscillators import Oscillators
 from .rods import front_amplitude, rod_ratio
 
 RODS = ("left.front", "left.back", "right.front", "right.back")
-RATE_1_S, BIAS_RATE_1_S, COUPLING_1_S = 15.0, 15.0, 8.0
-"""Default rates of the fins' oscillators, 1/s, see Oscillators."""
+RATE_1_S = 15.0
+"""Default rate of the fins' oscillators, 1/s, see Oscillators."""
+BIAS_RATE_1_S = 15.0
+"""Default rate of the oscillators' biases, 1/s."""
+COUPLING_1_S = 8.0
+"""Default coupling of the oscillators, 1/s."""
 _PAIRS = ((0, 1), (2, 3), (3, 1))
 """Each front rod with its back rod, and the back rods with each other."""
 

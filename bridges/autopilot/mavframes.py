@@ -27,14 +27,14 @@ V1 = 0xFE
 V2 = 0xFD
 _SIGNED = 0x01
 _SIGNATURE = 13
-_MOST_STREAMS = 64
-_BEHIND = 24
+_MAX_STREAMS = 64
+_EXTRA_BYTES = 24
 _HIDING = ("malformed", "flags", "crc")
 """Reasons of frames that may have a broken length, which hides the following frames."""
 _BEGIN = re.compile(b"[\xfd\xfe]")
 _EPOCH_S = 1420070400.0  # 2015-01-01, in units of 10 us
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-_LATE = 6_000_000  # a stream that is new may be a minute late
+_MAX_LATE_10_US = 6_000_000  # a stream that is new may be a minute late
 
 
 class Reader:
@@ -88,8 +88,8 @@ class Reader:
     def feed(self, data: bytes) -> list[Any]:
         """Return the messages that are complete with these bytes.
 
-        It looks at as many possible begins of a frame as there are new bytes, and _BEHIND more. It stores less than one
-        frame unless it is behind.
+        It looks at as many possible begins of a frame as there are new bytes, and _EXTRA_BYTES more. It stores less
+        than one frame unless it is behind.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Reader:
         rest, old = self._rest, len(self._rest)
         rest += data
         found: list[Any] = []
-        at, end, left, skipped = 0, len(rest), len(data) + _BEHIND, False
+        at, end, left, skipped = 0, len(rest), len(data) + _EXTRA_BYTES, False
         while at < end and left > 0:
             if rest[at] not in (V1, V2):
                 begin = _BEGIN.search(rest, at)
@@ -215,8 +215,8 @@ class Signing:
             return False
         stream = (frame[-13], frame[5], frame[6])
         stamp = int.from_bytes(frame[-12:-6], "little")
-        least = self._newest.get(stream, max(self._now(), *self._newest.values(), 0) - _LATE)
-        if stamp <= least or (stream not in self._newest and len(self._newest) >= _MOST_STREAMS):
+        least = self._newest.get(stream, max(self._now(), *self._newest.values(), 0) - _MAX_LATE_10_US)
+        if stamp <= least or (stream not in self._newest and len(self._newest) >= _MAX_STREAMS):
             return False
         self._newest[stream] = stamp
         return True

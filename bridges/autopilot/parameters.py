@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-LONGEST = 16
-LARGEST = 3.4028234e38
+MAX_NAME_LENGTH = 16
+MAX_VALUE = 3.4028234e38
 """Largest number of the protocol (float32); larger ones are not sent, because no station could set them."""
 
 
@@ -63,7 +63,7 @@ class Parameters:
         """
         for name in sorted(values):
             value = values[name]
-            if isinstance(value, bool | int | float) and abs(value) <= LARGEST:  # no NaN either
+            if isinstance(value, bool | int | float) and abs(value) <= MAX_VALUE:  # no NaN either
                 made = Parameter(self._short(name), float(value), plant=name)
                 made.change = lambda new, made=made: change(made, new)
                 self.add(made)
@@ -103,9 +103,9 @@ class Parameters:
         return self.all.index(parameter)
 
     def _short(self, name: str) -> str:
-        short, number = name[:LONGEST], 1
+        short, number = name[:MAX_NAME_LENGTH], 1
         while short in self._by_name:
             number += 1
             end = f"~{number}"
-            short = name[: LONGEST - len(end)] + end
+            short = name[: MAX_NAME_LENGTH - len(end)] + end
         return short

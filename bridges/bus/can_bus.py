@@ -70,10 +70,10 @@ def check_interface(interface: str, channel: str, options: Mapping[str, str]) ->
             raise rtmms.ModelError(f"options.{name}: expected a number, true, false or a name, got {text!r:.80}")
 
 
-_AT_ONCE = 4
-"""Frames of one look; a state that comes meanwhile waits for no more than that."""
-_WAITING = 1024
-_LOOK_S = 0.2
+_MAX_FRAMES = 4
+"""Frames that one call reads, because a state may wait meanwhile."""
+_MAX_WAITING = 1024
+_CHECK_S = 0.2
 
 
 class CanBus:
@@ -230,7 +230,7 @@ class CanBus:
             self._io.unwatch(self._inbox)
             self._inbox.close()
             if self._reader is not None:
-                self._reader.join(2.0 * _LOOK_S)
+                self._reader.join(2.0 * _CHECK_S)
         else:
             self._io.unwatch(bus.fileno())
         with suppress(Exception):  # whatever its driver thinks of a bus that is gone
@@ -247,7 +247,7 @@ class CanBus:
             self._inbox = None
             self._io.watch(number, self._on_readable)
             return
-        self._inbox = Inbox(_WAITING)  # an interface that cannot be waited for: a thread does
+        self._inbox = Inbox(_MAX_WAITING)  # an interface that cannot be waited for: a thread does
         self._io.watch(self._inbox, self._on_inbox)
         self._reader = threading.Thread(target=self._read_on, args=(self._bus, self._inbox), daemon=True)
         self._reader.start()
@@ -255,7 +255,7 @@ class CanBus:
     def _read_on(self, bus: Any, inbox: Inbox[Any]) -> None:
         while self._bus is bus:
             try:
-                frame = bus.recv(_LOOK_S)
+                frame = bus.recv(_CHECK_S)
             except Exception as fault:  # a driver's; the bridge goes on without the bus
                 if self._bus is bus:
                     self._broken = str(fault) or "gone"
@@ -275,7 +275,7 @@ class CanBus:
         """Read a few waiting frames."""
         import can
 
-        for _ in range(_AT_ONCE):
+        for _ in range(_MAX_FRAMES):
             if self._bus is None:
                 return
             try:

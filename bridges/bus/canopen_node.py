@@ -28,7 +28,9 @@ _ERROR_CODE = 0x603F
 _PDOS = 4
 _ENTRIES = 8
 _RECEIVED = 0x1400
-_SENT = 0x1800  # their communication parameters; mappings are 0x200 above
+"""Communication parameters of received PDOs; their mappings are 0x200 above."""
+_SENT = 0x1800
+"""Communication parameters of sent PDOs; their mappings are 0x200 above."""
 _OFF = 1 << 31
 _EVENT = 254
 SYNC = 0x80

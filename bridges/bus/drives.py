@@ -23,8 +23,8 @@ _NEW_SET_POINT = 1 << 4
 _FAULT_RESET = 1 << 7
 _HALT = 1 << 8
 _RELATIVE = 1 << 6
-_LEAST = -(1 << 31)
-_MOST = (1 << 31) - 1
+_MIN_COUNT = -(1 << 31)
+_MAX_COUNT = (1 << 31) - 1
 
 
 class Power(Enum):
@@ -366,4 +366,4 @@ def limited(value: float) -> int:
     int
         The rounded number, clamped.
     """
-    return min(_MOST, max(_LEAST, round(value)))
+    return min(_MAX_COUNT, max(_MIN_COUNT, round(value)))

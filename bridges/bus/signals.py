@@ -51,13 +51,13 @@ def checksum(kind: Checksum, identifier: int, data: bytes) -> int:
     return reduce(xor, data, 0) if kind == "xor" else sum(data) & 0xFF
 
 
-MAX_BYTES = 4 << 20
+MAX_DBC_BYTES = 4 << 20
 MAX_TOKENS = 1_000_000
 MAX_NODES = 5_000
 MAX_MESSAGE_BYTES = 1785
-"""Most bytes of a message, those that J1939 sends in several frames."""
+"""Size of a message: those that J1939 sends in several frames."""
 MAX_MULTIPLEXED = 65_536
-"""Most numbers in all ranges of multiplexers, each of which the library puts into a list."""
+"""Numbers in all ranges of multiplexers, each of which the library puts into a list."""
 
 _TOKEN = re.compile(r'"[^"]*"|[\w.+-]+|\S')
 _NODES = re.compile(r"\bBU_\s*:((?:\s+(?!BU_\b)\w+)*)")
@@ -100,7 +100,7 @@ def load(path: str) -> Any:
 def _read(path: str) -> str:
     """Return the text of a DBC file, after a check of its sizes, for which the library allocates memory unseen."""
     file = Path(path).expanduser()
-    data = read_input(file, place="dbc:", max_bytes=MAX_BYTES, expected="a DBC file")
+    data = read_input(file, place="dbc:", max_bytes=MAX_DBC_BYTES, expected="a DBC file")
     text = data.decode("cp1252", errors="replace")
     for what, most, found in (
         ("words", MAX_TOKENS, sum(1 for _ in _TOKEN.finditer(text))),

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from rtmms.bridging.untrusted import MAX_JSON_BYTES
 
 WATCH_S = 0.2
-MOST_PARTNERS = 64
-_OVER = 1e9
+MAX_PARTNERS = 64
+_MAX_GRANT_S = 1e9
 """Time beyond which a grant of HELICS means that the federation has ended, s."""
 
 
@@ -251,7 +251,7 @@ class Federate:
             begun = monotonic()
             if time_s > granted:
                 granted = float(h.helicsFederateRequestTime(federate, time_s))
-                if granted > _OVER:
+                if granted > _MAX_GRANT_S:
                     self._report(Event("over", "the federation has ended"))
                     return
             for publication, value in zip(publications, values, strict=True):
@@ -276,7 +276,7 @@ class Federate:
         """Watch the federates that are there when the federation begins."""
         names = self._asked("root", "federates")
         for name in names if isinstance(names, list) else ():
-            if name != self._words.name and len(self.partners) < MOST_PARTNERS:
+            if name != self._words.name and len(self.partners) < MAX_PARTNERS:
                 self.partners[name] = Partner(name, self._asked)
         for partner in self.partners.values():
             partner.start()

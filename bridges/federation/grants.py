@@ -9,11 +9,11 @@ from typing import Any
 
 import rtmms
 
-EVERY_S = 0.25
+NOTE_INTERVAL_S = 0.25
 ANSWER_S = 2.0
-LONGEST = 1024
-"""Most numbers in a note."""
-MOST_KEPT = 10_000
+MAX_NOTE_NUMBERS = 1024
+"""Numbers in a note."""
+MAX_STORED_GRANTS = 10_000
 
 
 class Grants:
@@ -34,8 +34,8 @@ class Grants:
 
     def __init__(self, bridge: rtmms.Bridge, engine: str, inputs: tuple[str, ...]) -> None:
         self._bridge, self._engine = bridge, engine
-        self.columns = ["step", "time_s", "granted_s", "late_s", *inputs][:LONGEST]
-        self._rows: deque[list[float]] = deque(maxlen=MOST_KEPT)
+        self.columns = ["step", "time_s", "granted_s", "late_s", *inputs][:MAX_NOTE_NUMBERS]
+        self._rows: deque[list[float]] = deque(maxlen=MAX_STORED_GRANTS)
         self._under_way, self._sent = False, 0.0
 
     def add(self, row: list[float]) -> None:
@@ -61,13 +61,13 @@ class Grants:
         """
         if self._under_way and now - self._sent > ANSWER_S:
             self._under_way = False  # the plant is another one now
-        if now - self._sent > EVERY_S:
+        if now - self._sent > NOTE_INTERVAL_S:
             self._send()
 
     def _send(self) -> None:
         if self._under_way or not self._rows:
             return
-        count = min(len(self._rows), max(1, LONGEST // len(self.columns)))
+        count = min(len(self._rows), max(1, MAX_NOTE_NUMBERS // len(self.columns)))
         rows = list(chain.from_iterable(islice(self._rows, count)))
         for _ in range(count):
             self._rows.popleft()

@@ -24,7 +24,7 @@ Kind = Literal["time-based", "hybrid"]
 KINDS = ("time-based", "hybrid")
 MODEL = "Robot"
 MAX_STEP_S = 3600.0
-"""Longest step of a running plant, s; longer requests are refused."""
+"""Step of a running plant, s; longer requests are refused."""
 TOLERANCE = 1e-6
 """Share of a step by which a time may differ from whole steps of the plant."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-_PIECE = 65536
+_PIECE_BYTES = 65536
 
 
 class BoundedClient(Client):
@@ -31,9 +31,9 @@ class BoundedClient(Client):
 
         paho does not accept an empty piece as a received one, so one byte replaces each piece that is left out.
         """
-        if bufsize <= _PIECE:
+        if bufsize <= _PIECE_BYTES:
             return super()._sock_recv(bufsize)
-        came = super()._sock_recv(_PIECE)
+        came = super()._sock_recv(_PIECE_BYTES)
         packet = self._in_packet
         if came and len(packet["packet"]) >= self._longest:
             packet["to_process"] -= len(came) - 1

@@ -15,9 +15,13 @@ import sys
 import threading
 from collections.abc import Callable
 
-HEAD_S, LONGEST_HEAD, MOST = 5.0, 16384, 64
-"""Most time, s, and bytes of a handshake, and most connections at once."""
-_PIECE = 65536
+MAX_HEAD_S = 5.0
+"""Duration of a handshake, s."""
+MAX_HEAD_BYTES = 16384
+"""Size of a handshake."""
+MAX_CONNECTIONS = 64
+"""Connections at once."""
+_PIECE_BYTES = 65536
 _FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -94,7 +98,7 @@ class OriginRelay:
         self._going: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         try:
-            made = asyncio.start_server(self._accepted, host, port, ssl=context, limit=LONGEST_HEAD)
+            made = asyncio.start_server(self._accepted, host, port, ssl=context, limit=MAX_HEAD_BYTES)
             self._server = self._loop.run_until_complete(made)
         except BaseException:
             self._loop.close()
@@ -128,7 +132,7 @@ class OriginRelay:
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self._going) >= MOST:
+        if len(self._going) >= MAX_CONNECTIONS:
             writer.close()
             return
         self._going.add(task)
@@ -141,7 +145,7 @@ class OriginRelay:
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_S)
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), MAX_HEAD_S)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             self._refused("")
             return
@@ -149,11 +153,11 @@ class OriginRelay:
         if origin is not None:
             self._refused(origin)
             writer.write(_FORBIDDEN)
-            await asyncio.wait_for(writer.drain(), HEAD_S)
+            await asyncio.wait_for(writer.drain(), MAX_HEAD_S)
             writer.close()
-            await asyncio.wait_for(writer.wait_closed(), HEAD_S)
+            await asyncio.wait_for(writer.wait_closed(), MAX_HEAD_S)
             return
-        there, back = await asyncio.open_connection(*self._inner, limit=LONGEST_HEAD)
+        there, back = await asyncio.open_connection(*self._inner, limit=MAX_HEAD_BYTES)
         try:
             back.write(head)
             ways = [asyncio.ensure_future(_pump(reader, back)), asyncio.ensure_future(_pump(there, writer))]
@@ -169,6 +173,6 @@ class OriginRelay:
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    while piece := await source.read(_PIECE):
+    while piece := await source.read(_PIECE_BYTES):
         sink.write(piece)
         await sink.drain()

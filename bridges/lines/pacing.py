@@ -19,10 +19,10 @@ Such a plant ends its run when nobody has answered it for 5 s.
 """
 FETCH_S = 0.2
 RESET_S = 5.0
-RESET_EVERY_S = 2.0
-LONGEST_S = 0.1
-"""Longest frame that autopilots accept, s."""
-CATCH_UP = 8
+MIN_RESET_INTERVAL_S = 2.0
+MAX_FRAME_S = 0.1
+"""Frame that autopilots accept, s."""
+MAX_CATCH_UP_STATES = 8
 """Latest states that a late peer still gets, one a frame, if the plant does not wait for it.
 
 A peer that is always slower than the plant sees the plant this many steps late.
@@ -31,7 +31,7 @@ A peer that is always slower than the plant sees the plant this many steps late.
 _ZERO = (0.0, 0.0, 0.0)
 
 
-def substeps(rate_hz: float, step_s: float, longest_s: float = LONGEST_S) -> int:
+def substeps(rate_hz: float, step_s: float, longest_s: float = MAX_FRAME_S) -> int:
     """Return the steps in one frame of a peer: at least 1, and less than longest_s of time.
 
     Parameters
@@ -40,7 +40,7 @@ def substeps(rate_hz: float, step_s: float, longest_s: float = LONGEST_S) -> int
         Frames of the peer, Hz.
     step_s : float
         Simulated time of a step, s.
-    longest_s : float, default LONGEST_S
+    longest_s : float, default MAX_FRAME_S
         Longest frame, s; 0 for any.
 
     Returns
@@ -79,7 +79,7 @@ class Pacer:
     In lockstep the plant waits for us and we for the peer: `go(n)` lets it take n steps. If the peer asks for none for
     HOLD_S, the plant is asked to pause, which takes one more step. At the peer's next frame it is asked to resume. In
     other modes the plant continues by itself. Then a frame ends with the first state that is n steps after the end of
-    the last. The last CATCH_UP states wait for a late peer, so that it loses no frame.
+    the last. The last MAX_CATCH_UP_STATES states wait for a late peer, so that it loses no frame.
 
     Parameters
     ----------
@@ -113,7 +113,9 @@ class Pacer:
         self._since = 0.0
         self._pausing = False
         self._end = 0  # in other modes: the step at which the peer's frame ends
-        self._passed: deque[rtmms.State] = deque(maxlen=CATCH_UP)  # in other modes: those that no frame has ended with
+        self._passed: deque[rtmms.State] = deque(
+            maxlen=MAX_CATCH_UP_STATES
+        )  # in other modes: those that no frame has ended with
         self._count = 0  # steps, or in lockstep states, of the frame under way
         self._ended_at = 0  # in lockstep: the step at which the last frame ended
         self.excess = 0
@@ -227,9 +229,10 @@ class Pacer:
     def reset(self) -> None:
         """Reset the plant, and ignore its states until then.
 
-        At most one reset is sent in RESET_EVERY_S, because a peer that seems to restart more often has not restarted.
+        At most one reset is sent in MIN_RESET_INTERVAL_S, because a peer that seems to restart more often has not
+        restarted.
         """
-        if monotonic() - self._reset_at < RESET_EVERY_S:
+        if monotonic() - self._reset_at < MIN_RESET_INTERVAL_S:
             self._bridge.counts.add("resets_refused")
             return
         self._reset_at = monotonic()

@@ -21,10 +21,10 @@ Endian = Literal["little", "big"]
 _CODES = dict(
     zip(("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "pad"), "bBhHiIqQfdx", strict=True)
 )
-_F32 = 3.4028234663852886e38
+_MAX_F32 = 3.4028234663852886e38
 SEQ = "seq"
 STEP = "step"
-LONGEST = 1400
+MAX_PACKET_BYTES = 1400
 """Bytes that every network passes in one piece."""
 
 
@@ -161,7 +161,7 @@ class Packed:
         if self.bits:
             return whole(number, self.scale, self.bits, self.type[0] == "i")
         scaled = number * self.scale
-        return min(_F32, max(-_F32, scaled)) if self.type == "f32" else scaled
+        return min(_MAX_F32, max(-_MAX_F32, scaled)) if self.type == "f32" else scaled
 
 
 class UnpackedCommand(NamedTuple):
@@ -190,8 +190,10 @@ class _Layout:
         if not self.entries:
             raise ModelError(f"{place}: expected at least one field")
         self.struct = struct.Struct(("<" if endian == "little" else ">") + "".join(_CODES[e.type] for e in entries))
-        if self.struct.size > LONGEST:
-            raise ModelError(f"{place}: a message of {self.struct.size} bytes; at most {LONGEST} can be sent at once")
+        if self.struct.size > MAX_PACKET_BYTES:
+            raise ModelError(
+                f"{place}: a message of {self.struct.size} bytes; at most {MAX_PACKET_BYTES} can be sent at once"
+            )
         self._place = place
 
     @property

@@ -16,7 +16,7 @@ from rtmms.bridging.rates import Backoff, Counters, Outbox
 from .framing import Line
 
 _CHUNK = 4096
-_READS = 16
+_MAX_READS = 16
 
 Parity = Literal["none", "even", "odd"]
 StopBits = Literal[1, 2]
@@ -239,7 +239,7 @@ class SerialLine:
     def _on_readable(self) -> None:
         """Read available bytes, a bounded number at a time."""
         found, broken = [], None
-        for i in range(_READS):
+        for i in range(_MAX_READS):
             try:
                 data = os.read(self._port.fileno(), _CHUNK)
                 if not data and i == 0:

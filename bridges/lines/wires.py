@@ -18,10 +18,12 @@ from .datagrams import datagrams
 from .serial_line import SerialLine, checked_device
 from .tcp_peer import TcpPeer
 
-_READS = 4
-_BYTES = 2048  # of one look: a state that comes meanwhile waits for no more than that
-_LONGEST = 4096
-_WAITING = 4
+_MAX_READS = 4
+"""Datagrams that one call reads."""
+_MAX_READ_BYTES = 2048
+"""Bytes that one call reads, because a state may wait meanwhile."""
+_MAX_DATAGRAM_BYTES = 4096
+_MAX_WAITING = 4
 _BAUD = 4800  # NMEA 0183's
 
 Received = Callable[[bytes, bool], None]
@@ -229,12 +231,12 @@ class UdpIn:
         io.watch(self._socket, self._on_readable)
 
     def _on_readable(self) -> None:
-        left = _BYTES
-        for data, sender in datagrams(self._socket, _LONGEST + 1, _READS):
+        left = _MAX_READ_BYTES
+        for data, sender in datagrams(self._socket, _MAX_DATAGRAM_BYTES + 1, _MAX_READS):
             left -= len(data)
             if not self._admission.admits(sender):
                 self._counts.refuse("stranger")
-            elif len(data) > _LONGEST:
+            elif len(data) > _MAX_DATAGRAM_BYTES:
                 self._counts.refuse("oversize")
             else:
                 self._received(data, True)
@@ -327,7 +329,7 @@ class SerialWire:
     ) -> None:
         self.line = SerialLine(
             io, counts, address.host, address.port, received=lambda data: received(data, False),
-            came=lambda now: None, gone=gone, limit=_WAITING,
+            came=lambda now: None, gone=gone, limit=_MAX_WAITING,
         )  # fmt: skip
         self.line.plug_in(monotonic())
 

@@ -18,9 +18,9 @@ MAX_MESSAGE_BYTES = 16384
 EVERYONE = 0xFFFF
 _HEAD = 20  # bytes before a message's fields, and 2 behind them
 _SYNC = (0xFE54, 0x54FE)
-_MANEUVERS = 256
-_SERVOS = 256
-_MOST = 1e6
+_MAX_MANEUVERS = 256
+_MAX_SERVOS = 256
+_MAX_VALUE = 1e6
 
 
 @cache
@@ -178,7 +178,7 @@ def channels_known(name: str) -> bool:
     """
     kind, dot, number = name.partition(".")
     if dot:
-        return kind in ("servo", "thruster") and number.isdecimal() and int(number) < _SERVOS
+        return kind in ("servo", "thruster") and number.isdecimal() and int(number) < _MAX_SERVOS
     return name in CHANNELS
 
 
@@ -209,8 +209,8 @@ def places(specification: Any, home: Home) -> list[Place]:
 
     if not isinstance(specification, imcpy.PlanSpecification):
         raise Refusal("plan", "no plan specification")
-    if len(specification.maneuvers) > _MANEUVERS:
-        raise Refusal("plan", f"a plan may have {_MANEUVERS} maneuvers")
+    if len(specification.maneuvers) > _MAX_MANEUVERS:
+        raise Refusal("plan", f"a plan may have {_MAX_MANEUVERS} maneuvers")
     found = {one.maneuver_id: one.data for one in specification.maneuvers if isinstance(one, imcpy.PlanManeuver)}
     after: dict[str, str] = {}
     for one in specification.transitions:  # lists of messages: a peer can put any others into them
@@ -261,8 +261,8 @@ def _speed(value: float, unit: Any) -> float:
 def _finite(value: float) -> float:
     if not isfinite(value):
         raise Refusal("not_finite", "expected a finite number")
-    if abs(value) > _MOST:
-        raise Refusal("range", f"expected a number of at most {_MOST:g}")
+    if abs(value) > _MAX_VALUE:
+        raise Refusal("range", f"expected a number of at most {_MAX_VALUE:g}")
     return float(value)
 
 

@@ -13,8 +13,8 @@ from .imc_messages import udp_services
 
 GROUP = "224.0.75.69"
 PORTS = range(30100, 30105)
-_FORGOTTEN_S = 60.0
-_MOST = 32
+_MAX_SILENCE_S = 60.0
+_MAX_NODES = 32
 _MULTICAST_ALL = 49  # linux/in.h
 
 
@@ -87,7 +87,7 @@ class Nodes:
         if known is not None:
             known.place, known.received_at = (sender, port), now
             return None
-        if len(self._known) >= _MOST:
+        if len(self._known) >= _MAX_NODES:
             return None
         self._known[number, name] = node = Node(number, name, (sender, port), now)
         return node
@@ -124,7 +124,7 @@ class Nodes:
         now : float
             Monotonic time, s.
         """
-        if len(self._known) < _MOST:
+        if len(self._known) < _MAX_NODES:
             self._known[number, ""] = Node(number, f"{number:#06x}", sender, now)
 
     def forget(self, now: float) -> list[Node]:
@@ -140,7 +140,7 @@ class Nodes:
         list[Node]
             The removed nodes.
         """
-        gone = [key for key, node in self._known.items() if now - node.received_at > _FORGOTTEN_S]
+        gone = [key for key, node in self._known.items() if now - node.received_at > _MAX_SILENCE_S]
         return [self._known.pop(key) for key in gone]
 
     def find(self, number: int) -> Node | None:

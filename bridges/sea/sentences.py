@@ -25,17 +25,17 @@ KNOT = 1852.0 / 3600.0
 _FOOT = 0.3048
 _FATHOM = 1.8288
 _NAUTICAL_MILE = 1852.0
-_LONGEST = 82
-"""Characters of a sentence by the standard, with its end; up to LONGEST are accepted."""
-LONGEST = 256
-NEWEST = 16
-"""Sentences read of one message; a state that comes meanwhile waits for no more than that."""
+_MAX_SENT_LENGTH = 82
+"""Characters of a sentence by the standard, with its end; up to MAX_SENTENCE_LENGTH are accepted."""
+MAX_SENTENCE_LENGTH = 256
+MAX_SENTENCES = 16
+"""Sentences read of one message, because a state may wait meanwhile; the newest ones are read."""
 _NUMBER = re.compile(r"[+-]?\d{0,12}(?:\.\d{0,12})?")
 _WORD = re.compile(r"([A-Z]{2})?([A-Z]{3})(?::(\d+(?:\.\d*)?))?")
 _STEERS = re.compile("[A-OQ-Z][A-Z](APB|RMB)")
 """Sentences that steer; a talker that begins with P would be a manufacturer."""
-_LEAST_FIELDS = {"APB": 14, "RMB": 13}
-"""Least number of fields; since NMEA 2.3 a mode may follow."""
+_MIN_FIELDS = {"APB": 14, "RMB": 13}
+"""Number of fields; since NMEA 2.3 a mode may follow."""
 _NAME = re.compile(r"P[A-Z0-9]{3,8}|[A-Z]{2}[A-Z]{3}")
 Unit = Literal["", "compass", "knots"]
 Checksums = Literal["required", "optional"]
@@ -499,11 +499,11 @@ class Lines:
         for line in ended:
             if self._skipping:
                 self._skipping = False
-            elif len(line) > LONGEST:
+            elif len(line) > MAX_SENTENCE_LENGTH:
                 self._refuse("oversize")
             elif line:
                 found.append(line)
-        if len(self._rest) > LONGEST:
+        if len(self._rest) > MAX_SENTENCE_LENGTH:
             if not self._skipping:
                 self._refuse("oversize")
             self._rest, self._skipping = b"", True
@@ -583,7 +583,7 @@ class SetPoints:
         if (star or self._strict) and not right:
             raise Refusal("checksum", "the checksum does not fit")
         fields = body.split(",")[1:]
-        least = len(self._own[head]) if head in self._own else _LEAST_FIELDS[head[2:]]
+        least = len(self._own[head]) if head in self._own else _MIN_FIELDS[head[2:]]
         if len(fields) < least:
             raise Refusal("wrong_length", f"expected {least} fields, got {len(fields)}")
         if head in self._own:
@@ -716,7 +716,7 @@ def fuzzed() -> Fuzzed:
             If a value is not finite.
         """
         reasons.clear()
-        for line in lines.feed(data, True)[-NEWEST:]:
+        for line in lines.feed(data, True)[-MAX_SENTENCES:]:
             for taking, text in ((points, line), (lenient, line.partition(b"*")[0])):
                 try:
                     values = taking.parse(text)

@@ -125,24 +125,24 @@ class Bridge:
     outputs : tuple[str, ...], optional
         Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.
     every : int, default 1
-        Of a claimant: each every-th step of the plant only; its last command holds between.
+        Interval of a claimant's states and commands, in steps of the plant; its last command holds between.
     rate_hz : float, default 0.0
-        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+        States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     filter : Filter, default 'none'
-        Against aliasing where rate_hz is below the plant's rate: mean of the states since the last one, or lowpass (one
-        pole at 0.2 of the rate).
+        Filter against aliasing if rate_hz is below the plant's rate: mean of the states since the last one, or lowpass
+        (one pole at 0.2 of the rate).
     watchdog_periods : int, default 0
         Periods without a state after which `on_silence` is called; 0: never.
     peer_timeout_s : float, default 0.0
-        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+        Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     peer_lost : Literal['hold', 'neutral'], default 'neutral'
-        What actuators of a lost peer do: keep their values, or return to neutral.
+        Reaction of a lost peer's actuators: keep their values, or return to neutral.
     peer_period_s : float, default 0.0
         Time from one message of the peer to the next (wall time): its value is stale after it, and the peer silent
         after three of them; 0: learned. Unit: s.
     silent_after_s : float, default 0.0
-        Silence of the peer that is reported (wall time); nothing else follows from it; 0: three of its periods. Unit:
-        s.
+        Silence of the peer from which it is reported (wall time), without another effect; 0: three of its periods.
+        Unit: s.
 
     Attributes
     ----------
@@ -172,30 +172,32 @@ class Bridge:
         "Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.",
     )] = ()  # fmt: skip
     every: Annotated[int, Parameter(
-        "Of a claimant: each every-th step of the plant only; its last command holds between.", ge=1, le=10_000,
+        "Interval of a claimant's states and commands, in steps of the plant; its last command holds between.",
+        ge=1, le=10_000,
     )] = 1  # fmt: skip
     rate_hz: Annotated[float, Parameter(
-        "States that `on_state` gets per second of simulated time; 0: all that come.", "Hz", ge=0,
+        "States that `on_state` receives per second of simulated time; 0: all.", "Hz", ge=0,
     )] = 0.0  # fmt: skip
     filter: Annotated[Filter, Parameter(
-        "Against aliasing where rate_hz is below the plant's rate: mean of the states since the last one, or "
+        "Filter against aliasing if rate_hz is below the plant's rate: mean of the states since the last one, or "
         "lowpass (one pole at 0.2 of the rate).",
     )] = "none"  # fmt: skip
     watchdog_periods: Annotated[int, Parameter(
         "Periods without a state after which `on_silence` is called; 0: never.", ge=0,
     )] = 0  # fmt: skip
     peer_timeout_s: Annotated[float, Parameter(
-        "Silence after its first message by which a peer counts as lost (wall time); 0: never.", "s", ge=0,
+        "Silence after a peer's first message from which it counts as lost (wall time); 0: never.", "s", ge=0,
     )] = 0.0  # fmt: skip
     peer_lost: Annotated[Literal["hold", "neutral"], Parameter(
-        "What actuators of a lost peer do: keep their values, or return to neutral.",
+        "Reaction of a lost peer's actuators: keep their values, or return to neutral.",
     )] = "neutral"  # fmt: skip
     peer_period_s: Annotated[float, Parameter(
         "Time from one message of the peer to the next (wall time): its value is stale after it, and the peer silent "
         "after three of them; 0: learned.", "s", ge=0,
     )] = 0.0  # fmt: skip
     silent_after_s: Annotated[float, Parameter(
-        "Silence of the peer that is reported (wall time); nothing else follows from it; 0: three of its periods.", "s",
+        "Silence of the peer from which it is reported (wall time), without another effect; 0: three of its "
+        "periods.", "s",
         ge=0,
     )] = 0.0  # fmt: skip
 

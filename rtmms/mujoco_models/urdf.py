@@ -34,9 +34,9 @@ class UrdfOptions(Options):
     Attributes
     ----------
     base : str, default 'auto'
-        Auto: fixed if the root link has no mass.
+        Base of the root link; auto: fixed if the root link has no mass.
     drive : str, default 'torque'
-        Actuator of every joint.
+        Drive of every joint.
     servo_n_m : float, default 20.0
         Stiffness of servos. Unit: N m/rad.
     servo_n_m_s : float, default 1.0
@@ -44,10 +44,12 @@ class UrdfOptions(Options):
     """
 
     # fmt: off
-    base: Annotated[str, Parameter("Auto: fixed if the root link has no mass.", choices=("auto", "free", "fixed"))] = (
+    base: Annotated[str, Parameter(
+        "Base of the root link; auto: fixed if the root link has no mass.", choices=("auto", "free", "fixed"),
+    )] = (
         "auto"
     )
-    drive: Annotated[str, Parameter("Of every joint.", choices=("torque", "servo", "none"))] = "torque"
+    drive: Annotated[str, Parameter("Drive of every joint.", choices=("torque", "servo", "none"))] = "torque"
     servo_n_m: Annotated[float, Parameter("Stiffness of servos.", "N m/rad")] = 20.0
     servo_n_m_s: Annotated[float, Parameter("Damping of servos.", "N m s/rad", ge=0)] = 1.0
     # fmt: on

@@ -36,28 +36,30 @@ class Options:
         choices=("auto", "free", "fixed"),
     )] = "auto"
     drive: Annotated[str, Parameter(
-        "As the file's transmissions have it, and torque on every joint where it has none; or one kind for every joint"
-        " (motion: imposed through a filter of second order).",
+        "Drive of joints: by the file's transmissions, else torque; or one kind for every joint (motion: imposed "
+        "through a filter of second order).",
         choices=("transmissions", "torque", "servo", "motion", "none"),
     )] = "transmissions"
     servo_n_m: Annotated[float, Parameter("Stiffness of servos.", "N m/rad")] = 20.0
     servo_n_m_s: Annotated[float, Parameter("Damping of servos.", "N m s/rad", ge=0)] = 1.0
-    bandwidth_rad_s: Annotated[float, Parameter("How fast servos and motions follow their commands.", "rad/s")] = 20.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which servos and motions follow their commands.", "rad/s",
+    )] = 20.0
     stop_n_m: Annotated[float | None, Parameter(
-        "Beyond the limits of joints that are free to move; none: stops that are never passed (JointLimit); 0: no "
-        "stops.",
+        "Stiffness beyond the limits of free joints; none: hard stops (JointLimit); 0: no stops.",
         "N m/rad", ge=0,
     )] = None
-    stop_n_m_s: Annotated[float, Parameter("Damping beyond the limits of such joints.", "N m s/rad", ge=0)] = 0.0
+    stop_n_m_s: Annotated[float, Parameter("Damping beyond the limits of free joints.", "N m s/rad", ge=0)] = 0.0
     braking_s: Annotated[float, Parameter(
         "Braking time of stops that are never passed, of highest rates and of motions with an effort limit.", "s",
     )] = BRAKING_S
-    drag: Annotated[float, Parameter("Coefficient, on the links' collision shapes; 0 for none.", ge=0)] = 0.0
+    drag: Annotated[float, Parameter("Drag coefficient of the links' collision shapes; 0 for none.", ge=0)] = 0.0
     added_mass: Annotated[float, Parameter(
         "Factor on a slender body's added mass, of the same shapes; 0 for none.", ge=0,
     )] = 0.0
     buoyancy: Annotated[str, Parameter(
-        "none, shapes (or true) or neutral: every link floats.", choices=("none", "shapes", "neutral"),
+        "Buoyancy: none, of the collision shapes (shapes, or true), or neutral: every link floats.",
+        choices=("none", "shapes", "neutral"),
     )] = "none"
     fluid_density_kg_m3: Annotated[float, Parameter("Density of the fluid.", "kg/m3")] = 1000.0
     current_x_m_s: Annotated[float, Parameter("Uniform current along x, world frame.", "m/s", signed=True)] = 0.0

@@ -35,25 +35,25 @@ class View(Bridge):
     outputs : tuple[str, ...], default ('*',)
         Outputs that the view reads.
     host : str, default '127.0.0.1'
-        Address where it listens.
+        Address at which the bridge listens.
     port : int, default 0
-        Port where it listens; a busy one is refused; 0 takes 8080, or a free one.
+        Port at which the bridge listens; a busy one is refused; 0 means 8080, or a free one.
     telemetry : str, default ''
-        Telemetry endpoint of the plant that is meant; another plant is refused; '': any.
+        Telemetry endpoint of the plant; the bridge refuses another plant; '': any.
     frames_hz : float, default 30.0
-        Pictures per second of wall time, at most; those that come too early are left out. Unit: Hz.
+        Pictures per second of wall time, at most; earlier ones are left out. Unit: Hz.
     """
 
     outputs: tuple[str, ...] = ("*",)
-    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where it listens; a busy one is refused; 0 takes 8080, or a free one.", ge=0, le=65535,
+        "Port at which the bridge listens; a busy one is refused; 0 means 8080, or a free one.", ge=0, le=65535,
     )] = 0  # fmt: skip
     telemetry: Annotated[str, Parameter(
-        "Telemetry endpoint of the plant that is meant; another plant is refused; '': any.",
+        "Telemetry endpoint of the plant; the bridge refuses another plant; '': any.",
     )] = ""  # fmt: skip
     frames_hz: Annotated[float, Parameter(
-        "Pictures per second of wall time, at most; those that come too early are left out.", "Hz", ge=0.1, le=240,
+        "Pictures per second of wall time, at most; earlier ones are left out.", "Hz", ge=0.1, le=240,
     )] = 30.0  # fmt: skip
 
     extra = "view"

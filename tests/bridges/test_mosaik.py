@@ -286,7 +286,7 @@ def test_a_message_has_a_bounded_length_and_requests_a_bounded_number() -> None:
 
 
 def test_a_connection_that_sends_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms_bridges.mosaik._FIRST_S", 0.2)
+    monkeypatch.setattr("rtmms_bridges.mosaik._MAX_FIRST_S", 0.2)
     bridge = mosaik_bridge()
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
         wait(lambda: listens(bridge))

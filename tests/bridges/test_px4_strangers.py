@@ -16,7 +16,7 @@ from rtmms_bridges.autopilot.hil import Sensors
 from rtmms_bridges.autopilot.mavframes import Reader, Writer
 from rtmms_bridges.lines.addresses import host_port, resolved
 from rtmms_bridges.motion.pose import Motion
-from rtmms_bridges.px4 import _MOST_GARBAGE, Px4
+from rtmms_bridges.px4 import _MAX_GARBAGE_BYTES, Px4
 from tests.bridges.autopilot.test_mavframes import nested
 from tests.bridges.harness import wait
 from tests.bridges.swimmer import Sailing, Swimmer
@@ -108,7 +108,7 @@ def test_gravity_is_the_plants_own() -> None:
 def test_good_messages_between_garbage_keep_the_connection() -> None:
     port = reserve_ports()
     with Sailing(bridge(port)) as sailing, Autopilot(port) as px4:
-        for _ in range(3 * _MOST_GARBAGE // 16384):
+        for _ in range(3 * _MAX_GARBAGE_BYTES // 16384):
             px4.link.port.sendall(b"x" * 16384)
             px4.drive()
             px4.receive()

@@ -16,7 +16,7 @@ from rtmms_controllers.autopilot import Autopilot
 from rtmms_controllers.guiding import Guide
 from rtmms_controllers.loops import Loop
 from rtmms_controllers.path import Path
-from rtmms_controllers.pilot import FALLBACK, MOST, Aim, Gains, Pilot
+from rtmms_controllers.pilot import FALLBACK, STROKE_LIMITS, Aim, Gains, Pilot
 from rtmms_controllers.senses import Motion, angles, to_body, to_world
 from rtmms_controllers.watch import Watch
 
@@ -34,7 +34,7 @@ def motion(time: float, **more: Any) -> Motion:
 
 
 def strokes(aim: Aim, **more: Any) -> Any:
-    pilot = Pilot(Gains(), MOST)
+    pilot = Pilot(Gains(), STROKE_LIMITS)
     pilot(aim, motion(0.0))
     return pilot(aim, motion(0.005, **more))
 
@@ -66,16 +66,16 @@ def test_an_integrator_does_not_wind_up() -> None:
 
 
 def test_a_turn_has_its_way_before_the_speed() -> None:
-    pilot, aim = Pilot(Gains(), MOST), Aim(depth=1.0, heading=radians(90.0), speed=1.0)
+    pilot, aim = Pilot(Gains(), STROKE_LIMITS), Aim(depth=1.0, heading=radians(90.0), speed=1.0)
     for k in range(20):
         left, right = pilot(aim, motion(0.005 * k))
-    assert right.lead / MOST.lead == pytest.approx(1.0)
+    assert right.lead / STROKE_LIMITS.lead == pytest.approx(1.0)
     assert left.lead < 0.0, "the inner fin brakes"
 
 
 @pytest.mark.parametrize("doubt", ["imu", "depth", "estimate"])
 def test_what_is_not_to_be_believed_moves_nothing(doubt: str) -> None:
-    pilot, aim = Pilot(Gains(), MOST), Aim(depth=1.0)
+    pilot, aim = Pilot(Gains(), STROKE_LIMITS), Aim(depth=1.0)
     for k in range(100):
         pilot(aim, motion(0.005 * k, position=(0.0, 0.0, -1.01), yaw=0.02))
     before = pilot.depth.integral, pilot.turn.integral

@@ -14,7 +14,7 @@ from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.cpg import Cpg
 from rtmms_controllers.mixer import Mixer
-from rtmms_controllers.mixing import Most, mixed
+from rtmms_controllers.mixing import StrokeLimits, mixed
 from rtmms_controllers.oscillators import Follower, Oscillators
 
 RODS = ("left.front", "left.back", "right.front", "right.back")
@@ -138,7 +138,7 @@ def test_what_the_rods_cannot_do_is_refused_and_nothing_changes() -> None:
 
 @pytest.mark.parametrize("turn", ["phase", "amplitude", "both"])
 def test_the_mixers_signs(turn: str) -> None:
-    most = Most(0.5, 1.0, 0.2, 0.2, turn)
+    most = StrokeLimits(0.5, 1.0, 0.2, 0.2, turn)
 
     def thrust(stroke: Any) -> float:
         return float(stroke.amplitude**2 * stroke.lead)

@@ -19,8 +19,8 @@ import pytest
 import rtmms
 from rtmms.analysis.linearise import Linear
 from rtmms.analysis.period_map import period_map
-from rtmms_controllers.mixing import Most, mixed
-from rtmms_controllers.pilot import MOST, Gains
+from rtmms_controllers.mixing import StrokeLimits, mixed
+from rtmms_controllers.pilot import STROKE_LIMITS, Gains
 from rtmms_controllers.strokes import BIAS_RATE_1_S, RATE_1_S
 
 Array = Any
@@ -42,7 +42,7 @@ class Margin:
     crossover_rad_s: float
 
 
-def beat(thrust: float, ratio: float, most: Most, parts: Array, steps: int) -> Array:
+def beat(thrust: float, ratio: float, most: StrokeLimits, parts: Array, steps: int) -> Array:
     """(steps, 4) rod angles of one beat; words (5,) added to (thrust, 0, 0, 0, 0)."""
     w = np.asarray(parts, dtype=float)
     t, columns = 2.0 * math.pi * np.arange(1, steps + 1) / steps, []
@@ -60,7 +60,7 @@ def averaged(thrust: float, beats: int = 20) -> tuple[Linear, float]:
     steps = round(1.0 / FREQUENCY_HZ / plant.dt)
 
     def commands(parts: Array) -> Array:
-        return beat(thrust, ratio, MOST, parts, steps)
+        return beat(thrust, ratio, STROKE_LIMITS, parts, steps)
 
     steady = commands(np.zeros(len(INPUTS)))
     x = 0.0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rtmms_bridges.ardupilot import ArduPilot
-from rtmms_bridges.lines.pacing import CATCH_UP
+from rtmms_bridges.lines.pacing import MAX_CATCH_UP_STATES
 from tests.bridges.autopilot.imitated_copter import CLIMB_M, ImitatedCopter
 from tests.bridges.autopilot.rehearsal import Rehearsal, rehearsals
 
@@ -89,7 +89,7 @@ def test_in_real_time_a_copter_that_is_late_for_a_moment_loses_no_frame(rehearse
     copter.silent = False
     run.run(20e-3)
     steps = [b - a for a, b in pairwise(copter.stamps[-60:])]
-    assert max(steps) == pytest.approx(0.1 - 1e-3 * (CATCH_UP - 1), abs=2.5e-3)
+    assert max(steps) == pytest.approx(0.1 - 1e-3 * (MAX_CATCH_UP_STATES - 1), abs=2.5e-3)
     assert copter.stamps[-1] == pytest.approx(run.plant.step_count * 1e-3, abs=2.5e-3), "it has caught up"
 
 
