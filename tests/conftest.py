@@ -66,12 +66,12 @@ GROUND = ("locomotion", "robots/test_wheeled.py", "shapes", "cli/test_gaits.py")
 """All that compile the kernels of contacts, a minute of them: on one worker, so that not both compile the same."""
 
 LONG = (
-    "test_tutorials.py", "scenario/test_examples.py", "test_hold_a_depth_page.py", "sweep/test_inputs.py", "bridges/test_silent_peers.py", "faults/test_faults.py",
-    "sensing/test_nees.py", "test_reader_memory.py", "sweep/test_one_case.py", "view/test_view.py", "test_examples.py",
-    "test_compile.py", "robots/test_reports.py", "test_own_robot_page.py", "controllers/test_predictive.py",
-    "cli/test_same_bits.py", "robots/manta/test_order.py", "sweep/test_sweep.py", "sensing/test_estimator.py",
-    "bridges/autopilot/test_betaflight_firmware.py", "bridges/test_bridge_command.py",
-    "robots/manta/test_jacobian.py", "robots/test_fish.py", "test_parsers.py",
+    "test_tutorials.py", "scenario/test_examples.py", "test_hold_a_depth_page.py", "sweep/test_inputs.py",
+    "bridges/test_silent_peers.py", "faults/test_faults.py", "sensing/test_nees.py", "test_reader_memory.py",
+    "sweep/test_one_case.py", "view/test_view.py", "test_examples.py", "test_compile.py", "robots/test_reports.py",
+    "test_own_robot_page.py", "controllers/test_predictive.py", "cli/test_same_bits.py", "robots/manta/test_order.py",
+    "sweep/test_sweep.py", "sensing/test_estimator.py", "bridges/autopilot/test_betaflight_firmware.py",
+    "bridges/test_bridge_command.py", "robots/manta/test_jacobian.py", "robots/test_fish.py", "test_parsers.py",
     "robots/test_bench_guards.py", "robots/test_bench_loop.py", "identification/test_intervals.py",
 )  # fmt: skip
 """Files of the full suite that take minutes: they begin first, so that no worker has one of them alone at the end."""
