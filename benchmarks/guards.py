@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.plant.monitor import Monitor
-from rtmms.plant.replay import SHORTEST, SWAYING
+from rtmms.plant.replay import MIN_WAY, MIN_WORK_SHARE
 
 from .guards_cases import Case, cases
 from .setting import machine
@@ -229,11 +229,11 @@ def line(case: Case) -> list[Cell]:
             length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
         path = power = None
         if len(run.places) and length > 0.0:
-            floor = SHORTEST * case.load(dt).step_error_estimator().length
+            floor = MIN_WAY * case.load(dt).step_error_estimator().length
             with np.errstate(all="ignore"):
                 there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
                 path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / max(length, floor)
-                done = max(abs(run.work), abs(exact.work), SWAYING * exact.moved)  # as the monitor measures it
+                done = max(abs(run.work), abs(exact.work), MIN_WORK_SHARE * exact.moved)  # as the monitor measures it
                 power = abs(run.work - exact.work) / done if exact.work else 0.0
         fate = "no reference" if exact.verdict else judge(path, power, run.verdict, run.thought)
         found.append(Cell(case.name, dt, path, power, run.verdict, fate, run.text, *run.thought))

@@ -444,7 +444,7 @@ RATIO = 1e6
 """H over the inertia of the joint with all others locked; a bound is violated by the inverse of it."""
 BRAKING_S = 4e-3
 """Default braking time T of a limit, s."""
-STEPS = 2.0
+MIN_STEPS = 2.0
 """Smallest number of the method's steps in T; explicit methods then have an eigenvalue of -1/2, twice."""
 BACK = 1.0
 """Highest rate at which a joint returns that was placed beyond its limits, rad/s or m/s."""

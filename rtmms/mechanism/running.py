@@ -28,9 +28,9 @@ from rtmms.mechanism.joint_laws import (
     FLOOR,
     GREAT,
     LOWER,
+    MIN_STEPS,
     MOST,
     OFFSET,
-    STEPS,
     TORQUE,
     UPPER,
     Actuator,
@@ -84,7 +84,7 @@ class TreeErrorEstimator(RecordErrorEstimator):
         model = plant.model
         self.order = METHODS[plant.method].order
         # steps of half the length brake limits in another time: their errors are then no sign of an instability
-        bounds, shortest = plant.system.tree.bounds, STEPS * plant.dt / plant.substeps
+        bounds, shortest = plant.system.tree.bounds, MIN_STEPS * plant.dt / plant.substeps
         coarse = np.any((bounds[:, GREAT] > 0.0) & (bounds[:, BRAKING] < (1.0 - 1e-9) * shortest))
         self.bounded = METHODS[plant.method].stability is not None and not coarse
         self.base_moves = model.base_mode == BASE_FREE
