@@ -48,7 +48,7 @@ def usual_models() -> list[str]:
 
 
 def _us(work: Callable[[], Any]) -> float:
-    """Return the time of one of BLOCK calls, us."""
+    """Return the time of one of BLOCK_STEPS calls, us."""
     began = time.perf_counter_ns()
     for _ in range(BLOCK_STEPS):
         work()

@@ -310,7 +310,7 @@ class Residuals:
         """Return the residuals (size,) of the fit, 0 where there was no measurement; blocks not in `only` stay 0.
 
         `most` is the limit of a residual, in deviations. Differences have none: in a recording without noise a small
-        step moves an output by more than FAR deviations, and the slope of two residuals at the limit is 0.
+        step moves an output by more than FAILED_RESIDUAL deviations, and the slope of two residuals at the limit is 0.
         """
         out = np.zeros(self.size)
         for k in range(len(self.blocks)) if only is None else only:

@@ -26,8 +26,8 @@ from rtmms.mechanism.joint_laws import (
     FROM_BELOW,
     GREAT,
     HELD_FIRMLY,
+    MAX_TORQUE,
     MIN_STEPS,
-    MOST,
     SATURATES,
     TRACKING,
     acceleration_within,
@@ -182,12 +182,12 @@ def keep_within_limits(
             if bounds[j, GREAT] > 0.0 and not imposed[j]:
                 great, extra, target = bounds[j, GREAT], 0.0, 0.0 * q[j]
                 if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
-                    extra, target = -held[j], grip[j] * bounds[j, MOST] - given[j]
+                    extra, target = -held[j], grip[j] * bounds[j, MAX_TORQUE] - given[j]
                 elif bounds[j, FIRM] == HELD_FIRMLY:
                     if grip[j] == TRACKING:
                         extra, target = great, great * wanted[j]
                     else:
-                        target = grip[j] * bounds[j, MOST] + 0.0 * q[j]
+                        target = grip[j] * bounds[j, MAX_TORQUE] + 0.0 * q[j]
                 if side[j] != FREE:
                     extra += great
                     target += great * acceleration_within(bounds, j, side[j], q[j], qd[j], least)
@@ -200,9 +200,9 @@ def keep_within_limits(
                 stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j], least) - qdd[j])
             kept = held[j]
             if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
-                own, kept = grip[j] * bounds[j, MOST] + 0.0 * q[j], 0.0 * held[j]
+                own, kept = grip[j] * bounds[j, MAX_TORQUE] + 0.0 * q[j], 0.0 * held[j]
             elif bounds[j, FIRM] == HELD_FIRMLY:
-                own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MOST]
+                own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MAX_TORQUE]
             drive[j], torque[j], s[j + 1, S_HELD] = own, own, kept
 
 

@@ -24,12 +24,12 @@ from rtmms.mechanism.flow import ask_flow, element_places, moved_on
 from rtmms.mechanism.joint_laws import (
     BRAKING,
     CEILING,
-    FASTEST,
     FLOOR,
     GREAT,
     LOWER,
+    MAX_SPEED,
+    MAX_TORQUE,
     MIN_STEPS,
-    MOST,
     OFFSET,
     TORQUE,
     UPPER,
@@ -302,7 +302,7 @@ class Running(KernelPlant):
     def joint_limits(self) -> dict[str, dict[str, float]]:
         """Limits by joint, if any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N)."""
         found: dict[str, dict[str, float]] = {}
-        words = {"lower": (FLOOR, LOWER), "upper": (CEILING, UPPER), "velocity": (FASTEST,), "effort": (MOST,)}
+        words = {"lower": (FLOOR, LOWER), "upper": (CEILING, UPPER), "velocity": (MAX_SPEED,), "effort": (MAX_TORQUE,)}
         for name, row in zip(self.model.joint_names, self.attached.bounds, strict=True):
             own = {word: float(row[k]) for word, columns in words.items() for k in columns[::-1] if np.isfinite(row[k])}
             if own:

@@ -130,7 +130,7 @@ def place_points(points: Any, room: Any, first: int, count: int, s: Any) -> None
     ----------
     points : (p, POINT_WIDTH) array
         Points of all tendons.
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     first, count : int
         First point of the tendon, and number of points.
@@ -156,7 +156,7 @@ def run_along(room: Any, first: int, count: int) -> Any:
 
     Parameters
     ----------
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     first, count : int
         First point of the tendon, and number of points.
@@ -188,7 +188,7 @@ def wrap(room: Any, k: Any) -> Any:
 
     Parameters
     ----------
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     k : int
         Index of the point.
@@ -268,7 +268,7 @@ def force(room: Any, k: Any, first: Any, last: Any) -> Any:
 
     Parameters
     ----------
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     k : int
         Index of the point.
@@ -298,7 +298,7 @@ def push_bodies(points: Any, room: Any, first: int, last: int, s: Any) -> None:
     ----------
     points : (p, POINT_WIDTH) array
         Points of all tendons.
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     first, last : int
         First and last point of the tendon.

@@ -120,7 +120,7 @@ def _section(name: str, half_axes: HalfAxes, x: float) -> tuple[float, float]:
 
 
 def _coarseness(name: str, half_axes: HalfAxes, start: float, end: float, pieces: int) -> float:
-    """Return the relative error of moments of a b, a^2 and b^2, of order 0 to 2, against MANY sections."""
+    """Return the relative error of moments of a b, a^2 and b^2, of order 0 to 2, against the reference's sections."""
     found = []
     for count in (pieces, REFERENCE_SECTIONS):
         nodes, weights = np.polynomial.legendre.leggauss(count)

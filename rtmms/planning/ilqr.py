@@ -273,7 +273,7 @@ class IterativeLqr:
         Threads that linearise and roll out.
     change : float, default 0.0
         Cost of a mean over the horizon of ((u - u_before) / reach)^2, reach half of an actuator's range.
-    regularisation : float, default FIRST
+    regularisation : float, default FIRST_REGULARISATION
         Its start.
 
     Raises

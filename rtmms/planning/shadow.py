@@ -239,7 +239,7 @@ def places(samples: int) -> Any:
     Returns
     -------
     Any
-        (POINTS,) indices.
+        (SHOWN_POINTS,) indices.
     """
     return np.round(np.linspace(0.0, samples - 1.0, SHOWN_POINTS + 1))[1:].astype(int)
 

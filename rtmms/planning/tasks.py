@@ -383,9 +383,9 @@ def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
 def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     """Begin the next plan of `along_course` at a place.
 
-    The plan's reference has moved at the course's speed for `passed_s` since the last plan, at most `LAG_M` ahead of
-    the robot; its lead decays within some `LEAD_DECAY_S`. So the cost of a robot that stops at a corner rises until it
-    continues, and that of a slightly slow robot does not.
+    The plan's reference has moved at the course's speed for `passed_s` since the last plan, at most `MAX_LEAD_M` ahead
+    of the robot; its lead decays within some `LEAD_DECAY_S`. So the cost of a robot that stops at a corner rises until
+    it continues, and that of a slightly slow robot does not.
 
     Parameters
     ----------

@@ -207,8 +207,8 @@ class Calibration:
     def _tightened(self, known: Mapping[float, float], measured: Mapping[str, float]) -> dict[float, float]:
         """Return the known steps after one more run, none of them longer.
 
-        A run with very small errors, whose estimate reaches farther than FURTHEST, bounds no step from above. It counts
-        only where nothing is known.
+        A run with very small errors, whose estimate reaches farther than MAX_STEP_RATIO, bounds no step from above.
+        It counts only where nothing is known.
         """
         step, most = self.estimator.finer[1], 1.0 if self.estimator.bounded else MAX_STEP_RATIO
         out = dict(known)

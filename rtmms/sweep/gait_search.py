@@ -408,7 +408,7 @@ def search(
 
 
 def _thinned(found: list[Any], asked: Search) -> list[Any]:
-    """Return the members that run on the robot's own model, MEMBERS at most.
+    """Return the members that run on the robot's own model, MAX_MEMBERS at most.
 
     For each value of `at` it is the best that reaches it, and evenly from the others.
     """

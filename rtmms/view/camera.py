@@ -35,7 +35,7 @@ def smoothed(path: Array, time: Array, size: float) -> Array:
     time : Array
         (n,) times, s.
     size : float
-        Size of the robot, m; the result is never further from the path than ASTRAY of it.
+        Size of the robot, m; the result is never further from the path than MAX_DEVIATION of it.
 
     Returns
     -------

@@ -277,7 +277,7 @@ def by_components(current: Any) -> dict[str, float]:
     Returns
     -------
     dict[str, float]
-        Values by the names in `COMPONENTS`, m/s.
+        Values by the names in `CURRENT_COMPONENTS`, m/s.
 
     Raises
     ------
