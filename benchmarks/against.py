@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve()
-ROOT = HERE.parents[1]
-HOMES = ROOT / "build" / "against"
-KEPT = ROOT / "benchmarks" / "results" / "against.json"
+THIS_FILE = Path(__file__).resolve()
+ROOT = THIS_FILE.parents[1]
+BUILD_FOLDER = ROOT / "build" / "against"
+RESULT_FILE = ROOT / "benchmarks" / "results" / "against.json"
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -41,7 +41,7 @@ COMPILED = ("manta", "eel")
 EXCHANGE = "exchange, lockstep with the gait"
 BITS_STEPS = 500
 BLOCK_S = 0.02
-RUNS_S = 600.0
+MAX_RUN_S = 600.0
 
 
 # --- what runs on either side -----------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def environment(commit: str, report: Callable[[str], None]) -> Path:
     RtmmsError
         The environment cannot be made.
     """
-    home = HOMES / commit[:12]
+    home = BUILD_FOLDER / commit[:12]
     python = home / "venv" / "bin" / "python"
     if (home / "ready").exists():
         return python
@@ -356,7 +356,7 @@ def environment(commit: str, report: Callable[[str], None]) -> Path:
 def _do(*words: str) -> None:
     from rtmms.base.errors import RtmmsError
 
-    done = subprocess.run(words, capture_output=True, text=True, timeout=RUNS_S)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=MAX_RUN_S)
     if done.returncode:
         raise RtmmsError(f"bench against: {' '.join(words[:4])} ...: {_last(done.stderr or done.stdout)}")
 
@@ -393,7 +393,12 @@ def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
     environment |= {"RTMMS_QUIET": "1", "NUMBA_CACHE_DIR": cache or _kernels(python)}
     done = subprocess.run(
-        [python, "-P", str(HERE), *words], capture_output=True, text=True, timeout=RUNS_S, env=environment, cwd=HOMES
+        [python, "-P", str(THIS_FILE), *words],
+        capture_output=True,
+        text=True,
+        timeout=MAX_RUN_S,
+        env=environment,
+        cwd=BUILD_FOLDER,
     )
     if done.returncode:
         raise RtmmsError(f"bench against: {words[0]} by {python}: {_last(done.stderr)}")
@@ -403,7 +408,11 @@ def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str
 
 def _kernels(python: str) -> str:
     """Return the folder of a side's kernels, which is its own, so that no other work tree's kernels replace them."""
-    return str(Path(python).parents[2] / "kernels") if Path(python).is_relative_to(HOMES) else str(HOMES / "kernels")
+    return (
+        str(Path(python).parents[2] / "kernels")
+        if Path(python).is_relative_to(BUILD_FOLDER)
+        else str(BUILD_FOLDER / "kernels")
+    )
 
 
 def exchange(python: str, seconds: float) -> dict[str, Any]:
@@ -429,8 +438,9 @@ def exchange(python: str, seconds: float) -> dict[str, Any]:
     from rtmms.base.errors import RtmmsError
 
     words = ["-m", "rtmms", "run", "manta", "--mode", "lockstep", "--controller", "gait", "--duration", f"{seconds:g}"]
-    done = subprocess.run([python, "-P", *words, "--json", "--quiet"], capture_output=True, text=True, timeout=RUNS_S,
-                          env=os.environ | {"NUMBA_CACHE_DIR": _kernels(python)}, cwd=HOMES)  # fmt: skip
+    done = subprocess.run([python, "-P", *words, "--json", "--quiet"], capture_output=True, text=True,
+                          timeout=MAX_RUN_S, cwd=BUILD_FOLDER,
+                          env=os.environ | {"NUMBA_CACHE_DIR": _kernels(python)})  # fmt: skip
     if done.returncode:
         raise RtmmsError(f"bench against: rtmms run by {python}: {_last(done.stderr)}")
     report = json.loads(done.stdout)
@@ -480,7 +490,7 @@ def main(
         print(f"bench against: {text}", file=sys.stderr, flush=True)
 
     pythons = {"ours": sys.executable, "theirs": str(environment(commit, report))}
-    HOMES.mkdir(parents=True, exist_ok=True)
+    BUILD_FOLDER.mkdir(parents=True, exist_ok=True)
     load = [setting.load()]
     rows: list[dict[str, Any]] = []
 
@@ -511,7 +521,7 @@ def main(
         "machine": setting.machine(), "load": [*load, setting.load()], "rows": rows,
     }  # fmt: skip
     if keep:
-        KEPT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        RESULT_FILE.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result) if as_json else table(result))
     return 0
 

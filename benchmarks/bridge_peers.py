@@ -46,7 +46,9 @@ SIG_VALTYPE_ 257 sent : 2;
 SIG_VALTYPE_ 257 received : 2;
 """
 
-_ARMED, _LOCKSTEP, _FIRST_US = 128, 1, 1_000_000
+_ARMED = 128
+_LOCKSTEP = 1
+_FIRST_US = 1_000_000
 
 Row = Callable[[float], AbstractContextManager[str]]
 

@@ -30,8 +30,8 @@ ROBOTS = ("manta", "quadrotor", "eel", "moth")
 MONOLITHIC = "monolithic"
 """Row of a manta with that coupling, measured with the manta."""
 STEPS = 2000
-TAKES = 50
-WAY_S = 0.7
+CALLS = 50
+SETTLE_S = 0.7
 """Time that each robot moves before the measurement, s."""
 
 
@@ -89,7 +89,7 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
     given: dict[str, Any] = {"coupling": coupling} if coupling else {}
     plant: Any = rtmms.load(robot, **given)
     robot = coupling or robot
-    way = round(WAY_S / plant.dt)
+    way = round(SETTLE_S / plant.dt)
     for k in range(way):
         plant.step(_command(plant, k))
     command = _command(plant, way)
@@ -123,7 +123,7 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
         if done < STEPS:
             raise rtmms.RtmmsError(f"bench derivatives: {robot} failed")
         for name, work in works.items():
-            calls = TAKES if name == "structure" else 1
+            calls = CALLS if name == "structure" else 1
             began = time.perf_counter_ns()
             for _ in range(calls):
                 work()

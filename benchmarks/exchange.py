@@ -42,7 +42,10 @@ from rtmms.wire.protocol.port import Answering, Received
 from . import setting
 from .yardsticks import QUANTILES, quantiles
 
-PRIORITY, PERIOD_NS, DEADLINE_NS, PATIENCE_S = 80, 1_000_000, 900_000, 30.0
+PRIORITY = 80
+PERIOD_NS = 1_000_000
+DEADLINE_NS = 900_000
+PATIENCE_S = 30.0
 PARTS = ("pack", "send", "to peer", "to plant", "receive", "validate")
 PACKED, BEGUN, SENT, WOKEN, READ, DONE = range(6)
 Stamps = npt.NDArray[np.int64]

@@ -24,8 +24,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-STEPS, SHORT = 1000, 200
-SHOWN = 3
+STEPS = 1000
+SHORT = 200
+SHOWN_NUMBERS = 3
 """Numbers of an output beside a digest, to show a change."""
 
 COUPLINGS = ("sequential", "iterated", "monolithic")
@@ -126,7 +127,7 @@ def stepped(plant: Any, steps: int = STEPS, seed: int = 3) -> Value:
             break
         for name, value in sorted(plant.observe().items()):
             outputs.update(name.encode() + np.asarray(value, dtype=float).tobytes())
-    seen = {name: np.ravel(value)[:SHOWN].tolist() for name, value in plant.observe().items()}
+    seen = {name: np.ravel(value)[:SHOWN_NUMBERS].tolist() for name, value in plant.observe().items()}
     return {"outputs": outputs.hexdigest()[:20], "ended": ended, "shown": seen}
 
 
@@ -245,7 +246,7 @@ def linear(name: str) -> Value:
     model = rtmms.linearise(plant, rows[-1])
     return {
         part: {"digest": digest(np.ascontiguousarray(getattr(model, part)).tobytes()),
-               "shown": np.ravel(getattr(model, part))[:SHOWN].tolist()}
+               "shown": np.ravel(getattr(model, part))[:SHOWN_NUMBERS].tolist()}
         for part in ("a", "b") if hasattr(model, part)
     }  # fmt: skip
 

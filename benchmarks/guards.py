@@ -21,22 +21,32 @@ import numpy.typing as npt
 
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.plant.monitor import Monitor
-from rtmms.plant.replay import SHORTEST, SWAYING
+from rtmms.plant.replay import MIN_WAY, MIN_WORK_SHARE
 
 from .guards_cases import Case, cases
 from .setting import machine
 
 Array = npt.NDArray[np.float64]
-WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3
-BEYOND, WORTH = 3.0, 0.01
-"""Ratio to the reported error, and least error, beyond which a run that is fine is wrong."""
+MAX_PATH_ERROR = 0.01
+MAX_POWER_ERROR = 0.05
+MAX_RIGHT_ERROR = 1e-3
+MAX_REPORTED_RATIO = 3.0
+"""Ratio to the reported error beyond which a run that is fine is wrong."""
+MIN_WRONG_ERROR = 0.01
+"""Error below which such a run is not wrong."""
 STOPPED = ("refused", "diverged", "error")
 PATIENCE_S = 60.0
 """Wall time for the repetition of a run, s: long enough for the same verdicts on a slow machine."""
-ROUNDING = 1e-7
+MIN_COMPARED_ERROR = 1e-7
 """Errors below that are not compared."""
-FACTOR, SHARE, LEAST, MOST = 5.0, 0.95, 0.5, 20.0
-"""Limits of the estimate over the truth: within FACTOR in SHARE of the cells, never below LEAST nor above MOST."""
+MAX_FACTOR = 5.0
+"""Ratio of the estimate to the truth, or its reciprocal, within which a share of the cells must be."""
+MIN_SHARE = 0.95
+"""Share of the cells that must be within MAX_FACTOR."""
+MIN_RATIO = 0.5
+"""Ratio of the estimate to the truth below which no cell may be."""
+MAX_RATIO = 20.0
+"""Ratio of the estimate to the truth above which no cell may be."""
 
 PLACES = 400
 """Approximate number of times at which paths are compared."""
@@ -58,7 +68,7 @@ class Run:
         A verdict, 'error' or 'refused'.
     text : str
         Reason of the verdict.
-    thought : tuple[float, ...], default ()
+    estimates : tuple[float, ...], default ()
         Errors of path and work by the monitor, from as many parts of a step as there was time for, and from two; ()
         without.
     moved : float, default 0.0
@@ -70,7 +80,7 @@ class Run:
     work: float
     verdict: str
     text: str
-    thought: tuple[float, ...] = ()
+    estimates: tuple[float, ...] = ()
     moved: float = 0.0
 
 
@@ -90,7 +100,7 @@ class Cell:
         See Run.
     fate : str
         See `judge`.
-    thought_path, thought_power : float | None, optional
+    estimated_path, estimated_power : float | None, optional
         Errors by the monitor.
     hurried_path, hurried_power : float | None, optional
         Errors by the monitor from two parts of a step, as after a long run.
@@ -103,8 +113,8 @@ class Cell:
     verdict: str
     fate: str
     text: str
-    thought_path: float | None = None
-    thought_power: float | None = None
+    estimated_path: float | None = None
+    estimated_power: float | None = None
     hurried_path: float | None = None
     hurried_power: float | None = None
 
@@ -171,11 +181,11 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     if monitor is None:
         return Run(times, places, work, "", "", moved=moved)
     hurried, found = monitor.conclude(PATIENCE_S, 2), monitor.conclude(PATIENCE_S)
-    thought = found.path, found.work, hurried.path, hurried.work
-    return Run(times, places, work, "diverged" if stopped else found.verdict, found.sentence, thought)
+    estimates = found.path, found.work, hurried.path, hurried.work
+    return Run(times, places, work, "diverged" if stopped else found.verdict, found.sentence, estimates)
 
 
-def judge(path: float | None, power: float | None, verdict: str, thought: tuple[float, ...] = ()) -> str:
+def judge(path: float | None, power: float | None, verdict: str, estimates: tuple[float, ...] = ()) -> str:
     """Return the fate of a cell.
 
     Parameters
@@ -184,7 +194,7 @@ def judge(path: float | None, power: float | None, verdict: str, thought: tuple[
         Errors against the truth; None without one.
     verdict : str
         Verdict of the run.
-    thought : tuple[float, ...], default ()
+    estimates : tuple[float, ...], default ()
         See Run.
 
     Returns
@@ -194,11 +204,12 @@ def judge(path: float | None, power: float | None, verdict: str, thought: tuple[
     """
     if path is None or power is None:
         return ""
-    wrong = not (path <= WRONG_PATH and power <= WRONG_POWER)  # not a number is wrong
+    wrong = not (path <= MAX_PATH_ERROR and power <= MAX_POWER_ERROR)  # not a number is wrong
     wrong = wrong or any(
-        true >= WORTH and true > BEYOND * reported for true, reported in zip((path, power), thought, strict=False)
+        true >= MIN_WRONG_ERROR and true > MAX_REPORTED_RATIO * reported
+        for true, reported in zip((path, power), estimates, strict=False)
     )
-    right = path <= RIGHT and power <= RIGHT
+    right = path <= MAX_RIGHT_ERROR and power <= MAX_RIGHT_ERROR
     if wrong and verdict == "fine":
         return "silent"
     if right and verdict in STOPPED:
@@ -229,14 +240,14 @@ def line(case: Case) -> list[Cell]:
             length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
         path = power = None
         if len(run.places) and length > 0.0:
-            floor = SHORTEST * case.load(dt).step_error_estimator().length
+            floor = MIN_WAY * case.load(dt).step_error_estimator().length
             with np.errstate(all="ignore"):
                 there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
                 path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / max(length, floor)
-                done = max(abs(run.work), abs(exact.work), SWAYING * exact.moved)  # as the monitor measures it
+                done = max(abs(run.work), abs(exact.work), MIN_WORK_SHARE * exact.moved)  # as the monitor measures it
                 power = abs(run.work - exact.work) / done if exact.work else 0.0
-        fate = "no reference" if exact.verdict else judge(path, power, run.verdict, run.thought)
-        found.append(Cell(case.name, dt, path, power, run.verdict, fate, run.text, *run.thought))
+        fate = "no reference" if exact.verdict else judge(path, power, run.verdict, run.estimates)
+        found.append(Cell(case.name, dt, path, power, run.verdict, fate, run.text, *run.estimates))
     return found
 
 
@@ -251,7 +262,7 @@ def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
     cells : Iterable[Cell]
         The cells.
     whose : str
-        'thought' or 'hurried'.
+        'estimated' or 'hurried'.
     what : str
         'path' or 'power'.
 
@@ -262,11 +273,11 @@ def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
     """
     found = list[float]()
     for cell in cells:
-        truth, thought = getattr(cell, what), getattr(cell, f"{whose}_{what}")
-        if truth is None or thought is None or not np.isfinite(thought) or cell.fate == "no reference":
+        truth, estimate = getattr(cell, what), getattr(cell, f"{whose}_{what}")
+        if truth is None or estimate is None or not np.isfinite(estimate) or cell.fate == "no reference":
             continue
-        if truth > ROUNDING:
-            found.append(min(thought, 1.0) / min(truth, 1.0))
+        if truth > MIN_COMPARED_ERROR:
+            found.append(min(estimate, 1.0) / min(truth, 1.0))
     return np.sort(np.array(found))
 
 
@@ -284,15 +295,15 @@ def calibration(cells: Iterable[Cell]) -> list[dict[str, Any]]:
         A row for each estimate and quantity.
     """
     every, rows = list(cells), list[dict[str, Any]]()
-    for whose in ("thought", "hurried"):
+    for whose in ("estimated", "hurried"):
         for what in ("path", "power"):
             found = ratios(every, whose, what)
             if len(found):
                 low, least, median, most, high = (float(q) for q in np.quantile(found, (0.0, 0.025, 0.5, 0.975, 1.0)))
-                within = float(np.mean((found >= 1.0 / FACTOR) & (found <= FACTOR)))
+                within = float(np.mean((found >= 1.0 / MAX_FACTOR) & (found <= MAX_FACTOR)))
                 rows.append({"estimate": whose, "of": what, "cells": len(found), "least": low, "2.5 %": least,
                              "median": median, "97.5 %": most, "most": high, "within": within,
-                             "holds": within >= SHARE and low >= LEAST and high <= MOST})  # fmt: skip
+                             "holds": within >= MIN_SHARE and low >= MIN_RATIO and high <= MAX_RATIO})  # fmt: skip
     return rows
 
 
@@ -373,17 +384,17 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
                 for cell in cells if detail else [cell for cell in cells if cell.fate]:
                     off = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in (cell.path, cell.power)]
                     beside = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in
-                              (cell.thought_path, cell.thought_power)]  # fmt: skip
-                    print(f"    {cell.dt:<8.3g} path {off[0]} (thought {beside[0]}), power {off[1]} ({beside[1]}); "
+                              (cell.estimated_path, cell.estimated_power)]  # fmt: skip
+                    print(f"    {cell.dt:<8.3g} path {off[0]} (estimated {beside[0]}), power {off[1]} ({beside[1]}); "
                           f"{cell.verdict} {cell.fate} {cell.text}")  # fmt: skip
     counts, fit = counted(every), calibration(every)
-    misfit = any(row["estimate"] == "thought" and not row["holds"] for row in fit)
+    misfit = any(row["estimate"] == "estimated" and not row["holds"] for row in fit)
     if as_json:
         cells_ = [asdict(cell) for cell in every]
         print(json.dumps({"machine": machine(), "counts": counts, "calibration": fit, "cells": cells_}))
     else:
         for row in fit:
-            within = f"within a factor of {FACTOR:g} in {100.0 * row['within']:.1f} % of {row['cells']} cells"
+            within = f"within a factor of {MAX_FACTOR:g} in {100.0 * row['within']:.1f} % of {row['cells']} cells"
             named = ", ".join(f"{name} {row[name]:.2g}" for name in ("least", "2.5 %", "median", "97.5 %", "most"))
             print(f"{row['of']}, {row['estimate']} / true: {named}; {within}")
         print(", ".join(f"{name} {count}" for name, count in counts.items()) + f"; {time.monotonic() - begun:.0f} s")

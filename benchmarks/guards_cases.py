@@ -173,7 +173,9 @@ def _held(*values: float) -> Callable[[float], Array]:
     return lambda time: command
 
 
-FLYING, STEERING, CRAWLING = _held(476.0, 475.0, 476.5, 477.0), _held(150.0, 0.1, 0.05, -0.1, 0.05), _held(4.0, 0.4)
+FLYING = _held(476.0, 475.0, 476.5, 477.0)
+STEERING = _held(150.0, 0.1, 0.05, -0.1, 0.05)
+CRAWLING = _held(4.0, 0.4)
 
 
 def swaying(mean: tuple[float, ...], size: tuple[float, ...], frequency_hz: float) -> Callable[[float], Array]:
@@ -277,8 +279,10 @@ def _others(small: bool) -> Iterator[Case]:
 
 LIMIT_STEPS = _times(1e-4, 1, 2, 5, 10, 20, 40, 50, 100, 200)
 """Steps of 0.1 to 20 times the default step of 1 ms, s."""
-HELD_S, LIMITED_S = 0.02, 1.2
-"""Interval of jumps of the commands, at the same instants for every step, and duration of such a run, s."""
+HELD_S = 0.02
+"""Interval of jumps of the commands, at the same instants for every step, s."""
+LIMITED_S = 1.2
+"""Duration of a run with such commands, s."""
 TORQUES = JointTorque("one"), JointTorque("two")
 LIMITS = JointLimit("one", -0.6, 0.6), JointLimit("two", -0.4, 0.4)
 WINCHES = (
@@ -288,7 +292,8 @@ WINCHES = (
         "length", 400.0, 4.0,
     ),
 )  # fmt: skip
-PUSHED, STEERED = (1.2, 0.8), (0.8, 0.8)
+PUSHED = (1.2, 0.8)
+STEERED = (0.8, 0.8)
 
 
 def _both(kind: Callable[..., Any], *numbers: float, **given: Any) -> tuple[Any, ...]:

@@ -359,9 +359,9 @@ def print_result(result: Mapping[str, Any]) -> None:
             if row["steps"]:
                 print(f"  {who}: {row['all']} of {row['steps']} missed, {row['unexplained']} not explained by a stall "
                       f"({row['unexplained_percent']:.4f} %)")  # fmt: skip
-        blame = ", ".join(f"{cause} {n}" for cause, n in case["blame"].items() if n) or "nothing"
-        print(f"  {case['overruns']['all']} overruns, {case['overruns']['unexplained']} not explained; blame: {blame}; "
-              f"stalls touch {100 * (case['base_rate'] or 0):.2f} % of all periods")  # fmt: skip
+        causes = ", ".join(f"{cause} {n}" for cause, n in case["blame"].items() if n) or "none"
+        print(f"  {case['overruns']['all']} overruns, {case['overruns']['unexplained']} not explained; "
+              f"causes: {causes}; stalls touch {100 * (case['base_rate'] or 0):.2f} % of all periods")  # fmt: skip
     print()
     print("steps a second with the gait in its own process: " + ", ".join(
         f"{mode} {'-' if rate is None else format(rate, '.0f')}" for mode, rate in result["steps_a_second"].items()

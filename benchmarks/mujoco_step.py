@@ -25,9 +25,9 @@ from .setting import machine, refuse_less
 
 Array = npt.NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
-BLOCK = 20
+BLOCK_STEPS = 20
 """Steps of a block; the command is constant within it."""
-BLOCKS_OF_A_RUN = 25
+RUN_BLOCKS = 25
 """Blocks after which both arms start again, so that a model does not lie on the floor all the time."""
 
 
@@ -48,11 +48,11 @@ def usual_models() -> list[str]:
 
 
 def _us(work: Callable[[], Any]) -> float:
-    """Return the time of one of BLOCK calls, us."""
+    """Return the time of one of BLOCK_STEPS calls, us."""
     began = time.perf_counter_ns()
-    for _ in range(BLOCK):
+    for _ in range(BLOCK_STEPS):
         work()
-    return (time.perf_counter_ns() - began) / 1e3 / BLOCK
+    return (time.perf_counter_ns() - began) / 1e3 / BLOCK_STEPS
 
 
 def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
     begun = plant.snapshot()
     times: list[list[float]] = [[], [], []]
     for k in range(blocks):
-        if k % BLOCKS_OF_A_RUN == 0:
+        if k % RUN_BLOCKS == 0:
             plant.restore(begun)
             plant.data.qacc_warmstart[:] = 0.0
             mujoco.mj_resetData(model, alone)

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 Exchange = Callable[[], None]
-LONGEST_S = 1.0
+MAX_WAIT_S = 1.0
 
 
 class Pair(NamedTuple):
@@ -69,7 +69,7 @@ def datagram(state: bytes, command: bytes, settle: Callable[[], None], endpoint:
 
     def exchange() -> None:
         here.send(state)
-        select.select([here], (), (), LONGEST_S)
+        select.select([here], (), (), MAX_WAIT_S)
         here.recv(65536)
 
     return Pair(exchange, pid)
@@ -107,7 +107,7 @@ def zeromq(state: bytes, command: bytes, settle: Callable[[], None], endpoint: s
             try:
                 return receive(zmq.NOBLOCK)
             except zmq.Again:
-                select.select([descriptor], (), (), LONGEST_S)
+                select.select([descriptor], (), (), MAX_WAIT_S)
 
     pid = os.fork()
     if pid == 0:

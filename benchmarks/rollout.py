@@ -21,7 +21,7 @@ from .setting import machine, refuse_less
 
 Array = npt.NDArray[np.float64]
 ROBOTS = ("manta", "quadrotor", "eel", "moth", "fish")
-EVERY = 10
+SAMPLE_STEPS = 10
 
 
 @njit(nogil=True, error_model="numpy")
@@ -50,7 +50,7 @@ def _commands(plant: Any, runs: int, steps: int) -> Array:
 def _time(plant: Any, commands: Array, threads: int) -> tuple[float, Any]:
     with rtmms.Rollout(plant, threads) as pool:
         began = time.perf_counter_ns()
-        runs = pool(commands, every=EVERY)
+        runs = pool(commands, every=SAMPLE_STEPS)
         return (time.perf_counter_ns() - began) / 1e3 / commands.shape[0] / commands.shape[1], runs
 
 
@@ -134,7 +134,7 @@ def main(as_json: bool = False, runs: int = 64, steps: int = 1000, blocks: int =
         0.
     """
     refuse_less("rollout: --runs", runs, 1)
-    refuse_less("rollout: --steps", steps, EVERY)
+    refuse_less("rollout: --steps", steps, SAMPLE_STEPS)
     refuse_less("rollout: --blocks", blocks, 1)
     found = [measure(name, runs, steps, blocks) for name in ([robot] if robot else ROBOTS)]
     if as_json:

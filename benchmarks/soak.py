@@ -20,9 +20,9 @@ from typing import Any
 from . import setting
 from .requirements import linux, requires, writable
 
-SETTLED = 0.1
+SETTLING_SHARE = 0.1
 """Share of the run, at most a minute, after which memory counts."""
-TOLD = 40
+PROGRESS_LINES = 40
 PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.stall_detector": "witness"}
 
 
@@ -85,24 +85,24 @@ def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
         "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
         "command": " ".join(["rtmms", *(word if word != str(path) else path.name for word in words)]),
     }  # fmt: skip
-    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as faults:
-        run = subprocess.Popen([sys.executable, "-P", "-m", "rtmms", *words], stdout=said, stderr=faults)
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        run = subprocess.Popen([sys.executable, "-P", "-m", "rtmms", *words], stdout=output, stderr=errors)
         try:
             samples = _sample(run, wall_s, path)
         finally:
             if run.poll() is None:
                 run.terminate()
                 run.wait()
-        said.seek(0)
-        faults.seek(0)
-        text, wrong = said.read(), faults.read().strip()
+        output.seek(0)
+        errors.seek(0)
+        text, messages = output.read(), errors.read().strip()
     report = json.loads(text) if text.strip() else {}
     out["load"].append(setting.load())
-    out |= {"ended": report.get("ended"), "exit_status": run.returncode, "said": wrong[-500:]}
+    out |= {"ended": report.get("ended"), "exit_status": run.returncode, "errors": messages[-500:]}
     out |= {key: report.get(key) for key in ("steps", "simulated_s", "wall_s", "schedule", "timing_us", "realtime")}
-    exchange, witness = report.get("exchange") or {}, report.get("stall_detector") or {}
+    exchange, detector = report.get("exchange") or {}, report.get("stall_detector") or {}
     out["exchange"] = {key: value for key, value in exchange.items() if key != "peers"}
-    out["witness"] = {key: value for key, value in witness.items() if key != "bad_steps"}
+    out["witness"] = {key: value for key, value in detector.items() if key != "bad_steps"}
     out["unexplained"] = unexplained(report)
     out["processes"] = {part: summary(rows, wall_s) for part, rows in samples.items()}
     out["log"] = _log(path, report.get("log") or {}, report.get("steps") or 0)
@@ -122,13 +122,13 @@ def unexplained(report: Mapping[str, Any]) -> dict[str, Any]:
     dict[str, Any]
         Shares of all steps, and the list.
     """
-    witness, steps = report.get("stall_detector") or {}, report.get("steps") or 0
+    detector, steps = report.get("stall_detector") or {}, report.get("steps") or 0
     found: dict[str, Any] = {}
     for kind in ("misses", "overruns"):
-        count = sum(n for cause, n in (witness.get(kind) or {}).items() if cause != "machine")
+        count = sum(n for cause, n in (detector.get(kind) or {}).items() if cause != "machine")
         found[kind] = count
         found[f"{kind}_percent"] = 100.0 * count / steps if steps else None
-    bad = witness.get("bad_steps") or []
+    bad = detector.get("bad_steps") or []
     found["listed"] = [one for one in bad if {one["miss"], one["overrun"]} - {"machine", None}]
     return found
 
@@ -152,7 +152,7 @@ def _sample(run: subprocess.Popen[bytes], wall_s: float, path: Path) -> dict[str
                 samples[part].append((at, *found))
                 seen[part] = found
         count += 1
-        if count % max(1, round(wall_s / gap / TOLD)) == 0:
+        if count % max(1, round(wall_s / gap / PROGRESS_LINES)) == 0:
             size = path.stat().st_size >> 20 if path.exists() else 0
             parts = ", ".join(f"{part} {kib >> 10} MiB {handles} files" for part, (kib, handles) in seen.items())
             print(f"{at:.0f} of {wall_s:.0f} s: {parts}; log {size} MiB", file=sys.stderr, flush=True)
@@ -206,16 +206,16 @@ def summary(rows: list[tuple[float, int, int]], wall_s: float) -> dict[str, Any]
     """
     end = rows[-1][0]
     whole = min(wall_s, end)
-    begin = end - whole + min(60.0, SETTLED * whole)
-    lasting = [row for row in rows if begin <= row[0] <= end - min(2.0, SETTLED * whole)] or rows
-    tenth = max(1, len(lasting) // 10)
-    first = statistics.median(row[1] for row in lasting[:tenth])
-    last = statistics.median(row[1] for row in lasting[-tenth:])
-    handles = [row[2] for row in lasting]
+    begin = end - whole + min(60.0, SETTLING_SHARE * whole)
+    settled = [row for row in rows if begin <= row[0] <= end - min(2.0, SETTLING_SHARE * whole)] or rows
+    tenth = max(1, len(settled) // 10)
+    first = statistics.median(row[1] for row in settled[:tenth])
+    last = statistics.median(row[1] for row in settled[-tenth:])
+    handles = [row[2] for row in settled]
     begun = round(statistics.median(handles[: max(1, len(handles) // 3)]))  # a slow start still opens some
     return {
-        "samples": len(lasting), "first_mib": first / 1024, "last_mib": last / 1024,
-        "growth_mib": (last - first) / 1024, "most_mib": max(row[1] for row in lasting) / 1024,
+        "samples": len(settled), "first_mib": first / 1024, "last_mib": last / 1024,
+        "growth_mib": (last - first) / 1024, "most_mib": max(row[1] for row in settled) / 1024,
         "handles_first": begun, "handles_last": handles[-1], "handles_most": max(handles),
     }  # fmt: skip
 
@@ -248,13 +248,13 @@ def print_result(result: Mapping[str, Any]) -> None:
     schedule, exchange, load = result["schedule"] or {}, result["exchange"], result["load"]
     print(f"{result['command']}\ncommit {result['commit']}, load {load[0]} before, {load[-1]} after")
     if not schedule:
-        print(f"the run did not begin: {result['said'] or 'exit status ' + str(result['exit_status'])}")
+        print(f"the run did not begin: {result['errors'] or 'exit status ' + str(result['exit_status'])}")
         return
     print(f"ended {result['ended']}: {result['steps']} steps in {result['wall_s']:.1f} s, {exchange['misses']} missed "
           f"(at most {exchange['max_consecutive_misses']} in a row), {schedule['overruns']} overruns, "
           f"{schedule['skipped']} periods skipped")  # fmt: skip
-    blame = ", ".join(f"{cause} {n}" for cause, n in schedule["causes"].items() if n)
-    print(f"blame: {blame or 'nothing to blame'}")
+    causes = ", ".join(f"{cause} {n}" for cause, n in schedule["causes"].items() if n)
+    print(f"causes of misses and overruns: {causes or 'none'}")
     found = result["unexplained"]
     if result["witness"].get("present"):
         print(f"not explained by the machine: {found['misses']} misses ({found['misses_percent']:.4f} %), "

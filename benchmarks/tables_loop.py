@@ -391,7 +391,7 @@ def hour(result: Result) -> str:
     str
         Lines.
     """
-    bad, seen, log = result["unexplained"], result["witness"], result["log"]
+    bad, stalls, log = result["unexplained"], result["witness"], result["log"]
     steps, misses, overruns = result["steps"], result["exchange"]["misses"], result["schedule"]["overruns"]
     preempted = [one for one in bad["listed"] if one["overrun"] == "involuntary_switch"]
     processes = result["processes"]
@@ -401,14 +401,14 @@ def hour(result: Result) -> str:
         f"{_long(result).capitalize()} at {hertz(1e6 / result['schedule']['period_us'])} ({kept('soak_hour.json')}; "
         f"{machine(result)}): {steps} steps, {misses} commands missed ({100 * misses / steps:.2f} %,",
         f"at most {result['exchange']['max_consecutive_misses']} in a row), {overruns} overruns "
-        f"({100 * overruns / steps:.2f} %). Stalls of the machine explain {100 * (seen['machine_share'] or 0):.0f} % "
-        f"of the bad steps (of random steps {100 * (seen['base_rate'] or 0):.1f} %).",
+        f"({100 * overruns / steps:.2f} %). Stalls of the machine explain {100 * (stalls['machine_share'] or 0):.0f} % "
+        f"of the bad steps (of random steps {100 * (stalls['base_rate'] or 0):.1f} %).",
         f"Without a stall, {bad['misses_percent']:.4f} % of the commands were missed and "
         f"{bad['overruns_percent']:.4f} % of the steps overran.\nThe aim is {UNEXPLAINED[1000]:g} % for each. The file "
         "lists all of them.",
         f"In {len(preempted)} of those {bad['overruns']} overruns the loop was preempted, up to "
         f"{max((one['switches'] for one in preempted), default=0)} times. A stall counts from "
-        f"{seen['limit_us']:.0f} us on.",
+        f"{stalls['limit_us']:.0f} us on.",
         f"Growth in MiB: {grown}; in file handles: "
         f"{max(found['handles_last'] - found['handles_first'] for found in processes.values())}. "
         f"{log['mib'] / 1024:.1f} GiB of log, {log['dropped'] or 'no'} rows dropped.",

@@ -24,7 +24,8 @@ from rtmms.mechanism.actuators import BodyWrench
 from .requirements import module, requires
 
 Array = npt.NDArray[np.float64]
-WATER, GRAVITY = 1000.0, 9.81
+WATER = 1000.0
+GRAVITY = 9.81
 RIGHT = 0.01
 """Relative error up to which a value is right."""
 _SHORT_S = 1e-4

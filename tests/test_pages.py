@@ -158,14 +158,14 @@ def test_every_line_of_a_shell_is_ours_or_known() -> None:
     assert len(_commands()) > 90
 
 
-LONGEST = 140
+MAX_LINE_LENGTH = 140
 """Characters of a line of prose."""
 
 
 @every("page", [*PAGES, ROOT / "CONTRIBUTING.md"])
 def test_no_line_of_prose_is_too_long(page: Path) -> None:
     prose = re.sub(r"^(?:\|| {4,}).*$", "", FENCE.sub("", page.read_text(encoding="utf-8")), flags=re.MULTILINE)
-    assert [line for line in prose.splitlines() if len(line) > LONGEST] == []
+    assert [line for line in prose.splitlines() if len(line) > MAX_LINE_LENGTH] == []
 
 
 class _Loaded(Exception):

@@ -9,14 +9,15 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 ROBOTS = sorted(one.name for one in entry_points(group="rtmms.plants") if one.module.startswith("rtmms."))
-MOST_BYTES, MOST_TOGETHER = 80_000, 1_500_000
+MAX_BYTES = 80_000
+MAX_TOTAL_BYTES = 1_500_000
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_a_robot_has_a_small_picture_in_a_page(robot: str) -> None:
     picture = DOCS / "images" / "robots" / f"{robot}.png"
     assert picture.read_bytes().startswith(b"\x89PNG"), "`make pictures` draws it"
-    assert 2_000 < picture.stat().st_size <= MOST_BYTES
+    assert 2_000 < picture.stat().st_size <= MAX_BYTES
     pages = {page.name for page in DOCS.glob("*.md") if f"](images/robots/{robot}.png)" in page.read_text()}
     assert "README.md" in pages  # the gallery
     assert len(pages) == 2
@@ -26,9 +27,9 @@ def test_a_robot_has_a_small_picture_in_a_page(robot: str) -> None:
 def test_its_axes_are_shown_on_the_page_of_frames(robot: str) -> None:
     picture = DOCS / "images" / "frames" / f"{robot}.png"
     assert picture.read_bytes().startswith(b"\x89PNG"), "`make frames` draws it"
-    assert 1_000 < picture.stat().st_size <= MOST_BYTES
+    assert 1_000 < picture.stat().st_size <= MAX_BYTES
     assert f"](images/frames/{robot}.png)" in (DOCS / "frames.md").read_text()
 
 
 def test_all_pictures_together_are_small() -> None:
-    assert sum(one.stat().st_size for one in (DOCS / "images" / "robots").iterdir()) <= MOST_TOGETHER
+    assert sum(one.stat().st_size for one in (DOCS / "images" / "robots").iterdir()) <= MAX_TOTAL_BYTES

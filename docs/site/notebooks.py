@@ -14,7 +14,7 @@ import nbclient
 import nbformat
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
-MOST = 400_000
+MAX_OUTPUT_LENGTH = 400_000
 """Characters of what a cell says that are kept."""
 
 
@@ -27,7 +27,7 @@ def main() -> None:
             nbclient.NotebookClient(made, timeout=600, resources={"metadata": {"path": place}}).execute()
         for cell in made.cells:
             cell.metadata.pop("execution", None)  # times of day
-            cell["outputs"] = [one for one in cell.get("outputs", []) if len(str(one)) < MOST]
+            cell["outputs"] = [one for one in cell.get("outputs", []) if len(str(one)) < MAX_OUTPUT_LENGTH]
             if cell.cell_type != "code":
                 del cell["outputs"]
         made.metadata.pop("language_info", None)

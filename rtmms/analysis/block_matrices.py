@@ -16,8 +16,10 @@ from rtmms.base.spatial import Array
 # Products of matrices in small tiles that stay in registers: vector code that a loop would not become.
 
 
-ROWS, COLUMNS = 6, 8
-"""Rows and columns of a tile."""
+ROWS = 6
+"""Rows of a tile."""
+COLUMNS = 8
+"""Columns of a tile."""
 WIDTH = 4
 """Numbers in a vector."""
 

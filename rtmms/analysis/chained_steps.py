@@ -17,7 +17,7 @@ TOGETHER = 32
 """Steps whose matrices are in memory at once."""
 PANEL = 104
 """Largest number of columns multiplied at once: few enough for the cache, many enough that the gathering of matrices
-into tiles (tiles.py) costs little.
+into tiles (rtmms.analysis.block_matrices) costs little.
 """
 
 

@@ -85,7 +85,7 @@ LONG_STEPS = 200_000
 """Steps from which on a bar on standard error shows the progress."""
 STRUCTURED_STEPS = 100
 """Cost of A and B of a step by structure, with their products, in steps, for that bar."""
-MANY_STEPS = 500
+MIN_PARALLEL_STEPS = 500
 """Steps from which on several threads are used."""
 
 
@@ -399,7 +399,7 @@ class _Differences:
         k, displaced, steps = len(self.coordinates.names), self.room.displaced, len(self.commands)
         order = displaced.order(range(k), range(k + len(self.actuators), len(displaced.size)))
         if threads is None:
-            threads = core_count() if len(order) * steps >= MANY_STEPS else 1
+            threads = core_count() if len(order) * steps >= MIN_PARALLEL_STEPS else 1
         batch, pool = self.room.displacing(self.batch), self.room.pool
         with _progress(len(order) * steps) as show:
             failed = pool.advance(batch, pool.parts(order, steps, threads), threads=threads, show=show)

@@ -558,9 +558,9 @@ def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
 
 PARTS = 4
 """Parts of a batch for each thread, so that no thread waits for a slower one."""
-PART_STEPS = 20_000
+MAX_PART_STEPS = 20_000
 """Largest number of steps of a part with more than one run: Ctrl-C takes effect between two parts."""
-LOOK_S = 0.2
+CHECK_S = 0.2
 """Seconds between two checks for Ctrl-C, which some systems do not deliver during an unlimited wait."""
 
 
@@ -788,7 +788,7 @@ class ForkPool:
         """
         threads = self.threads if threads is None else threads
         size = len(order) if threads == 1 else len(order) // (PARTS * threads)
-        size = max(1, min(size, PART_STEPS // max(1, steps)))
+        size = max(1, min(size, MAX_PART_STEPS // max(1, steps)))
         return [order[begin : begin + size] for begin in range(0, len(order), size)]
 
     def advance(
@@ -822,7 +822,7 @@ class ForkPool:
         """
         threads = self.threads if threads is None else threads
         parts = self.parts(np.arange(len(batch.status)), batch.steps, threads) if parts is None else parts
-        if len(parts) == 1 and batch.steps <= PART_STEPS:
+        if len(parts) == 1 and batch.steps <= MAX_PART_STEPS:
             return self.fork(0).advance(batch, parts[0], outputs, run_forks)
         waiting, failed = deque(parts), list[int]()
 
@@ -837,7 +837,7 @@ class ForkPool:
                     show(len(failed) / len(parts))
 
         try:
-            self.each(work, min(threads, len(parts)), batch.steps <= PART_STEPS, batch.stop)
+            self.each(work, min(threads, len(parts)), batch.steps <= MAX_PART_STEPS, batch.stop)
         finally:
             waiting.clear()
         return min((run for run in failed if run >= 0), default=-1)
@@ -878,7 +878,7 @@ class ForkPool:
             if here and forks:
                 results.append(work(forks[0], 0))
             while left and not any(job.done() and job.exception() for job in jobs):
-                _, left = wait(left, LOOK_S, FIRST_EXCEPTION)
+                _, left = wait(left, CHECK_S, FIRST_EXCEPTION)
             return results + [job.result() for job in jobs]
         finally:
             running = [job for job in jobs if not job.done()]

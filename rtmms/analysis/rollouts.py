@@ -29,9 +29,9 @@ Array = npt.NDArray[np.float64]
 
 FAILED = 1
 """Status of a run that failed, where the plant has no number for it."""
-MOST_FORKS = 64
+MAX_FORKS = 64
 """Sets of parameters that are in memory at the same time."""
-MOST_STEPS = 1 << 40
+MAX_STEPS = 1 << 40
 
 
 @dataclass
@@ -232,8 +232,8 @@ class _Asked:
         if given.shape[2] != n:
             given = np.ascontiguousarray(np.broadcast_to(given, (*given.shape[:2], n)))
         self.commands = given
-        if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_STEPS:
-            raise ArgumentError(f"rollout: every: expected a whole number from 1 to {MOST_STEPS}, got {every!r}")
+        if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MAX_STEPS:
+            raise ArgumentError(f"rollout: every: expected a whole number from 1 to {MAX_STEPS}, got {every!r}")
         self.every = every
         self.parameters = _parameters(plant, parameters or {})
         self.initial = [initial] if initial is None or isinstance(initial, bytes) else list(initial)
@@ -481,8 +481,8 @@ class _Compiled(_Outcome):
         )  # fmt: skip
         self.status, self.steps = self.batch.status, self.batch.done
         groups = asked.groups()
-        for begin in range(0, len(groups), MOST_FORKS):
-            self._some(groups[begin : begin + MOST_FORKS])
+        for begin in range(0, len(groups), MAX_FORKS):
+            self._some(groups[begin : begin + MAX_FORKS])
 
     def _some(self, groups: list[tuple[dict[str, float], npt.NDArray[np.int64]]]) -> None:
         """Advance the runs of some sets of parameters, each set on forks of its own."""

@@ -33,18 +33,25 @@ UNITS = {"speed": "m/s", "turn_rate": "rad/s", "climb": "m/s", "depth": "m"}
 """Targets, with their units in Python."""
 HELD_S = 0.5
 """Period of commands that are held, s."""
-SETTLE_S, SETTLE_PERIODS = 10.0, 20
-"""Time, or periods, of the plant's own motion before the first guess."""
-CLOSES = 1e-4
+SETTLE_S = 10.0
+"""Time of the plant's own motion before the first guess, s."""
+SETTLE_PERIODS = 20
+"""Periods of the plant's own motion before the first guess."""
+MAX_CLOSING_ERROR = 1e-4
 """Largest closing error of a steady motion, in the chart's sizes."""
 TOLERANCE = 1e-3
 """Tolerance of a target: a share of it, and of the chart's size of a velocity, or rad/s."""
 MAX_DEPTH_M = 1e4
-BEFORE_S, MAX_BEFORE = 0.25, 6
-"""Time for joints and motors to follow a change, s, and its limit in periods."""
-SAMPLES, STAGES = 64, 5
+BEFORE_S = 0.25
+"""Time for joints and motors to follow a change, s."""
+MAX_BEFORE_PERIODS = 6
+"""Limit of that time, in periods."""
+SAMPLES = 64
+STAGES = 5
 _CLOSURE_WEIGHT = 10.0
-_LOST, _FAR, _CLOSED = 1e3, 20.0, 1e-7
+_LOST = 1e3
+_MAX_CHANGE = 20.0
+_CLOSED = 1e-7
 _TRUST = 0.5
 _ROUNDS = ((0.03, 8), (1e-3, 12), (1e-4, 6))
 """Steps of the differences, in shares of the variables' ranges, and iterations of each round of least squares."""
@@ -135,7 +142,7 @@ class SteadyMotion:
     @property
     def is_steady(self) -> bool:
         """Whether the motion closes."""
-        return self.residual <= CLOSES
+        return self.residual <= MAX_CLOSING_ERROR
 
     @property
     def is_reached(self) -> bool:
@@ -368,7 +375,7 @@ class _Shooting:
 
     def __init__(self, plant: Plant, drive: Drive, depth: float | None) -> None:
         self.plant, self.drive = plant, drive
-        self.before = max(1, min(MAX_BEFORE, round(BEFORE_S / (drive.steps * plant.dt))))
+        self.before = max(1, min(MAX_BEFORE_PERIODS, round(BEFORE_S / (drive.steps * plant.dt))))
         about = describe_plant(plant)
         plant.reset()
         self.chart: Chart | None = plant.chart() if isinstance(plant, Charted) else None
@@ -521,8 +528,8 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
     span = 0.5 * (drive.upper - drive.lower)
     sizes = {name: shooting.velocity if UNITS[name] == "m/s" else 1.0 for name in targets}
     sought = {name: value for name, value in targets.items() if name != "depth"}
-    low = np.concatenate([np.full(k, -_FAR), (drive.lower - drive.start) / span if free else np.zeros(0)])
-    high = np.concatenate([np.full(k, _FAR), (drive.upper - drive.start) / span if free else np.zeros(0)])
+    low = np.concatenate([np.full(k, -_MAX_CHANGE), (drive.lower - drive.start) / span if free else np.zeros(0)])
+    high = np.concatenate([np.full(k, _MAX_CHANGE), (drive.upper - drive.start) / span if free else np.zeros(0)])
 
     def split(x: Array) -> tuple[Array, Array]:
         values = np.clip(drive.start + span * x[k:], drive.lower, drive.upper) if free else drive.start
@@ -541,7 +548,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
         """Return the tilt and twist that close with these variables."""
         closing = partial(shooting.closure, values=values)
         for step, iterations in _ROUNDS:
-            body = _least_squares(closing, body, np.full(k, -_FAR), np.full(k, _FAR), step, iterations)
+            body = _least_squares(closing, body, np.full(k, -_MAX_CHANGE), np.full(k, _MAX_CHANGE), step, iterations)
             if not shooting.follow(body, values) or np.max(np.abs(closing(body))) < _CLOSED:
                 break
         return body
@@ -565,7 +572,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
             if not shooting.follow(*split(x)) or np.max(np.abs(residual(x))) < _CLOSED:
                 break
     body, values = split(x)
-    if free and k and not np.max(np.abs(shooting.closure(body, values))) <= CLOSES:
+    if free and k and not np.max(np.abs(shooting.closure(body, values))) <= MAX_CLOSING_ERROR:
         body = close(body, values)  # a target out of reach pulls the motion off its closure
     try:
         closure, motion = shooting.run(body, values)

@@ -139,7 +139,7 @@ def shown(value: Any) -> str:
     Returns
     -------
     str
-        At most LONGEST characters.
+        At most MAX_TEXT_LENGTH characters.
     """
     text = repr(value)
     return text if len(text) <= MAX_TEXT_LENGTH else text[: MAX_TEXT_LENGTH - 3] + "..."

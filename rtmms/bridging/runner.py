@@ -509,7 +509,7 @@ PAUSE_S = 0.02
 class Nuisance:
     """Limit of refused messages, so that a flood of them does not delay the states' answers.
 
-    Refusals pass at MAX_REFUSED_1_S, BURST of them at once. Beyond that the peers' files are not read for PAUSE_S.
+    Refusals pass at MAX_REFUSED_1_S, MAX_BURST of them at once. Beyond that the peers' files are not read for PAUSE_S.
     Messages then wait in the kernel, which drops those without room.
 
     Attributes

@@ -42,7 +42,7 @@ def read_json(data: bytes, longest: int = MAX_JSON_BYTES) -> Any:
     ----------
     data : bytes
         The document.
-    longest : int, default LONGEST
+    longest : int, default MAX_JSON_BYTES
         Most bytes.
 
     Returns

@@ -247,7 +247,7 @@ class LimitOfSteps(click.ParamType):
 
 
 class Number(click.ParamType):
-    """A number from LEAST to MOST, or 0 where `zero` is allowed; where it is `signed`, of either sign, or 0.
+    """A number from MIN_NUMBER to MAX_NUMBER, or 0 where `zero` is allowed; where it is `signed`, of either sign, or 0.
 
     Parameters
     ----------

@@ -29,12 +29,19 @@ P_SLOPE = 114  # 6
 P_WIDTH = 120
 
 # state
-Y_POSITION, Y_QUATERNION, Y_TWIST, Y_WORK, Y_LOST = 0, 3, 7, 13, 14
+Y_POSITION = 0
+Y_QUATERNION = 3
+Y_TWIST = 7
+Y_WORK = 13
+Y_LOST = 14
 Y_SIZE = 15
 RATE_SIZE = 14
 """Numbers of a rate: world velocity 3, W 3, twist' 6, and the powers whose integrals are `work` and `lost`."""
 
-ENERGY, POWER, LOSS, BAD_POINT = 0, 1, 2, 3
+ENERGY = 0
+POWER = 1
+LOSS = 2
+BAD_POINT = 3
 TOTALS = 4
 """Further results of an evaluation.
 

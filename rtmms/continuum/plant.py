@@ -31,7 +31,10 @@ from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite, refu
 # One step: parameters follow their commands, and Runge and Kutta's fourth-order step moves the body.
 
 
-SOUND, BAD_COMMAND, NOT_FINITE, BAD_STRAIN = 0, 1, 2, 3
+SOUND = 0
+BAD_COMMAND = 1
+NOT_FINITE = 2
+BAD_STRAIN = 3
 STAGES = 4
 BODY = Layout(
     "ContinuousBody",
@@ -218,7 +221,9 @@ class CosseratErrorEstimator(RecordErrorEstimator):
         Plant whose steps are measured.
     """
 
-    order, bounded, base_moves = 4, True, True
+    order = 4
+    bounded = True
+    base_moves = True
 
     def __init__(self, plant: Any) -> None:
         self.length = float(plant.body.length_m)

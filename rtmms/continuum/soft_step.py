@@ -409,7 +409,9 @@ def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any)
     eliminate(mass, left, gain)
 
 
-SOUND, BAD_COMMAND, NOT_FINITE = 0, 1, 2
+SOUND = 0
+BAD_COMMAND = 1
+NOT_FINITE = 2
 POSED = 12
 SOFT = Layout(
     "Soft",
@@ -712,7 +714,8 @@ def take_step(system: Any) -> int:
 
 
 _ABSENT = ("tree.ground", "tree.modal", "hold.coast")
-_FOILS, _PULLS = ("fluid.foils", "fluid.polars", "fluid.resistances"), ("tendons", "pulled")
+_FOILS = ("fluid.foils", "fluid.polars", "fluid.resistances")
+_PULLS = ("tendons", "pulled")
 _TYPES = tuple(SYSTEM.type(*_ABSENT, *more) for more in ((*_FOILS, *_PULLS), _FOILS, _PULLS, ()))
 _plain_at, _pulled_at, _foils_at, _foils_pulled_at = (kind.at() for kind in _TYPES)
 

@@ -32,7 +32,7 @@ from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.protocol import Channel
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
-USUAL = 17
+DEFAULT_POINTS = 17
 """Points along a rod whose shapes do not need more."""
 
 
@@ -179,10 +179,10 @@ class SoftTree(KernelPlant):
         for rod, shapes in zip(self.rods, chosen, strict=True):
             if not isinstance(rod, Rod):
                 raise ModelError(f"{name}: rods: expected a Rod, got {rod!r}")
-            tables.append(rod_table(rod, shapes, self.nodes, self.points, USUAL))
+            tables.append(rod_table(rod, shapes, self.nodes, self.points, DEFAULT_POINTS))
         most = max(len(table.grid.x) for table in tables)  # as many points on each rod
         tables = [
-            table if len(table.grid.x) == most else rod_table(rod, shapes, most, self.points, USUAL)
+            table if len(table.grid.x) == most else rod_table(rod, shapes, most, self.points, DEFAULT_POINTS)
             for rod, shapes, table in zip(self.rods, chosen, tables, strict=True)
         ]
         for rod, table in zip(self.rods, tables, strict=True):

@@ -44,7 +44,9 @@ from rtmms.mechanism.step import displace, finite, lead, normalise
 from rtmms.model import Placement, Strip
 from rtmms.model.rods import Rod, RodSection
 
-SOUND, BAD_COMMAND, NOT_FINITE = 0, 1, 2
+SOUND = 0
+BAD_COMMAND = 1
+NOT_FINITE = 2
 
 
 @kernel
@@ -597,7 +599,7 @@ def legendre(order: int, components: Sequence[str] = ("twist", "bend_y", "bend_z
 COARSE = 0.01
 """Permitted error of the shapes' stiffness due to the sum over the points."""
 FINER = 4
-MOST = 2000
+MAX_POINTS = 2000
 """Largest number of points that are tried."""
 
 
@@ -721,7 +723,7 @@ def _fine_enough(rod: Rod, shapes: Shapes, nodes: int | None, points: int, usual
     tried = usual if nodes is None else nodes
     along = grid(rod.length_m, tried, points)
     first = off = coarseness(rod, shapes, along)
-    while off > COARSE and tried < MOST:
+    while off > COARSE and tried < MAX_POINTS:
         tried = math.ceil(1.25 * tried)
         along = grid(rod.length_m, tried, points)
         off = coarseness(rod, shapes, along)

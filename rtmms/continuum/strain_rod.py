@@ -33,7 +33,7 @@ from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.protocol import Channel
 from rtmms.plant.validation import read_seed, refuse_not_finite
 
-USUAL = 25
+DEFAULT_POINTS = 25
 """Points along a rod whose shapes do not need more."""
 PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
 
@@ -93,7 +93,7 @@ class StrainRod(KernelPlant):
             raise ModelError(f"{name}: base must be one of fixed, free, got '{self.base}'")
         if not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{name}: dt must be > 0 s, got {self.dt!r}")
-        table = rod_table(rod, self.shapes, self.nodes, self.points, USUAL)
+        table = rod_table(rod, self.shapes, self.nodes, self.points, DEFAULT_POINTS)
         rows, rest, shapes, stiff, slow, along = table
         n, points = len(shapes), len(along.x)
         self.n = n

@@ -11,7 +11,7 @@ from rtmms.base.jit import kernel
 from rtmms.base.memory import INTEGER, Layout, Record, model, number, scratch, state
 from rtmms.base.spatial import PACKED_SIZE, Array
 from rtmms.dynamics.ground_passes import (
-    LEAST,
+    MIN_PART,
     R_WIDTH,
     RANKED,
     inward_on_ground,
@@ -274,7 +274,7 @@ def ground_dynamics(model: Model, state: State, drive: Any, *, wrench: Any = Non
     )  # fmt: skip
     last = ground.room[-1]
     base = s[0, S_ACCELERATION : S_ACCELERATION + 6].copy()
-    return OnGround(base, qdd, torque, ground.reaction, round(last[RANKED]), float(last[LEAST]))
+    return OnGround(base, qdd, torque, ground.reaction, round(last[RANKED]), float(last[MIN_PART]))
 
 
 def stopped(model: Model, state: State) -> State:

@@ -38,9 +38,9 @@ from rtmms.model.layout import (
     T_PARENT,
 )
 
-RANK = 1e-9
+MIN_NEW_PART = 1e-9
 """Smallest new part of a row that counts; a row with less adds nothing."""
-MOST = 7
+MAX_ROWS = 7
 """Largest number of rows that a joint passes on: six of the body behind it, and its wheel's."""
 
 R_COUNT = 0
@@ -69,7 +69,10 @@ R_REDUCED = 48  # (6, 6)
 R_RIGHT = 84  # (6,)
 R_BASE = 90  # (6,) the base's acceleration, scaled
 # rank, least part of a row that was new, worst contradiction, which row of contact
-RANKED, LEAST, WORST, WORST_ROW = 100, 101, 102, 103
+RANKED = 100
+MIN_PART = 101
+WORST = 102
+WORST_ROW = 103
 
 
 @kernel
@@ -88,9 +91,9 @@ def clear(room: Any) -> None:
         room[j, R_PIVOT] = -1.0
         for k in range(6):
             room[j, R_FORCE + k] = 0.0
-        for k in range(MOST):
+        for k in range(MAX_ROWS):
             room[j, R_UP_FORCE + k] = 0.0
-    room[last, RANKED], room[last, LEAST], room[last, WORST], room[last, WORST_ROW] = 0.0, 1.0, 0.0, -1.0
+    room[last, RANKED], room[last, MIN_PART], room[last, WORST], room[last, WORST_ROW] = 0.0, 1.0, 0.0, -1.0
 
 
 @kernel
@@ -133,9 +136,9 @@ def take_in(room: Any, i: Any, g: Any, size: Any, source: Any) -> None:
     for l in range(count):
         rest -= room[w, R_ALONG + l] * room[i, R_G + l]
     part = left.real / size.real if size.real > 0.0 else 0.0
-    if count < 6 and part > RANK:
-        if part < room[w, LEAST].real:
-            room[w, LEAST] = part
+    if count < 6 and part > MIN_NEW_PART:
+        if part < room[w, MIN_PART].real:
+            room[w, MIN_PART] = part
         for k in range(6):
             room[i, R_E + 6 * count + k] = room[w, R_ROW + k] / left
         for l in range(count):
@@ -286,7 +289,7 @@ def choose_pivot(topology: Any, ground: Any, j: int, room: Any) -> int:
     unit = ground.length if topology[j, T_KIND] == REVOLUTE else 1.0
     for l in range(count):
         b = abs(room[j, R_UP_B + l].real)
-        if b > most and b > RANK * (room[j, R_UP_SIZE + l].real * unit + b):
+        if b > most and b > MIN_NEW_PART * (room[j, R_UP_SIZE + l].real * unit + b):
             best, most = l, b
     room[j, R_PIVOT] = best
     if best < 0:

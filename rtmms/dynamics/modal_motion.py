@@ -37,7 +37,7 @@ MODAL = Layout(
     model("shape", "shape_size"), scratch("room", "modal_room"),
 )  # fmt: skip
 """Modal bodies of a tree, see rtmms.model.modal_rows."""
-SMALL = 1e-4
+MAX_SERIES_RAD2 = 1e-4
 """Square of the angle, rad2, below which series replace the rotation's functions, exact to rounding there."""
 
 
@@ -56,7 +56,7 @@ def turning(x: Any, y: Any, z: Any) -> Any:
         c = cos n, a = (1 - cos n) / n2, b = (n - sin n) / n3, s = sin n / n, (da/dn) / n, (db/dn) / n.
     """
     n2 = x * x + y * y + z * z
-    if n2.real > SMALL:
+    if n2.real > MAX_SERIES_RAD2:
         n = np.sqrt(n2)
         sine, cosine = np.sin(n) / n, np.cos(n)
         a = (1.0 - cosine) / n2

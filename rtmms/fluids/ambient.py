@@ -22,8 +22,10 @@ from rtmms.fluids.flow_grid import Grid, add_grid
 
 NUMBERS = 15
 """Numbers of a function: u (3) m/s, du_a/dx_b by rows (9) 1/s, du/dt (3) m/s2, world frame."""
-LENGTH, INSTANT = 1e-4, 1e-4
-"""Distances in space, m, and time, s, of differences in place of derivatives that the function does not write."""
+DIFFERENCE_M = 1e-4
+"""Distance of differences in place of derivatives in space that the function does not write, m."""
+DIFFERENCE_S = 1e-4
+"""Interval of differences in place of derivatives in time that the function does not write, s."""
 _KNOWN: dict[int, Callable[..., None]] = {}
 
 
@@ -98,7 +100,7 @@ def _with_differences(function: Any) -> Any:
 
     def whole(t: float, x: float, y: float, z: float, out: Any) -> None:
         for axis in range(4):
-            h = INSTANT if axis == 3 else LENGTH
+            h = DIFFERENCE_S if axis == 3 else DIFFERENCE_M
             dx, dy, dz, dt = 0.0, 0.0, 0.0, 0.0
             if axis == 0:
                 dx = h
@@ -169,7 +171,7 @@ def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None
         for k in range(3):
             out[k] += numbers[3 + 3 * k] * a + numbers[4 + 3 * k] * b + numbers[5 + 3 * k] * c + numbers[12 + k] * d
         step = (a * x.imag + b * y.imag + c * z.imag + d * time.imag) / size  # i |w|
-        h = LENGTH / size
+        h = DIFFERENCE_M / size
         for sign in (1.0, -1.0):
             at = NUMBERS if sign > 0.0 else 2 * NUMBERS
             w = sign * h
@@ -183,7 +185,7 @@ def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None
                 at,
             )
             for k in range(3, NUMBERS):
-                out[k] += sign * beside[k] / (2.0 * LENGTH) * step
+                out[k] += sign * beside[k] / (2.0 * DIFFERENCE_M) * step
 
 
 # Endless rows of vortices with a soft core, and the von Karman street that two of them make.
@@ -191,7 +193,7 @@ def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None
 
 # columns of a row in the flow's table: Gamma k / 4 pi (m/s), k (1/m), eps, x and y of a vortex at t = 0, drift (m/s)
 STRENGTH, WAVE_NUMBER, SOFT, PLACE_X, PLACE_Y, DRIFT = range(6)
-FAR = 40.0
+MAX_DEPTH_RATIO = 40.0
 """k y beyond which cosh and sinh are the same to the last bit: from there a row is a jump of velocity."""
 
 
@@ -346,10 +348,10 @@ def add_vortex_row(row: Any, time: Any, x: Any, y: Any, out: Any) -> None:
     """
     c, k = row[STRENGTH], row[WAVE_NUMBER]
     across, along = k * (y - row[PLACE_Y]), k * (x - row[PLACE_X] - row[DRIFT] * time)
-    if across.real > FAR:
-        across += FAR - across.real
-    elif across.real < -FAR:
-        across -= FAR + across.real
+    if across.real > MAX_DEPTH_RATIO:
+        across += MAX_DEPTH_RATIO - across.real
+    elif across.real < -MAX_DEPTH_RATIO:
+        across -= MAX_DEPTH_RATIO + across.real
     up = np.exp(across)
     ch, sh = 0.5 * (up + 1.0 / up), 0.5 * (up - 1.0 / up)
     cosine, sine = np.cos(along), np.sin(along)
@@ -371,14 +373,21 @@ def add_vortex_row(row: Any, time: Any, x: Any, y: Any, out: Any) -> None:
 # The fluid's own motion.
 
 
-U, GRADIENT, RATE = 0, 3, 12  # columns of a sample: u (3), du_a/dx_b by rows (9), du/dt (3), world frame
+# Columns of a sample: u (3), du_a/dx_b by rows (9), du/dt (3), world frame.
+U = 0
+GRADIENT = 3
+RATE = 12
 SAMPLE = 15
 SAMPLE_ROOM = 45
 """Length of a sample with room behind it for a function's numbers."""
 
 # in the table: velocity (3), acceleration (3), numbers of waves and of vortex rows; the gradient by rows (3 x 3), and
 # beside it, 0 where there is none, the addresses of a function (row 1) and of a grid (row 2)
-ACCELERATION, WAVES, VORTICES, ADDRESS, LEADING = 3, 6, 7, 3, 4
+ACCELERATION = 3
+WAVES = 6
+VORTICES = 7
+ADDRESS = 3
+LEADING = 4
 FLOW_WIDTH = 8
 
 

@@ -16,7 +16,11 @@ from rtmms.model.elements import Blade
 from rtmms.model.layout import S_TWIST, S_WRENCH
 
 # columns of a blade: axes by rows (row frame = E blade frame) 9, origin 3, length, chord, density, pressure point
-ORIGIN, LENGTH, CHORD, DENSITY, PRESSURE = 9, 12, 13, 14, 15
+ORIGIN = 9
+LENGTH = 12
+CHORD = 13
+DENSITY = 14
+PRESSURE = 15
 BLADE_WIDTH = 16
 
 

@@ -170,7 +170,7 @@ def _fault(axis: Array) -> str:
     return f"{axis[k]:g} at index {k}" + (f" after {axis[k - 1]:g}" if k and not len(wrong) else "")
 
 
-MOST_BYTES = 1 << 30
+MAX_NETCDF_BYTES = 1 << 30
 """Largest size of a NetCDF file, bytes."""
 
 
@@ -191,7 +191,7 @@ def _arrays(raw: BinaryIO) -> dict[str, Any]:
 def _netcdf(path: Path) -> dict[str, Any]:
     import scipy.io
 
-    raw = open_input(path, place="flow:", expected="a NetCDF file", max_bytes=MOST_BYTES)
+    raw = open_input(path, place="flow:", expected="a NetCDF file", max_bytes=MAX_NETCDF_BYTES)
     opened: Any = getattr(scipy.io, "netcdf_file")  # noqa: B009  half typed
     with raw, opened(raw, "r", mmap=False) as file:
         variables = file.variables

@@ -16,10 +16,23 @@ from rtmms.model.polars import Polar, stacked
 
 # columns of a foil: axes by rows (row frame = E foil frame: x along the span, y to the upper side, z to the leading
 # edge) 9, origin 3, x of its begin, length, chord, density, z of the force, element, row, first row of its polar, rows
-ORIGIN, BEGIN, LENGTH, CHORD, DENSITY, BEHIND, ELEMENT, ROW, FIRST, COUNT = 9, 12, 13, 14, 15, 16, 17, 18, 19, 20
+ORIGIN = 9
+BEGIN = 12
+LENGTH = 13
+CHORD = 14
+DENSITY = 15
+BEHIND = 16
+ELEMENT = 17
+ROW = 18
+FIRST = 19
+COUNT = 20
 FOIL_WIDTH = 21
 # of a polar's row: angle, coefficients, their slopes
-ANGLE, LIFT, DRAG, MOMENT, SLOPE = 0, 1, 2, 3, 3
+ANGLE = 0
+LIFT = 1
+DRAG = 2
+MOMENT = 3
+SLOPE = 3
 POLAR_WIDTH = 7
 STRIP_AXES = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
 """Axes of a foil in a strip's frame: span -e1, upper side e3, leading edge e2."""

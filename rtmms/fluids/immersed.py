@@ -22,7 +22,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.jit import kernel
 from rtmms.base.memory import FLAG, INTEGER, Layout, Record, given, model, number, scratch
 from rtmms.base.spatial import PACKED_SIZE, Array, cross, pack_inertia, scalar, times
-from rtmms.fluids.ambient import FLOW_WIDTH, GRADIENT, INSTANT, RATE, SAMPLE_ROOM, Flow, U, sample
+from rtmms.fluids.ambient import DIFFERENCE_S, FLOW_WIDTH, GRADIENT, RATE, SAMPLE_ROOM, Flow, U, sample
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
 from rtmms.fluids.foils import FOIL_WIDTH, POLAR_WIDTH, foil_tables, foils
 from rtmms.fluids.morison import STRIP_WIDTH, strip_row, strips
@@ -34,7 +34,10 @@ from rtmms.model.elements import AddedMass, Blade, Element, Strip, Tether, Wake
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 
 # columns of an element's row: added inertia (row frame, packed), centre, displaced mass, is it Kirchhoff's law
-ADDED, CENTRE, DISPLACED, KIRCHHOFF = 0, PACKED_SIZE, PACKED_SIZE + 3, PACKED_SIZE + 4
+ADDED = 0
+CENTRE = PACKED_SIZE
+DISPLACED = PACKED_SIZE + 3
+KIRCHHOFF = PACKED_SIZE + 4
 COMMON_WIDTH = PACKED_SIZE + 5
 
 
@@ -448,12 +451,14 @@ def held_flow(model: Model, flow: Flow, s: Array, immersed: Record, time: float)
             rotation = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
             x = s[row, S_WORLD_POS : S_WORLD_POS + 3] + rotation @ immersed.common[e, CENTRE : CENTRE + 3]
             u = _asked(model, flow, x, time)
-            if time >= INSTANT:
-                rate = (_asked(model, flow, x, time + INSTANT) - _asked(model, flow, x, time - INSTANT)) / 2.0
+            if time >= DIFFERENCE_S:
+                rate = (_asked(model, flow, x, time + DIFFERENCE_S) - _asked(model, flow, x, time - DIFFERENCE_S)) / 2.0
             else:  # a run begins at t = 0: the function need not know times before
-                rate = 2.0 * _asked(model, flow, x, time + INSTANT) - 0.5 * _asked(model, flow, x, time + 2.0 * INSTANT)
+                rate = 2.0 * _asked(model, flow, x, time + DIFFERENCE_S) - 0.5 * _asked(
+                    model, flow, x, time + 2.0 * DIFFERENCE_S
+                )
                 rate -= 1.5 * u
-            out[e, :3], out[e, 3:] = u, rate / INSTANT
+            out[e, :3], out[e, 3:] = u, rate / DIFFERENCE_S
     return out
 
 

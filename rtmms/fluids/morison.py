@@ -14,7 +14,13 @@ from rtmms.model.layout import S_TWIST, S_WORLD_ROT, S_WRENCH
 
 # columns of a strip: axes by rows (row frame = E strip frame) 9, middle 3, length, drag 3, roll, added 3, law,
 # couple (kg m)
-MIDDLE, LENGTH, DRAG, ROLL, ADDED, PAPER, COUPLE = 9, 12, 13, 16, 17, 20, 21
+MIDDLE = 9
+LENGTH = 12
+DRAG = 13
+ROLL = 16
+ADDED = 17
+PAPER = 20
+COUPLE = 21
 STRIP_WIDTH = 22
 
 

@@ -28,8 +28,19 @@ from rtmms.model.resistances import (
 # columns: axes by rows (row frame = E element frame) 9, origin 3, element, row; N s^2/m2: of |V| V, and of |V_i| V_i 3;
 # skin friction: 1/2 rho S (kg/m), length / viscosity (s/m), Reynolds number of the transition, A; matrix 36
 # drag curve: number of rows, their speeds (m/s), their 1/2 rho times area (N s^2/m2)
-ORIGIN, ELEMENT, ROW, WHOLE, AXES, SKIN, PER_SPEED, TRANSITION, DEFICIT, MATRIX = 9, 12, 13, 14, 15, 18, 19, 20, 21, 22
-CURVE_COUNT, CURVE_SPEED, CURVE_AREA = 58, 59, 59 + MAX_CURVE_ROWS
+ORIGIN = 9
+ELEMENT = 12
+ROW = 13
+WHOLE = 14
+AXES = 15
+SKIN = 18
+PER_SPEED = 19
+TRANSITION = 20
+DEFICIT = 21
+MATRIX = 22
+CURVE_COUNT = 58
+CURVE_SPEED = 59
+CURVE_AREA = 59 + MAX_CURVE_ROWS
 RESISTANCE_WIDTH = 59 + 2 * MAX_CURVE_ROWS
 
 

@@ -12,7 +12,11 @@ from rtmms.model.elements import Tether
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 
 # columns: row of the model, point (row frame), anchor (world), stiffness, damping (world axes)
-ROW, POINT, ANCHOR, STIFFNESS, DAMPING = 0, 1, 4, 7, 10
+ROW = 0
+POINT = 1
+ANCHOR = 4
+STIFFNESS = 7
+DAMPING = 10
 TETHER_WIDTH = 13
 
 

@@ -13,7 +13,8 @@ from rtmms.model.elements import Wake
 from rtmms.model.layout import S_TWIST, S_WRENCH
 
 # columns: axes by rows (row frame = E wake frame) 9, place 3, added 3
-POINT, ADDED = 9, 12
+POINT = 9
+ADDED = 12
 WAKE_WIDTH = 15
 
 

@@ -18,12 +18,12 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import open_input
 from rtmms.base.install import install_command
 
-MOST_BYTES = 2 << 30
-MOST_ENTRIES = 50_000
+MAX_UNPACKED_BYTES = 2 << 30
+MAX_ENTRIES = 50_000
 PREFIX = "rtmms-fmu-"
 _CHUNK = 1 << 20
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_MAX_DIRECTORY = 16 << 20
+_MAX_DIRECTORY_BYTES = 16 << 20
 """Largest list of files, which zipfile reads whole, bytes."""
 _END_OF_DIRECTORY = b"PK\x05\x06"
 
@@ -86,23 +86,25 @@ def _refuse_many_entries(file: BinaryIO, path: str) -> None:
     wide = end.rfind(b"PK\x06\x06", 0, at)
     if wide >= 0 and len(end) >= wide + 56:
         entries, length = struct.unpack_from("<QQ", end, wide + 32)
-    if min(length, size) > _MAX_DIRECTORY:  # zipfile believes the length, not the count
+    if min(length, size) > _MAX_DIRECTORY_BYTES:  # zipfile believes the length, not the count
         raise ModelError(
-            f"{path}: expected at most {MOST_ENTRIES} files in an FMU, got a list of {length} bytes for {entries}"
+            f"{path}: expected at most {MAX_ENTRIES} files in an FMU, got a list of {length} bytes for {entries}"
         )
 
 
 def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
     entries = archive.infolist()
-    if len(entries) > MOST_ENTRIES:
-        raise ModelError(f"{path}: expected at most {MOST_ENTRIES} files in an FMU, got {len(entries)}")
+    if len(entries) > MAX_ENTRIES:
+        raise ModelError(f"{path}: expected at most {MAX_ENTRIES} files in an FMU, got {len(entries)}")
     packed_otherwise = next((one for one in entries if one.compress_type not in _METHODS), None)
     if packed_otherwise is not None:  # FMI has these two; others allocate what they announce
         raise ModelError(
             f"{path}: not an FMU: {packed_otherwise.filename!r:.200}: expected it stored or deflated, as FMI has it"
         )
-    left = MOST_BYTES
-    if sum(entry.file_size for entry in entries) > MOST_BYTES:  # before anything is written: zipfile gives no more
+    left = MAX_UNPACKED_BYTES
+    if (
+        sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES
+    ):  # before anything is written: zipfile gives no more
         raise _too_large(path, max(entries, key=lambda entry: entry.file_size).filename)
     for entry in entries:
         target = folder / _within(entry.filename, path)
@@ -120,7 +122,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
 
 
 def _too_large(path: str, name: str) -> ModelError:
-    most = f"{MOST_BYTES / (1 << 30):g} GiB"
+    most = f"{MAX_UNPACKED_BYTES / (1 << 30):g} GiB"
     return ModelError(f"{path}: expected an FMU of at most {most} unpacked, got more (at {name!r:.200})")
 
 

@@ -212,7 +212,7 @@ SPECIFICATION = "robot.json"
 RELEASE = "finalizePythonInterpreter"
 STEP_TOLERANCE = 1e-6
 """Tolerance of a communication step against whole steps of the plant, as a share of one: tools add up their times."""
-MOST_STEPS = 10**9
+MAX_STEPS = 10**9
 """Largest number of steps within a communication step: beyond it, its length cannot be distinguished from a multiple.
 """
 
@@ -282,7 +282,7 @@ class Slave(Variables):
         dt = self.plant.dt
         if not math.isfinite(current_time):
             raise ModelError(f"communication point: expected a finite time, got {current_time:g} s")
-        count = round(step_size / dt) if 0.0 < step_size <= MOST_STEPS * dt else 0
+        count = round(step_size / dt) if 0.0 < step_size <= MAX_STEPS * dt else 0
         if count < 1 or abs(step_size - count * dt) > STEP_TOLERANCE * dt:
             raise ModelError(f"communication step: expected a multiple of {dt:g} s, got {step_size:.17g} s")
         if not np.isfinite(self.command).all():

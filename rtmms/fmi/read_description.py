@@ -12,10 +12,10 @@ from rtmms.base.files import XmlLimits, check_xml
 from rtmms.fmi.archive import needed
 from rtmms.plant.protocol import Channel
 
-MOST_TEXT = 64 << 20
-_LIMITS = XmlLimits(MOST_TEXT, max_parts=400_000, max_value_chars=1 << 20)
+MAX_XML_BYTES = 64 << 20
+_LIMITS = XmlLimits(MAX_XML_BYTES, max_parts=400_000, max_value_chars=1 << 20)
 MAX_REASON_CHARS = 400
-MOST_NUMBERS = 100_000
+MAX_NUMBERS = 100_000
 """Largest number of elements of all variables together."""
 _C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -44,13 +44,14 @@ def described(path: str, folder: Path) -> Any:
     text = folder / "modelDescription.xml"
     if not text.is_file():
         raise ModelError(f"{path}: not an FMU: it holds no modelDescription.xml")
-    if text.stat().st_size > MOST_TEXT:
+    if text.stat().st_size > MAX_XML_BYTES:
         raise ModelError(
-            f"{path}: expected a modelDescription.xml of at most {MOST_TEXT >> 20} MiB, got {text.stat().st_size} bytes"
+            f"{path}: expected a modelDescription.xml of at most {MAX_XML_BYTES >> 20} MiB, "
+            f"got {text.stat().st_size} bytes"
         )
     counts = check_xml(text.read_bytes(), f"{path}: modelDescription.xml", _LIMITS)
-    if counts.elements.get("ScalarVariable", 0) > MOST_NUMBERS:
-        raise ModelError(f"{path}: expected at most {MOST_NUMBERS} numbers in all variables, got more")
+    if counts.elements.get("ScalarVariable", 0) > MAX_NUMBERS:
+        raise ModelError(f"{path}: expected at most {MAX_NUMBERS} numbers in all variables, got more")
     try:
         found = fmpy.read_model_description(str(folder))
     except Exception as fault:  # fmpy raises whatever its parsers do
@@ -82,8 +83,8 @@ def _refuse_sizes(path: str, variables: Any) -> None:
         if any(n < 0 for n in size):
             raise ModelError(f"{path}: {variable.name}: Dimension: expected a number >= 0, got {min(size)}")
         count += math.prod(size)
-        if count > MOST_NUMBERS:
-            raise ModelError(f"{path}: expected at most {MOST_NUMBERS} numbers in all variables, got more "
+        if count > MAX_NUMBERS:
+            raise ModelError(f"{path}: expected at most {MAX_NUMBERS} numbers in all variables, got more "
                              f"(at {variable.name!r:.60})")  # fmt: skip
 
 

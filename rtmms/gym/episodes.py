@@ -16,10 +16,12 @@ from rtmms.gym.task import Array, Mask, Memory, Task
 from rtmms.plant.protocol import Plant, describe_plant, load
 from rtmms.plant.step_advice import known_step
 
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 """Largest number of the plant's steps in a step of an environment."""
-MOST_SEED = (1 << 128) - 1
-MOST_RUNS, MOST_THREADS, MOST_ACTIONS = 1_000_000, 4096, 10_000
+MAX_SEED = (1 << 128) - 1
+MAX_RUNS = 1_000_000
+MAX_THREADS = 4096
+MAX_ACTIONS = 10_000
 
 
 def whole(place: str, given: Any, most: int, least: int = 1) -> None:
@@ -56,7 +58,7 @@ def _refuse_members(task: Task) -> None:
         given = getattr(task, name)
         if type(given) is bool or not isinstance(given, (int, float, np.floating)) or not 0.0 < given <= most:
             raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {most:g}, got {given!r:.60}")
-    whole("actions", task.actions, MOST_ACTIONS, 0)
+    whole("actions", task.actions, MAX_ACTIONS, 0)
     given = task.parameters
     if not isinstance(given, Mapping):
         raise ArgumentError(f"gym: parameters: expected a mapping, got {given!r:.60}")
@@ -101,7 +103,7 @@ class Episodes:
         profile: object = sensors
         if profile is not None and not isinstance(profile, str):
             raise ArgumentError(f"gym: sensors: expected a profile's name or a file, got {sensors!r:.60}")
-        whole("threads", threads, MOST_THREADS)
+        whole("threads", threads, MAX_THREADS)
         plant = load(task.robot, dt=task.dt, **task.parameters)
         self.prefix, self.measured = "", tuple[str, ...]()
         if sensors is not None:
@@ -117,9 +119,9 @@ class Episodes:
             warnings.warn(f"gym: {task.robot}: {known.warning}", RuntimeWarning, stacklevel=4)
         steps = task.step_s / plant.dt
         self.steps = round(steps)
-        if not 1 <= self.steps <= MOST_STEPS or abs(self.steps - steps) > 1e-6 * steps:
+        if not 1 <= self.steps <= MAX_STEPS or abs(self.steps - steps) > 1e-6 * steps:
             raise ModelError(
-                f"gym: step_s: expected a whole number of the plant's steps of {plant.dt:g} s, at most {MOST_STEPS}, "
+                f"gym: step_s: expected a whole number of the plant's steps of {plant.dt:g} s, at most {MAX_STEPS}, "
                 f"got {task.step_s:g} s"
             )
         there = {channel.name for channel in plant.outputs}

@@ -87,7 +87,9 @@ class _Manta(Task):
 
     robot = "manta"
     actions = 3
-    frequency_hz, lead, rate_1_s = 0.6, np.radians(40.0), 8.0
+    frequency_hz = 0.6
+    lead = np.radians(40.0)
+    rate_1_s = 8.0
     ranges = np.array([np.radians(15.0), np.radians(12.0), np.radians(12.0)])
     """Ranges, rad: of the amplitude about 25 deg, of incidence (front rods up, back ones down), and of the right fin's
     excess over the left.
@@ -303,7 +305,9 @@ class MantaPath(_Manta):
 class _Hover(Task):
     """Task to hold the place of the start."""
 
-    way, speed, rate = 1.0, 1.0, 1.0
+    way = 1.0
+    speed = 1.0
+    rate = 1.0
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
         turn = rotations(seen["quaternion"])
@@ -367,7 +371,8 @@ class MothHover(_Hover):
 
     robot = "moth"
     step_s = 0.01
-    way, rate = 0.1, 20.0
+    way = 0.1
+    rate = 20.0
 
     def prepare(self, plant: Plant) -> None:
         """Compute the phase of the stroke in a step.
@@ -437,7 +442,9 @@ class EelCourse(Task):
     robot = "eel"
     parameters = {"gait": "none"}  # noqa: RUF012
     actions = 3
-    frequency_hz, lag, rate_1_s = 0.8, np.radians(28.0), 6.0
+    frequency_hz = 0.8
+    lag = np.radians(28.0)
+    rate_1_s = 6.0
     ranges = np.array([np.radians(6.0), np.radians(5.0), np.radians(3.0)])
     """Ranges, rad: of the amplitude about 8 deg, of the mean yaw and the mean pitch of a joint."""
 

@@ -16,7 +16,8 @@ Array = npt.NDArray[np.float64]
 
 FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-4, 1e-12, 1e10
 """Damping of Levenberg and Marquardt, as a share of the diagonal of J' J."""
-RAISED, LOWERED = 6.0, 0.15
+RAISED = 6.0
+LOWERED = 0.15
 ITERATIONS = 40
 CORRECTIONS = 3
 """Corrections of a step, by the error of the linear model at its end."""
@@ -28,7 +29,7 @@ SETTLED = 1e-2
 """Expected fall of the sum of squares, in squared deviations, below which one more step ends the search; that step is a
 tenth of a standard error, and the remaining distance is far less.
 """
-LONGEST = 3.0
+MAX_STEP = 3.0
 """Largest step of an unknown, in its scale or in the size that it has grown to."""
 ROUGH = 1e-3
 """Expected fall that ends the search, as a share of the sum of squares, where the weights are computed anew afterwards.
@@ -253,7 +254,7 @@ def descend(
                 watch.keep(z, cost)
             break
         for _ in range(TRIALS):
-            reach = LONGEST * np.maximum(1.0, np.abs(z))
+            reach = MAX_STEP * np.maximum(1.0, np.abs(z))
             ends = np.maximum(low, z - reach), np.minimum(high, z + reach)
             step = _bounded(information, gradient, size, damping, z, *ends)
             trial = np.clip(z + step, low, high)

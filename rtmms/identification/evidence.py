@@ -24,8 +24,10 @@ NULL = 1e-7
 NAMED = 0.2
 """Share of a combination's largest component from which on a parameter is named with it."""
 LAGS = 20
-MOST_ORDER, MOST_CORRELATED = 10, 0.995
-"""Limits of the autoregressive process of residuals: its order, and the size of a partial correlation."""
+MAX_ORDER = 10
+"""Order of the autoregressive process of residuals."""
+MAX_CORRELATION = 0.995
+"""Magnitude of a partial correlation of residuals."""
 WHITE = 0.01
 """Probability below which residuals do not pass for white noise."""
 WINDOWS = 5
@@ -226,7 +228,7 @@ def autocovariance(r: Array) -> Array:
     1954).
     """
     n = len(r)
-    most = min(MOST_ORDER, n // 10)
+    most = min(MAX_ORDER, n // 10)
     ahead, behind = r[1:].copy(), r[:-1].copy()
     power = float(np.mean(r**2))
     best, coefficients, chosen = math.inf, np.zeros(0), np.zeros(0)
@@ -235,7 +237,7 @@ def autocovariance(r: Array) -> Array:
         ahead, behind = (ahead - k * behind)[1:], (behind - k * ahead)[:-1]
         power *= 1.0 - k * k
         enlarged = k + (np.sign(k) + 3.0 * k) / n if order == 1 else k
-        k = float(np.clip(enlarged, -MOST_CORRELATED, MOST_CORRELATED))
+        k = float(np.clip(enlarged, -MAX_CORRELATION, MAX_CORRELATION))
         coefficients = np.append(coefficients - k * coefficients[::-1], k)
         criterion = n * math.log(max(power, 1e-300)) + 2.0 * (order + 1) * n / (n - order - 2)
         if criterion < best:

@@ -33,7 +33,7 @@ START_STEP = 1e-6
 """Step of a first state for differences. The only error of its slope is rounding, some 1e-13 of a number, so one-sided
 differences have six correct digits at half the cost of central ones.
 """
-FAR = 1e8
+FAILED_RESIDUAL = 1e8
 """Residual where the model fails, in deviations."""
 BISECTIONS = 10
 """Bisections of the interval in which a model becomes impossible."""
@@ -301,19 +301,25 @@ class Residuals:
         return self.expected(block, predicted, z) - block.values
 
     def _data(
-        self, predicted: Sequence[dict[str, Array]], z: Array, only: Iterable[int] | None = None, most: float = FAR
+        self,
+        predicted: Sequence[dict[str, Array]],
+        z: Array,
+        only: Iterable[int] | None = None,
+        most: float = FAILED_RESIDUAL,
     ) -> Array:
         """Return the residuals (size,) of the fit, 0 where there was no measurement; blocks not in `only` stay 0.
 
         `most` is the limit of a residual, in deviations. Differences have none: in a recording without noise a small
-        step moves an output by more than FAR deviations, and the slope of two residuals at the limit is 0.
+        step moves an output by more than FAILED_RESIDUAL deviations, and the slope of two residuals at the limit is 0.
         """
         out = np.zeros(self.size)
         for k in range(len(self.blocks)) if only is None else only:
             block = self.blocks[k]
             off = self.differences(block, predicted, z)[block.fitted]
             measured = np.isfinite(block.values[block.fitted])
-            off = np.where(measured, np.clip(np.where(np.isfinite(off), off / block.sigma, FAR), -most, most), 0.0)
+            off = np.where(
+                measured, np.clip(np.where(np.isfinite(off), off / block.sigma, FAILED_RESIDUAL), -most, most), 0.0
+            )
             out[self.sources[k]] = off.ravel()
         return out
 
@@ -488,11 +494,11 @@ def _sound(predicted: Sequence[dict[str, Array]]) -> bool:
 # The fit: Gauss-Newton with bounds, channels weighted by what their noise turns out to be.
 
 
-ROUNDS = 3
+MAX_ROUNDS = 3
 """Largest number of rounds; weights and the segments' starts are computed anew before each."""
 SETTLED = 0.05
 """Relative change of a weight below which no further round is needed."""
-LEAST_NOISE = 1e-5
+MIN_NOISE_SHARE = 1e-5
 """Least noise of a channel, as a share of its spread, which limits the weights of logs without noise."""
 MAX_SAMPLES = 10_000
 DEAF = 1.0
@@ -706,7 +712,7 @@ class _Search:
         residuals, watch = self.residuals, self.watch
         _anchor(residuals, z)
         _refuse_failing(residuals, z)
-        for number in range(ROUNDS):
+        for number in range(MAX_ROUNDS):
             if number and len(residuals.predictor.segments) > len(residuals.predictor.recordings):
                 _anchor(residuals, z)
                 self.slope = None
@@ -795,7 +801,7 @@ def _noise(recordings: Sequence[Recording]) -> tuple[dict[str, Array], dict[str,
             size = float(np.sqrt(np.mean(spread(one.values) ** 2)))
             sizes.setdefault(one.channel, []).append(np.full(one.width, max(size, 1e-9)))
     noise = {name: np.sqrt(np.mean(np.square(rows), axis=0)) for name, rows in given.items()}
-    return noise, {name: LEAST_NOISE * np.mean(rows, axis=0) for name, rows in sizes.items()}
+    return noise, {name: MIN_NOISE_SHARE * np.mean(rows, axis=0) for name, rows in sizes.items()}
 
 
 def _thinned(recording: Recording, most: int) -> Recording:
@@ -841,7 +847,7 @@ def _anchor(residuals: Residuals, z: Array) -> None:
 def _refuse_failing(residuals: Residuals, z: Array) -> None:
     """Raise ModelError where the model fails with the initial values; the message has recording and reason."""
     at = np.clip(z, *bounds_of(residuals.unknowns))
-    if (np.abs(residuals.value(at)) >= FAR).mean() <= 0.5:
+    if (np.abs(residuals.value(at)) >= FAILED_RESIDUAL).mean() <= 0.5:
         return
     reasons = residuals.predictor.failures(residuals.case(at)) or ["its outputs are not finite"]
     raise ModelError(

@@ -29,7 +29,7 @@ KINDS = ("mean_speed", "harmonic")
 CLOCKS = ("free", "common")
 FITTED_ORDERS = 3
 """Harmonics that are fitted beside the requested one, so that they do not disturb it."""
-LEAST_SHARE = 1e-6
+MIN_NOISE_SHARE = 1e-6
 """Least noise of an objective that comes from a recording, as a share of its value."""
 _COMPONENT = re.compile(r"(.+?)(?:\[(\d+)\])?")
 
@@ -411,7 +411,7 @@ def _series_of(
             raise ModelError(
                 f"{place}: the recording has too few samples of {', '.join(one.outputs)} in {whole} periods"
             )
-        least = LEAST_SHARE * float(np.linalg.norm(values))
+        least = MIN_NOISE_SHARE * float(np.linalg.norm(values))
         noise = np.full(len(values), one.noise) if one.noise is not None else np.maximum(noise, max(least, 1e-12))
     unit = "m/s" if is_slope else unit
     return Series(one.label, np.array([end]), values[None, :], unit, noise, feature=feature)

@@ -21,20 +21,20 @@ from rtmms.sensing.readings import Instrument, instruments
 
 Array = npt.NDArray[np.float64]
 
-USUAL = (
+DEFAULT_OUTPUTS = (
     "position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_torque", "joint_position",
     "joint_velocity", "joint_torque",
 )  # fmt: skip
 """Outputs that are compared where there are no sensors and no named channels; without any of these, all small outputs.
 """
-MOST_NUMBERS = 12
+MAX_NUMBERS = 12
 """Numbers of an output that is compared without being named."""
 PLACED = (
     "position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_rate", "joint_position",
     "joint_velocity",
 )  # fmt: skip
 """Outputs that a state can be composed from."""
-FEWEST = 20
+MIN_SAMPLES = 20
 """Least number of samples of a channel, and of steps of a recording, for a fit."""
 STILL = 1e-9
 
@@ -215,7 +215,7 @@ def from_log(
     runs = _runs(log, path, [places[name] for name in (*kept, *states)])
     found = []
     for number, run in enumerate(runs):
-        if len(run.commands) < FEWEST:
+        if len(run.commands) < MIN_SAMPLES:
             continue
         name = path.name if len(runs) == 1 else f"{path.name} run {number}"
         outputs = np.array([run.first, *run.outputs])
@@ -231,7 +231,7 @@ def from_log(
             {one: columns[one].reshape(-1, *shapes[one]) for one in states}, origin["preset"], given, max(run.seed, 0),
         ))  # fmt: skip
     if not found:
-        raise ModelError(f"{path}: expected a run of at least {FEWEST} steps, got none: record a longer one")
+        raise ModelError(f"{path}: expected a run of at least {MIN_SAMPLES} steps, got none: record a longer one")
     if log.end is None:
         warn(f"{path}: was cut off; what is in it is taken")
     return found
@@ -365,8 +365,8 @@ def chosen(
     further = [name for name in more if name in known]
     if wanted or sensed:
         return list(dict.fromkeys((*(wanted or known), *further)))
-    small = [channel.name for channel in outputs if 0 < math.prod(channel.shape) <= MOST_NUMBERS]
-    return list(dict.fromkeys(([name for name in small if name in USUAL] or small) + further))
+    small = [channel.name for channel in outputs if 0 < math.prod(channel.shape) <= MAX_NUMBERS]
+    return list(dict.fromkeys(([name for name in small if name in DEFAULT_OUTPUTS] or small) + further))
 
 
 def _runs(log: Log, path: Path, parts: list[slice]) -> list[_Run]:
@@ -424,10 +424,10 @@ def refuse_still(recording: Recording) -> None:
     if any(one.feature is not None for one in recording.series):
         return
     driven = float(np.ptp(recording.commands, axis=0).max(initial=0.0)) > STILL
-    if not recording.series or all(len(one.time) < FEWEST for one in recording.series):
+    if not recording.series or all(len(one.time) < MIN_SAMPLES for one in recording.series):
         raise ModelError(
-            f"{recording.name}: expected at least {FEWEST} samples of a channel, got fewer: take a longer recording, "
-            "or name others with --channels"
+            f"{recording.name}: expected at least {MIN_SAMPLES} samples of a channel, got fewer: take a longer "
+            "recording, or name others with --channels"
         )
     if driven:
         return

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import open_input
 from rtmms.base.toml_file import read_toml
-from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, builder_of, chosen
+from rtmms.identification.recording import MIN_SAMPLES, PLACED, Recording, Series, builder_of, chosen
 from rtmms.plant.protocol import Plant
 from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.record.log_messages import Signal
@@ -324,8 +324,8 @@ def of_table(
     begin = float(time[0]) - (plant.dt if exported else 0.0)
     time = time - begin
     commands = _held(path, plant, values, time, before=exported)
-    if len(commands) < FEWEST:
-        raise ModelError(f"{path}: expected at least {FEWEST} steps of {plant.dt:g} s, got {len(commands)}")
+    if len(commands) < MIN_SAMPLES:
+        raise ModelError(f"{path}: expected at least {MIN_SAMPLES} steps of {plant.dt:g} s, got {len(commands)}")
     measured = {name: value for name, value in values.items() if name != "time" and not name.startswith(COMMAND)}
     series = _all_series(path, plant, tools, measured, mapped, time, wanted, begin, more)
     known = at_rest or (exported and float(table["step"][0]) == 0.0)

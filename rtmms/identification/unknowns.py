@@ -364,8 +364,10 @@ _OFFSET_PRIORS = (0.5, 0.5, 0.5, 0.3, 0.3, 0.5, 0.3, 0.3, 0.3, 1.0, 1.0, 1.0)
 """Standard deviations of a start about its first guess: m, rad, m/s, rad/s, body axes."""
 
 
-JOINT_SIZES, JOINT_PRIORS = (0.1, 0.3), (0.5, 1.0)
-"""Scales and priors of a joint's start: rad or m, rad/s or m/s."""
+JOINT_SIZES = (0.1, 0.3)
+"""Scales of a joint's start: rad or m, and rad/s or m/s."""
+JOINT_PRIORS = (0.5, 1.0)
+"""Priors of a joint's start: rad or m, and rad/s or m/s."""
 
 
 def start_names(joints: Sequence[str]) -> list[tuple[str, tuple[str, ...], float, float]]:

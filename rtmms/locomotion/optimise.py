@@ -24,8 +24,10 @@ from rtmms.locomotion.reconstruction import _moved, displacement, holonomy, reco
 PER = ("cost", "length")
 GOALS = {True: ("distance", "turn"), False: ("turn", "distance")}
 """Possible goals, planar or not; the first is the default. In the plane, `distance` allows no net turn."""
-STEPS, SEEN = 24, 72
-"""Numbers of the search: steps of a cycle, and shapes that it compares with the limits."""
+CYCLE_STEPS = 24
+"""Steps of a cycle in the search."""
+CYCLE_SHAPES = 72
+"""Shapes of a cycle that the search compares with the limits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +176,7 @@ class _Search:
         self.one, self.goal, self.per, self.count = one, goal, per, 0
         self.least = np.full(p, -np.inf) if least is None else np.asarray(least, dtype=float)
         self.greatest = np.full(p, np.inf) if greatest is None else np.asarray(greatest, dtype=float)
-        self.grid = np.linspace(0.0, CYCLE_S, SEEN, endpoint=False)
+        self.grid = np.linspace(0.0, CYCLE_S, CYCLE_SHAPES, endpoint=False)
 
     def measure(self, path: Path, per: str, steps: int = 256) -> float:
         """Return the cost or the length of a cycle.
@@ -231,7 +233,7 @@ class _Search:
         (k,) array
             See `Motion.displacement`.
         """
-        _, poses, turned, _ = _moved(self.one, path, STEPS)
+        _, poses, turned, _ = _moved(self.one, path, CYCLE_STEPS)
         return displacement(poses[-1], float(turned[-1]), self.one.planar)
 
     def score(self, table: Array) -> float:
@@ -249,7 +251,7 @@ class _Search:
         """
         self.count += 1
         path = Path.fourier(table)
-        return self.reached(self.net(path)) / max(self.measure(path, self.per, SEEN), 1e-12)
+        return self.reached(self.net(path)) / max(self.measure(path, self.per, CYCLE_SHAPES), 1e-12)
 
     def climb(self, start: Array) -> Array:
         """Go to the next optimum; the phase along the curve is free and does no harm.
@@ -314,17 +316,17 @@ class _Search:
     def _limits(self, shape: tuple[int, int]) -> list[dict[str, Any]]:
         """Return constraints that keep the shapes on the grid within the limits: linear in the coefficients."""
         order = np.arange(1, shape[1] // 2 + 1)
-        waves = np.empty((SEEN, shape[1]))
+        waves = np.empty((CYCLE_SHAPES, shape[1]))
         waves[:, 0] = 1.0
         waves[:, 1::2], waves[:, 2::2] = np.cos(np.outer(self.grid, order)), np.sin(np.outer(self.grid, order))
         rows, bounds = [], []
         for k in range(shape[0]):
             for sign, bound in ((1.0, -self.least[k]), (-1.0, self.greatest[k])):
                 if np.isfinite(bound):
-                    block = np.zeros((SEEN, *shape))
+                    block = np.zeros((CYCLE_SHAPES, *shape))
                     block[:, k, :] = sign * waves
-                    rows.append(block.reshape(SEEN, -1))
-                    bounds.append(np.full(SEEN, bound - 1e-6))
+                    rows.append(block.reshape(CYCLE_SHAPES, -1))
+                    bounds.append(np.full(CYCLE_SHAPES, bound - 1e-6))
         if not rows:
             return []
         matrix, bound = np.concatenate(rows), np.concatenate(bounds)

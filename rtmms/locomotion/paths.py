@@ -470,7 +470,7 @@ Gait = str | Path | Sines
 """A robot's own gait: a word as `rtmms gaits --gait` takes it, a path, or sines."""
 
 
-MAX_BYTES = 16 * MIB
+MAX_PATH_FILE_BYTES = 16 * MIB
 """Limit for a file of shapes, bytes."""
 
 
@@ -582,7 +582,7 @@ def read_shapes(name: str, size: int) -> Path:
     ModelError
         The file is wrong; the message has the file and the line.
     """
-    text = read_input_text(name, place="gait", max_bytes=MAX_BYTES, expected="a table of shapes in UTF-8")
+    text = read_input_text(name, place="gait", max_bytes=MAX_PATH_FILE_BYTES, expected="a table of shapes in UTF-8")
     rows: list[Array] = []
     for number, cells in enumerate(csv.reader(text.splitlines()), 1):
         if not any(cell.strip() for cell in cells):

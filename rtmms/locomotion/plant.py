@@ -263,7 +263,9 @@ class GlideErrorEstimator(RecordErrorEstimator):
         The plant.
     """
 
-    order, bounded, base_moves = ORDER, False, True
+    order = ORDER
+    bounded = False
+    base_moves = True
 
     def __init__(self, plant: Any) -> None:
         """Allocate the memory and find the length of the plant."""

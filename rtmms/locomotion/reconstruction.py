@@ -23,7 +23,8 @@ from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import PRISMATIC, T_KIND
 
-FIRST_STEPS, MOST_STEPS = 16, 1 << 15
+MIN_STEPS = 16
+MAX_STEPS = 1 << 15
 TOLERANCE = 1e-12
 """Tolerance of each smooth piece; the steps are doubled until the result changes by no more."""
 
@@ -252,7 +253,7 @@ def _moved(one: Connection, way: Path, steps: int) -> tuple[Array, Array, Array,
 
 def _once(one: Connection, way: Path, tolerance: float) -> tuple[Array, float]:
     """Return pose and heading at the end of the path; steps are doubled until they change by at most `tolerance`."""
-    steps, before, change = FIRST_STEPS, None, np.inf
+    steps, before, change = MIN_STEPS, None, np.inf
     while True:
         _, poses, turned, _ = _moved(one, way, steps)
         now = np.array([*poses[-1], turned[-1] if one.planar else 0.0])  # in space that sum has no limit of its own
@@ -261,7 +262,7 @@ def _once(one: Connection, way: Path, tolerance: float) -> tuple[Array, float]:
             if change <= tolerance or (last < 1e-10 and change >= 0.25 * last):  # what is left is rounding
                 return poses[-1], float(turned[-1])
         steps *= 2
-        if steps > MOST_STEPS:
+        if steps > MAX_STEPS:
             raise ModelError(
                 f"{one.model.name}: the path's motion does not settle: {change:.2g} at the last doubling of its steps; "
                 "expected a path that is smooth between its breaks"
@@ -309,7 +310,7 @@ def reconstruct(
     last = _once(one, way, TOLERANCE)[0]
     while True:
         ends, poses, turned, efforts = _moved(one, way, steps)
-        if np.max(np.abs(poses[-1] - last)) < 100.0 * TOLERANCE or steps >= MOST_STEPS:
+        if np.max(np.abs(poses[-1] - last)) < 100.0 * TOLERANCE or steps >= MAX_STEPS:
             break
         steps *= 2
     lengths = np.diff(ends)

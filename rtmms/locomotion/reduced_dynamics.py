@@ -31,7 +31,7 @@ from rtmms.mechanism.contradiction import followers
 from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import RANK, TWIST, Rank, contact_rows, rank_of, scaled
 
-LEAST = ("reaction", "torque")
+MINIMISED = ("reaction", "torque")
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ def reduced(model: Model, state: State, drive: Any, *, wrench: Any = None, least
     ModelError
         An argument has another shape, or the imposed accelerations contradict the rows.
     """
-    if least not in LEAST:
-        raise ModelError(f"{model.name}: least must be one of {', '.join(LEAST)}, got '{least}'")
+    if least not in MINIMISED:
+        raise ModelError(f"{model.name}: least must be one of {', '.join(MINIMISED)}, got '{least}'")
     n, held = model.n, np.concatenate([np.zeros(6, dtype=bool), model.imposed])
     drive = vector(drive, (n,), f"{model.name}: drive")
     state.check(model)

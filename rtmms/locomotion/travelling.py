@@ -23,8 +23,11 @@ from rtmms.model.compiled import Model
 from rtmms.model.ground_rank import RANK
 from rtmms.model.layout import BASE_FREE, T_IMPOSED
 
-POSE, TWIST, HEADING, SIZE = slice(0, 7), slice(7, 13), 13, 14
-NEAR_S = 1e-3
+POSE = slice(0, 7)
+TWIST = slice(7, 13)
+HEADING = 13
+SIZE = 14
+DIFFERENCE_S = 1e-3
 """Interval of the differences of the rate, to sixth order, s."""
 ERROR = 1e-11
 
@@ -119,7 +122,7 @@ class _Traveller:
         """
         a, b = self.piece
         inside = b - 1e-9 * (b - a)
-        h = min(NEAR_S, (inside - a) / 8.0)
+        h = min(DIFFERENCE_S, (inside - a) / 8.0)
         now = min(max(t, a), inside)
         near = min(max(now - 3.0 * h, a), inside - 6.0 * h) + h * np.arange(7)
         r, rd = self.way.motion(np.array([now, *near]))

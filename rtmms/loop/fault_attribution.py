@@ -355,7 +355,7 @@ class FaultAttribution:
         Memory of the stall detectors; None without them.
     counters : Callable[[], tuple[int, int]] | None, optional
         Returns page faults and involuntary switches of the loop's thread so far.
-    capacity : int, default CAPACITY
+    capacity : int, default MAX_UNJUDGED
         Most bad steps that wait for judgement.
 
     Attributes
@@ -478,7 +478,7 @@ class FaultAttribution:
         ----------
         now_ns : int
             Present instant, ns.
-        most : int, default CAPACITY
+        most : int, default MAX_UNJUDGED
             Most steps, 5 us each.
         last : bool, default False
             Whether the run is over, so that all steps are judged.

@@ -229,7 +229,7 @@ MAX_OPEN_FILES = 4096
 
 
 def raise_limit() -> int:
-    """Raise the limit of open files to the permitted one, at most MOST; a higher limit remains.
+    """Raise the limit of open files to the permitted one, at most MAX_OPEN_FILES; a higher limit remains.
 
     Returns
     -------

@@ -48,7 +48,7 @@ class Trace:
         Simulated time of a step, s.
     steps : int | None
         Steps of the run; None if unknown.
-    capacity : int, default CAPACITY
+    capacity : int, default MAX_SAMPLES
         Most samples.
     apart_s : float, default 0.0
         Least time between samples, s, because observing a state costs several times a step.

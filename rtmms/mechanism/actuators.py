@@ -30,11 +30,11 @@ from rtmms.mechanism.joint_laws import (
     BOUNDED,
     BRAKING,
     CEILING,
-    FASTEST,
     FIRM,
     FLOOR,
     LOWER,
-    MOST,
+    MAX_SPEED,
+    MAX_TORQUE,
     OFFSET,
     SATURATES,
     STOP_DAMPING,
@@ -251,7 +251,7 @@ class Attachment:
             Another actuator of the joint has another braking time.
         """
         if most is not None:
-            self.bounds[j, FASTEST] = min(self.bounds[j, FASTEST], self.number("fastest", most, above=True))
+            self.bounds[j, MAX_SPEED] = min(self.bounds[j, MAX_SPEED], self.number("fastest", most, above=True))
         if braking_time is None:
             return
         time = self.number("braking_time", braking_time, above=True)
@@ -478,7 +478,7 @@ class JointServo:
         to.kp[j] = to.number("stiffness", self.stiffness, above=True)
         to.kd[j] = to.number("damping", self.damping)
         if self.limit is not None:
-            to.bounds[j, MOST] = to.number("limit", self.limit, above=True)
+            to.bounds[j, MAX_TORQUE] = to.number("limit", self.limit, above=True)
             to.bounds[j, BOUNDED] = 1.0
         _follow(self, j, to)
 
@@ -542,7 +542,7 @@ class JointAffine:
         to.kp[j] += to.number("stiffness", self.stiffness)
         to.kd[j] += to.number("damping", self.damping)
         if self.limit is not None:
-            to.bounds[j, MOST] = min(to.bounds[j, MOST], to.number("limit", self.limit, above=True))
+            to.bounds[j, MAX_TORQUE] = min(to.bounds[j, MAX_TORQUE], to.number("limit", self.limit, above=True))
             to.bounds[j, FIRM] = SATURATES
         lower, upper = to.limits(self.lower, self.upper)
         neutral = to.number("neutral", self.neutral, least=-math.inf)
@@ -607,7 +607,7 @@ class JointMotion:
         to.fastest(j, self.fastest, self.braking_time)
         if self.limit is not None:
             refuse_imposed(to, j)
-            to.bounds[j, MOST] = to.number("limit", self.limit, above=True)
+            to.bounds[j, MAX_TORQUE] = to.number("limit", self.limit, above=True)
             to.bounds[j, [FIRM, BOUNDED]] = 1.0
         elif not to.model.imposed[j]:
             raise ModelError(f"{to.place}: joint '{self.joint}' must have drive='motion', got drive='torque'")
@@ -1242,7 +1242,7 @@ def _at_most(drive: Actuator, to: Attachment) -> Actuator:
     j, channel = drive.joint, drive.channel
     if drive.kind != OFFSET or not 0 <= j < to.model.n or not to.bandwidth[j] < 0.0:
         return drive
-    most = float(to.bounds[j, FASTEST])
+    most = float(to.bounds[j, MAX_SPEED])
     if math.isinf(most):
         return drive
     if abs(channel.neutral) > most:

@@ -26,9 +26,9 @@ from rtmms.mechanism.joint_laws import (
     FROM_BELOW,
     GREAT,
     HELD_FIRMLY,
-    MOST,
+    MAX_TORQUE,
+    MIN_STEPS,
     SATURATES,
-    STEPS,
     TRACKING,
     acceleration_within,
     bind,
@@ -64,7 +64,7 @@ WORK = Layout(
 `stop` has the torques of limits that are never passed. `wanted` has the accelerations of joints held firmly. `given`,
 `held`, `side` and `grip` belong to `keep_within_limits`.
 """
-ROUNDS = 12
+MAX_ROUNDS = 12
 """Largest number of solutions until the active limits of the joints are consistent."""
 
 
@@ -162,7 +162,7 @@ def keep_within_limits(
     for j in range(n):
         given[j], held[j], side[j], grip[j], stop[j] = drive[j], s[j + 1, S_HELD], FREE, TRACKING, 0.0 * q[j]
         begun = begun or (bounds[j, FIRM] == HELD_FIRMLY and not imposed[j])
-    for turn in range(ROUNDS):
+    for turn in range(MAX_ROUNDS):
         changed = begun and turn == 0
         if not changed:
             for j in range(n):
@@ -182,12 +182,12 @@ def keep_within_limits(
             if bounds[j, GREAT] > 0.0 and not imposed[j]:
                 great, extra, target = bounds[j, GREAT], 0.0, 0.0 * q[j]
                 if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
-                    extra, target = -held[j], grip[j] * bounds[j, MOST] - given[j]
+                    extra, target = -held[j], grip[j] * bounds[j, MAX_TORQUE] - given[j]
                 elif bounds[j, FIRM] == HELD_FIRMLY:
                     if grip[j] == TRACKING:
                         extra, target = great, great * wanted[j]
                     else:
-                        target = grip[j] * bounds[j, MOST] + 0.0 * q[j]
+                        target = grip[j] * bounds[j, MAX_TORQUE] + 0.0 * q[j]
                 if side[j] != FREE:
                     extra += great
                     target += great * acceleration_within(bounds, j, side[j], q[j], qd[j], least)
@@ -200,9 +200,9 @@ def keep_within_limits(
                 stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j], least) - qdd[j])
             kept = held[j]
             if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
-                own, kept = grip[j] * bounds[j, MOST] + 0.0 * q[j], 0.0 * held[j]
+                own, kept = grip[j] * bounds[j, MAX_TORQUE] + 0.0 * q[j], 0.0 * held[j]
             elif bounds[j, FIRM] == HELD_FIRMLY:
-                own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MOST]
+                own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MAX_TORQUE]
             drive[j], torque[j], s[j + 1, S_HELD] = own, own, kept
 
 
@@ -331,7 +331,7 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
     """
     tree, law, hold, fluid, work = system.tree, system.law, system.hold, system.fluid, system.work
     imposed, s, qdd, q, qd, drive = tree.imposed, work.s, work.qdd, work.q, work.qd, work.drive
-    n, least = q.shape[0], STEPS * system.dt / system.substeps
+    n, least = q.shape[0], MIN_STEPS * system.dt / system.substeps
     for j in range(n):
         if imposed[j]:
             a, b, c = reference(law, hold, hold.coast, j, t)

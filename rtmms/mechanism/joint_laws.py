@@ -429,8 +429,8 @@ def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
 
 
 (
-    MOST, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, BOUNDED,
-    FLOOR, CEILING, FASTEST, GREAT, BRAKING, FIRM,
+    MAX_TORQUE, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, BOUNDED,
+    FLOOR, CEILING, MAX_SPEED, GREAT, BRAKING, FIRM,
 ) = range(12)  # fmt: skip
 BOUND_WIDTH = 12
 HELD_FIRMLY, SATURATES = 1.0, 2.0
@@ -444,7 +444,7 @@ RATIO = 1e6
 """H over the inertia of the joint with all others locked; a bound is violated by the inverse of it."""
 BRAKING_S = 4e-3
 """Default braking time T of a limit, s."""
-STEPS = 2.0
+MIN_STEPS = 2.0
 """Smallest number of the method's steps in T; explicit methods then have an eigenvalue of -1/2, twice."""
 BACK = 1.0
 """Highest rate at which a joint returns that was placed beyond its limits, rad/s or m/s."""
@@ -469,8 +469,8 @@ def no_bounds(n: int) -> Array:
         Infinite limits, default braking time.
     """
     bounds = np.zeros((n, BOUND_WIDTH))
-    bounds[:, MOST], bounds[:, LOWER], bounds[:, UPPER] = np.inf, -np.inf, np.inf
-    bounds[:, FLOOR], bounds[:, CEILING], bounds[:, FASTEST] = -np.inf, np.inf, np.inf
+    bounds[:, MAX_TORQUE], bounds[:, LOWER], bounds[:, UPPER] = np.inf, -np.inf, np.inf
+    bounds[:, FLOOR], bounds[:, CEILING], bounds[:, MAX_SPEED] = -np.inf, np.inf, np.inf
     bounds[:, BRAKING] = BRAKING_S
     return bounds
 
@@ -489,7 +489,7 @@ def limited(bounds: Array) -> Array:
         True for such joints.
     """
     firm = bounds[:, FIRM] > 0.0
-    return np.asarray(np.isfinite(bounds[:, [FLOOR, CEILING, FASTEST]]).any(axis=1) | firm)
+    return np.asarray(np.isfinite(bounds[:, [FLOOR, CEILING, MAX_SPEED]]).any(axis=1) | firm)
 
 
 @kernel
@@ -511,7 +511,7 @@ def bind(bounds: Any, j: Any, q: Any, qd: Any, implicit: float, drive: Any, s: A
     s : (rows, S_WIDTH) array
         Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
     """
-    most = bounds[j, MOST]
+    most = bounds[j, MAX_TORQUE]
     if abs(drive[j].real) > most:
         drive[j] = most if drive[j].real > 0.0 else -most
         s[j + 1, S_HELD] = 0.0
@@ -598,14 +598,14 @@ def acceleration_within(bounds: Any, j: Any, side: Any, q: Any, qd: Any, least: 
     q, qd : float
         Position and rate of the joint.
     least : float
-        Shortest braking time, STEPS steps of the method, s.
+        Shortest braking time, MIN_STEPS steps of the method, s.
 
     Returns
     -------
     float
         rad/s2 or m/s2.
     """
-    time, fastest = braking_time(bounds, j, least), bounds[j, FASTEST]
+    time, fastest = braking_time(bounds, j, least), bounds[j, MAX_SPEED]
     if side == FROM_ABOVE:
         return most_acceleration(bounds[j, CEILING], fastest, time, q, qd)
     return -most_acceleration(-bounds[j, FLOOR], fastest, time, -q, -qd)
@@ -626,7 +626,7 @@ def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any, least: 
     q, qd, qdd : float
         Position, rate and acceleration of the joint.
     least : float
-        Shortest braking time, STEPS steps of the method, s.
+        Shortest braking time, MIN_STEPS steps of the method, s.
 
     Returns
     -------
@@ -667,10 +667,10 @@ def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, given: Any,
     """
     if bounds[j, FIRM] == SATURATES:
         own = given.real - held.real * qdd.real
-        return TOO_MUCH if own > bounds[j, MOST] else TOO_LITTLE if own < -bounds[j, MOST] else TRACKING
+        return TOO_MUCH if own > bounds[j, MAX_TORQUE] else TOO_LITTLE if own < -bounds[j, MAX_TORQUE] else TRACKING
     if grip == TRACKING:
         torque = bounds[j, GREAT] * (wanted.real - qdd.real)
-        if torque > bounds[j, MOST]:
+        if torque > bounds[j, MAX_TORQUE]:
             return TOO_MUCH
-        return TOO_LITTLE if torque < -bounds[j, MOST] else TRACKING
+        return TOO_LITTLE if torque < -bounds[j, MAX_TORQUE] else TRACKING
     return TRACKING if (qdd.real - wanted.real) * grip > 0.0 else grip

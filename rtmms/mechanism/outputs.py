@@ -47,8 +47,15 @@ from rtmms.model.mesh_solid import MeshSolid
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, Solid
 from rtmms.plant.protocol import Channel
 
-O_ENERGY, O_WRENCH, O_TORQUE = 0, 1, 7
-P_POSITION, P_QUATERNION, P_VELOCITY, P_ANGULAR, P_FORCE, POINT_OUT = 0, 3, 7, 10, 13, 16
+O_ENERGY = 0
+O_WRENCH = 1
+O_TORQUE = 7
+P_POSITION = 0
+P_QUATERNION = 3
+P_VELOCITY = 7
+P_ANGULAR = 10
+P_FORCE = 13
+POINT_OUT = 16
 POINT_WIDTH = MARKER_WIDTH
 """Columns of a body or a marker.
 

@@ -27,9 +27,9 @@ from rtmms.mechanism.contradiction import contradiction
 from rtmms.mechanism.entry import SYSTEM, entries
 from rtmms.mechanism.joint_laws import (
     CEILING,
-    FASTEST,
     FLOOR,
     GREAT,
+    MAX_SPEED,
     RATIO,
     Actuator,
     Law,
@@ -356,7 +356,7 @@ class TreePlant(Running):
         kp, kd = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
         bounds = self._bounds(model)
-        slew = np.where(self.bandwidth < 0.0, np.inf, bounds[:, FASTEST])  # of rates: see `attached`
+        slew = np.where(self.bandwidth < 0.0, np.inf, bounds[:, MAX_SPEED])  # of rates: see `attached`
         on_ground = len(model.ground.rows) > 0 or bool(np.any(self.attached.bandwidth < 0.0))
         fluid, further = self.immersed, self._further
         works = (SPENT if self.audited else 1) + (1 if len(more.tendons) else 0)

@@ -24,13 +24,13 @@ from rtmms.mechanism.flow import ask_flow, element_places, moved_on
 from rtmms.mechanism.joint_laws import (
     BRAKING,
     CEILING,
-    FASTEST,
     FLOOR,
     GREAT,
     LOWER,
-    MOST,
+    MAX_SPEED,
+    MAX_TORQUE,
+    MIN_STEPS,
     OFFSET,
-    STEPS,
     TORQUE,
     UPPER,
     Actuator,
@@ -84,7 +84,7 @@ class TreeErrorEstimator(RecordErrorEstimator):
         model = plant.model
         self.order = METHODS[plant.method].order
         # steps of half the length brake limits in another time: their errors are then no sign of an instability
-        bounds, shortest = plant.system.tree.bounds, STEPS * plant.dt / plant.substeps
+        bounds, shortest = plant.system.tree.bounds, MIN_STEPS * plant.dt / plant.substeps
         coarse = np.any((bounds[:, GREAT] > 0.0) & (bounds[:, BRAKING] < (1.0 - 1e-9) * shortest))
         self.bounded = METHODS[plant.method].stability is not None and not coarse
         self.base_moves = model.base_mode == BASE_FREE
@@ -302,7 +302,7 @@ class Running(KernelPlant):
     def joint_limits(self) -> dict[str, dict[str, float]]:
         """Limits by joint, if any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N)."""
         found: dict[str, dict[str, float]] = {}
-        words = {"lower": (FLOOR, LOWER), "upper": (CEILING, UPPER), "velocity": (FASTEST,), "effort": (MOST,)}
+        words = {"lower": (FLOOR, LOWER), "upper": (CEILING, UPPER), "velocity": (MAX_SPEED,), "effort": (MAX_TORQUE,)}
         for name, row in zip(self.model.joint_names, self.attached.bounds, strict=True):
             own = {word: float(row[k]) for word, columns in words.items() for k in columns[::-1] if np.isfinite(row[k])}
             if own:

@@ -18,7 +18,7 @@ from rtmms.base.jit import kernel
 from rtmms.base.memory import INTEGER, Layout, scratch, state
 from rtmms.base.spatial import quaternion_columns
 from rtmms.dynamics.ground import add_change, slip, stop_slip
-from rtmms.dynamics.ground_passes import LEAST, R_COUNT, WORST
+from rtmms.dynamics.ground_passes import MIN_PART, R_COUNT, WORST
 from rtmms.dynamics.recursion import configure, outward
 from rtmms.mechanism.audit import SPENT, spend_terms
 from rtmms.mechanism.body_actuators import finish_motors, spend_spin
@@ -155,9 +155,13 @@ CLOSED = 1e-10
 """Opening rate up to which a row counts as closed, m/s."""
 AGREED = 1e-9
 """Slip of dependent rows, as a part of the speeds, up to which they do not contradict the joints' motion."""
-WEAK, GAIN = 1e-4, 100.0
-"""Smallest singular value, and ratio of speeds of base and joints, at which a motion counts as singular."""
-HELD, AGAINST, SINGULAR = 0, 1, 2
+MIN_SINGULAR_VALUE = 1e-4
+"""Singular value below which a motion counts as singular."""
+MAX_SPEED_RATIO = 100.0
+"""Ratio of the speeds of base and joints at which a motion counts as singular."""
+HELD = 0
+AGAINST = 1
+SINGULAR = 2
 
 
 @kernel
@@ -284,7 +288,7 @@ def keep_to_ground(tree: Any, ground: Any, work: Any, state: Any) -> int:
     last = room.shape[0] - 1
     if not room[last, WORST] <= AGREED * max(joints, base) + 1e-14:
         return AGAINST
-    if room[0, R_COUNT] == 6.0 and room[last, LEAST] < WEAK and base > GAIN * joints + 1e-9:
+    if room[0, R_COUNT] == 6.0 and room[last, MIN_PART] < MIN_SINGULAR_VALUE and base > MAX_SPEED_RATIO * joints + 1e-9:
         return SINGULAR
     return HELD
 
@@ -305,7 +309,11 @@ the number of steps since the history was empty. `spent` has the work of joints,
 numbers for a tree that is audited (rtmms.mechanism.audit) or has tendons. `rates` has the rates of the stages and,
 last, the mean rate that leads to a stage. `states` is scratch.
 """
-BAD_COMMAND, SOUND, NOT_FINITE, CONTRADICTED, THROWN = -1, 0, 1, 2, 3
+BAD_COMMAND = -1
+SOUND = 0
+NOT_FINITE = 1
+CONTRADICTED = 2
+THROWN = 3
 PREDICTOR, AHEAD, CORRECTOR, BACK = ADAMS
 
 

@@ -38,18 +38,25 @@ FIRST, COUNT, CHANNEL, KIND, STIFFNESS, DAMPING, SLIP, SPEED, START, PUSHES, FAC
 TENDON_WIDTH = 11
 # of a point: row of the model, place in the row's frame, coefficient of friction; on a rod by strain modes (row -1 for
 # the first rod, -2, ...) its place is the number of the rod's point, and y, z from there
-ROW, PLACE, FRICTION = 0, 1, 4
+ROW = 0
+PLACE = 1
+FRICTION = 4
 POINT_WIDTH = 5
 # results of the last evaluation of a tendon
 RESULT_LENGTH, RESULT_RATE, RESULT_TENSION, RESULT_POWER, RESULT_LOSS, RESULT_ENERGY = range(6)
 RESULTS = 6
 # scratch of a point: where it is and moves (world), direction, rate and tension of the segment that begins there
-AT, MOVES, ALONG, SEGMENT_RATE, SEGMENT_TENSION = 0, 3, 6, 9, 10
-ROOM = 11
+AT = 0
+MOVES = 3
+ALONG = 6
+SEGMENT_RATE = 9
+SEGMENT_TENSION = 10
+SCRATCH_NUMBERS = 11
 TENDONS = Layout(
     "Tendons",
     model("numbers", "tendons", TENDON_WIDTH), model("points", "tendon_points", POINT_WIDTH),
-    state("servo", "tendons", 2), scratch("results", "tendons", RESULTS), scratch("room", "tendon_points", ROOM),
+    state("servo", "tendons", 2), scratch("results", "tendons", RESULTS),
+    scratch("room", "tendon_points", SCRATCH_NUMBERS),
 )  # fmt: skip
 """Tendons of a tree.
 
@@ -123,7 +130,7 @@ def place_points(points: Any, room: Any, first: int, count: int, s: Any) -> None
     ----------
     points : (p, POINT_WIDTH) array
         Points of all tendons.
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     first, count : int
         First point of the tendon, and number of points.
@@ -149,7 +156,7 @@ def run_along(room: Any, first: int, count: int) -> Any:
 
     Parameters
     ----------
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     first, count : int
         First point of the tendon, and number of points.
@@ -181,7 +188,7 @@ def wrap(room: Any, k: Any) -> Any:
 
     Parameters
     ----------
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     k : int
         Index of the point.
@@ -261,7 +268,7 @@ def force(room: Any, k: Any, first: Any, last: Any) -> Any:
 
     Parameters
     ----------
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     k : int
         Index of the point.
@@ -291,7 +298,7 @@ def push_bodies(points: Any, room: Any, first: int, last: int, s: Any) -> None:
     ----------
     points : (p, POINT_WIDTH) array
         Points of all tendons.
-    room : (p, ROOM) array
+    room : (p, SCRATCH_NUMBERS) array
         Scratch of the points.
     first, last : int
         First and last point of the tendon.

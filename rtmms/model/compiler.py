@@ -102,7 +102,7 @@ def _with_elements(mechanism: Mechanism, where: str) -> Mechanism:
     return replace(mechanism, bodies=[replace(b, elements=own[b.name]) for b in mechanism.bodies], elements=())
 
 
-LARGEST = 1e100
+MAX_INERTIA = 1e100
 """Largest mass or inertia, kg, kg m and kg m2, for which all derived numbers are finite."""
 
 
@@ -379,8 +379,8 @@ def _parameter(joint: Joint, field: str, place: str) -> float:
 
 def _symmetric(matrix: Array, place: str) -> Array:
     scale = float(np.max(np.abs(matrix), initial=0.0))
-    if scale > LARGEST:
-        raise ModelError(f"{place} must be at most {LARGEST:g} kg m2, got {scale}")
+    if scale > MAX_INERTIA:
+        raise ModelError(f"{place} must be at most {MAX_INERTIA:g} kg m2, got {scale}")
     if np.max(np.abs(matrix - matrix.T), initial=0.0) > 1e-9 * scale:
         raise ModelError(f"{place} must be symmetric, got {matrix.tolist()}")
     if scale > 0.0 and np.linalg.eigvalsh(matrix)[0] < -1e-9 * scale:
@@ -394,8 +394,8 @@ def _rigid_inertia(body: Body, place: str) -> Array:
         raise ModelError(f"{place}: mass must be >= 0 kg, got {mass}")
     moment = checked_numbers(body.first_moment, (3,), f"{place}: first_moment")
     inertia = _symmetric(checked_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
-    if max(mass, *np.abs(moment)) > LARGEST:
-        raise ModelError(f"{place}: mass and first_moment must be at most {LARGEST:g} kg, kg m, got more")
+    if max(mass, *np.abs(moment)) > MAX_INERTIA:
+        raise ModelError(f"{place}: mass and first_moment must be at most {MAX_INERTIA:g} kg, kg m, got more")
     own = inertia_matrix(mass, moment, inertia)
     if mass == 0.0 and np.any(moment != 0.0):
         raise ModelError(f"{place}: first_moment must be 0 where the mass is 0, got {moment.tolist()}")
@@ -437,7 +437,7 @@ NEGLIGIBLE = 1e-9
 """Share of the displaced mass, or of its distance from the origin, below which a difference is rounding."""
 
 
-MAX_MORE = 0.05
+MAX_EXCESS_SHARE = 0.05
 """Share of the displaced mass by which that of the elements may be larger without a warning."""
 
 
@@ -458,7 +458,7 @@ def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tupl
         theirs = bool(np.abs(away).max() <= NEGLIGIBLE * (displaced + np.abs(moment).max()))
         left, away = (0.0, np.zeros(3)) if theirs else (displaced, moment)
     elif not theirs:  # the elements have more
-        if -left > MAX_MORE * displaced > 0.0:
+        if -left > MAX_EXCESS_SHARE * displaced > 0.0:
             warnings.warn(
                 f"{place}: its elements displace {displaced - left:.4g} kg of fluid, its solids {displaced:.4g} kg: an "
                 "accelerating fluid pushes it otherwise than its buoyancy; expected the same of both",

@@ -28,7 +28,7 @@ FINE = 32767
 """Number of steps from the middle of a mesh to its side, for its quantised points."""
 MAX_DRAWN_POINTS = 900
 """Largest number of points of all meshes of a robot together, because a welcome message contains them."""
-LEAST_POINTS = 24
+MIN_DRAWN_POINTS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +127,14 @@ def clustered(vertices: Array, triangles: Indices, most: int) -> tuple[Array, In
     triangles : (k, 3) array of int64
         Indices of vertices.
     most : int
-        Largest number of points, at least LEAST_POINTS.
+        Largest number of points, at least MIN_DRAWN_POINTS.
 
     Returns
     -------
     (array, array)
         Points (p, 3), m, and triangles (f, 3).
     """
-    most = max(most, LEAST_POINTS)
+    most = max(most, MIN_DRAWN_POINTS)
     low, span = vertices.min(axis=0), float(np.max(np.ptp(vertices, axis=0), initial=1e-9))
     cells, least, largest = 512.0, 1.0, 4096.0
     numbers = _cells(vertices, low, span / cells)

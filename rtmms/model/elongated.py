@@ -18,10 +18,12 @@ from rtmms.model.solids import at
 
 HalfAxes = Callable[[float], tuple[float, float]]
 """Function of the distance X (m) from the nose that returns (lateral a, vertical b), m."""
-NEAR = 1e-4
+DIFFERENCE_SHARE = 1e-4
 """Distance for the slopes of a section by finite differences, as a fraction of the part's length."""
-COARSE, MANY = 0.01, 40
-"""Permitted relative error of a part's moments, against those of MANY sections."""
+MAX_MOMENT_ERROR = 0.01
+"""Permitted relative error of a part's moments."""
+REFERENCE_SECTIONS = 40
+"""Sections whose moments are the reference for that error."""
 
 
 def elongated_body(
@@ -72,10 +74,10 @@ def elongated_body(
     """
     water = density if fluid is None else fluid
     off = _coarseness(name, half_axes, start, end, pieces)
-    if off > COARSE:
+    if off > MAX_MOMENT_ERROR:
         raise ModelError(
             f"body '{name}': {pieces} sections are too few: moments of its mass or added mass are off by "
-            f"{100.0 * off:.2g} %, expected at most {100.0 * COARSE:g} %: take more (pieces)"
+            f"{100.0 * off:.2g} %, expected at most {100.0 * MAX_MOMENT_ERROR:g} %: take more (pieces)"
         )
     nodes, weights = np.polynomial.legendre.leggauss(pieces)
     mass, moment, inertia, displaced = 0.0, np.zeros(3), np.zeros((3, 3)), 0.0
@@ -92,7 +94,7 @@ def elongated_body(
         around = math.pi * (3.0 * (a + b) - math.sqrt((3.0 * a + b) * (a + 3.0 * b)))
         drag = 0.5 * water * friction * around, water * cross[0] * b, water * cross[1] * a
         added = rim * (a * a - b * b) ** 2 / 8.0, rim * b * b, rim * a * a
-        turning = _couple(name, half_axes, start + x, NEAR * (end - start), water) if couple else 0.0
+        turning = _couple(name, half_axes, start + x, DIFFERENCE_SHARE * (end - start), water) if couple else 0.0
         elements.append(Strip(length, drag, added=added, displaced=water * area, placement=at(x), couple=turning))
     if wake:
         a_end, b_end = _section(name, half_axes, end)
@@ -118,9 +120,9 @@ def _section(name: str, half_axes: HalfAxes, x: float) -> tuple[float, float]:
 
 
 def _coarseness(name: str, half_axes: HalfAxes, start: float, end: float, pieces: int) -> float:
-    """Return the relative error of moments of a b, a^2 and b^2, of order 0 to 2, against MANY sections."""
+    """Return the relative error of moments of a b, a^2 and b^2, of order 0 to 2, against the reference's sections."""
     found = []
-    for count in (pieces, MANY):
+    for count in (pieces, REFERENCE_SECTIONS):
         nodes, weights = np.polynomial.legendre.leggauss(count)
         u = 0.5 * (1.0 + nodes)
         a, b = np.array([_section(name, half_axes, start + x * (end - start)) for x in u]).T

@@ -13,7 +13,13 @@ from rtmms.model.contacts import Floor, Marker
 from rtmms.model.elements import checked_numbers
 from rtmms.model.solids import Placement
 
-F_ROW, F_PLACE, F_HEIGHT, F_FRICTION, F_STIFFNESS, F_DAMPING, F_DEPTH = 0, 1, 4, 5, 6, 7, 8
+F_ROW = 0
+F_PLACE = 1
+F_HEIGHT = 4
+F_FRICTION = 5
+F_STIFFNESS = 6
+F_DAMPING = 7
+F_DEPTH = 8
 FLOOR_WIDTH = 9
 """Columns of a point.
 

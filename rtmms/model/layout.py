@@ -14,10 +14,17 @@ behind row n.
 
 from __future__ import annotations
 
-T_PARENT, T_KIND, T_IMPOSED = 0, 1, 2
+T_PARENT = 0
+T_KIND = 1
+T_IMPOSED = 2
 T_WIDTH = 3
-REVOLUTE, PRISMATIC, MODE, SECTION = 0, 1, 2, 3
-BASE_FREE, BASE_PRESCRIBED, BASE_FIXED = 0, 1, 2
+REVOLUTE = 0
+PRISMATIC = 1
+MODE = 2
+SECTION = 3
+BASE_FREE = 0
+BASE_PRESCRIBED = 1
+BASE_FIXED = 2
 
 C_ROT = 0  # 9   body's frame at q = 0 -> parent's frame, by rows
 C_POS = 9  # 3   m, joint in the parent's frame

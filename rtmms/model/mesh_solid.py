@@ -18,7 +18,7 @@ from rtmms.model.urdf import read_mesh
 
 KINDS = (".stl", ".obj", ".ply", ".off")
 """Endings of the files that `solid_from_mesh` reads."""
-MERGED = 1e-9
+MAX_MERGED_SHARE = 1e-9
 """Largest distance of points that are merged, as a part of the mesh's size: an STL file repeats each point."""
 
 
@@ -156,7 +156,7 @@ def _merged(vertices: Any, triangles: Any, place: str) -> tuple[Array, Indices]:
     points = np.asarray(vertices, dtype=float)
     if not len(triangles) or not np.all(np.isfinite(points)):
         raise ModelError(f"{place}: expected triangles with finite points, got {len(triangles)} triangles")
-    step = MERGED * float(np.max(np.ptp(points, axis=0), initial=0.0)) or 1.0
+    step = MAX_MERGED_SHARE * float(np.max(np.ptp(points, axis=0), initial=0.0)) or 1.0
     keys = np.round((points - points.min(axis=0)) / step).astype(np.int64)
     _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     faces = np.asarray(number).ravel()[np.asarray(triangles, dtype=np.int64)]

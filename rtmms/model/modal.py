@@ -22,7 +22,7 @@ from rtmms.model.solids import Placement
 # From shape functions along a beam, and from files of a finite element program.
 
 
-MAX_BYTES = 1024 * MIB
+MAX_MODEL_BYTES = 1024 * MIB
 """Largest size of a finite element program's file, bytes."""
 
 Shape = Callable[[float], Any]
@@ -327,7 +327,7 @@ def load_finite_elements(name: str, path: str | Path, *, modes: int, **more: Any
 
 def _opened(name: str, path: Path, expected: str) -> Any:
     """Open one file of a finite element model."""
-    return open_input(path, place=f"body '{name}': modal:", expected=expected, max_bytes=MAX_BYTES)
+    return open_input(path, place=f"body '{name}': modal:", expected=expected, max_bytes=MAX_MODEL_BYTES)
 
 
 def _matrix(place: str, what: str, given: Any, size: int) -> Array:

@@ -21,7 +21,9 @@ from rtmms.model.elements import Element
 from rtmms.model.solids import Placement, at
 
 GAUSS = np.polynomial.legendre.leggauss(4)
-BEND_Y, BEND_Z, TWIST = "bend_y", "bend_z", "twist"
+BEND_Y = "bend_y"
+BEND_Z = "bend_z"
+TWIST = "twist"
 AXES = {TWIST: (1.0, 0.0, 0.0), BEND_Y: (0.0, 1.0, 0.0), BEND_Z: (0.0, 0.0, 1.0)}
 Skin = Callable[[float, float, Placement], Element]
 """Function of a link's middle X, m, its length, m, and its middle's placement in its body, that returns its element."""

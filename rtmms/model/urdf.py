@@ -310,7 +310,7 @@ _NUMBERS: Mapping[str, tuple[tuple[str, int], ...]] = {
 """Attributes with numbers, and how many, of each element of a link or a joint."""
 
 
-MAX_BYTES = 16 << 20
+MAX_URDF_BYTES = 16 << 20
 MAX_LINKS = 2000
 MAX_SHAPES = 10_000
 """Largest number of meshes, boxes, cylinders and spheres of a file."""
@@ -323,8 +323,8 @@ def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
     place in it. The elements of the text are counted before a tree is made of it.
     """
     try:
-        text = read_input(path, place="urdf", max_bytes=MAX_BYTES, expected="a URDF")
-        counts = check_xml(text, f"urdf '{path}'", XmlLimits(MAX_BYTES)).elements
+        text = read_input(path, place="urdf", max_bytes=MAX_URDF_BYTES, expected="a URDF")
+        counts = check_xml(text, f"urdf '{path}'", XmlLimits(MAX_URDF_BYTES)).elements
         for what, names, most in (
             ("links", ("link",), MAX_LINKS), ("shapes", ("mesh", "box", "cylinder", "sphere", "capsule"), MAX_SHAPES),
         ):  # fmt: skip

@@ -32,7 +32,8 @@ _OF_JOINTS = {
     "JOINTLIMITFRC": 2,
 }
 _OF_TENDONS = {"TENDONPOS": 0, "TENDONLIMITPOS": 0, "TENDONVEL": 1, "TENDONLIMITVEL": 1}
-_TURNING, _SLIDING = ("rad", "rad/s", "N m"), ("m", "m/s", "N")
+_TURNING = ("rad", "rad/s", "N m")
+_SLIDING = ("m", "m/s", "N")
 _IN_WORLD = ("FRAMEPOS", "FRAMELINVEL", "FRAMEANGVEL", "FRAMELINACC", "FRAMEANGACC", "SUBTREECOM", "SUBTREELINVEL",
              "SUBTREEANGMOM", "GEOMNORMAL", "GEOMFROMTO")  # fmt: skip
 

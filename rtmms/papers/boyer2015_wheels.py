@@ -29,7 +29,8 @@ from rtmms.report.verdict import Row, rows_of
 from rtmms.robots import snake, snakeboard, unicycle
 
 STEPS = 1500
-FORWARD_M, TURN = 0.8, 0.9
+FORWARD_M = 0.8
+TURN = 0.9
 TRAVELS = ("snakeboard", "roller_racer", "trikke")
 
 

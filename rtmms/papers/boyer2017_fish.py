@@ -20,7 +20,8 @@ from rtmms.robots import fish
 
 STIFFNESS = (2e-4, 3e-4, 5e-4, 7e-4, 1e-3, 1.5e-3, 2e-3, 3e-3, 5e-3, 1e-2)
 """Flexural stiffnesses of the sweep, N m2."""
-LENGTH_S, SETTLED_S = 10.0, 3.0
+LENGTH_S = 10.0
+SETTLED_S = 3.0
 WORKS = ("flow", "wake", "drag", "damping")
 
 

@@ -23,7 +23,9 @@ from rtmms.report.verdict import Row, rows_of
 from rtmms.robots import modal_moth
 from rtmms.robots.modal_moth import ModalMoth
 
-PERIOD_S, STEPS, SETTLE = 1.0 / 26.0, 80, 10
+PERIOD_S = 1.0 / 26.0
+STEPS = 80
+SETTLE = 10
 LINKS = 400
 
 

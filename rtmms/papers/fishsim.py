@@ -26,7 +26,7 @@ from rtmms.report.tables import canvas, save
 from rtmms.robots import tendon_fish
 
 FOLDER = Path(__file__).parent / "fishsim_recordings"
-MAX_BYTES = 1 << 20
+MAX_RECORDING_BYTES = 1 << 20
 """Largest size of a recording, bytes."""
 FRAMES_HZ = 60.0
 """Frames per second of the camera."""
@@ -94,7 +94,7 @@ def read_recording(name: str) -> tuple[Array, Array]:
     tuple[Array, Array]
         Time (n,) s and positions (n, 9, 2) m of the markers.
     """
-    text = read_input_text(FOLDER / f"markers_{name}.csv", max_bytes=MAX_BYTES, place="recording")
+    text = read_input_text(FOLDER / f"markers_{name}.csv", max_bytes=MAX_RECORDING_BYTES, place="recording")
     pixels = np.array([[float(word) for word in line.split(",")] for line in text.split()]).reshape(-1, 9, 2)
     scale = BASE_M / float(np.mean(np.linalg.norm(pixels[:, 1] - pixels[:, 0], axis=1)))
     return np.arange(len(pixels)) / FRAMES_HZ, scale * pixels

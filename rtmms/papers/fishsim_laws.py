@@ -97,8 +97,10 @@ def michell_wave_drag(speed_m_s: float, length: float, beam: float, draught: flo
     return float(4.0 * density * GRAVITY_M_S2**2 / (math.pi * speed_m_s**2) * np.trapezoid((j * z * c) ** 2, u))
 
 
-MICHELL_END, MICHELL_NODES = 6.0, 20_001
-"""End of Michell's integral, and its nodes."""
+MICHELL_END = 6.0
+"""End of Michell's integral."""
+MICHELL_NODES = 20_001
+"""Nodes of Michell's integral."""
 
 
 def wave_table(factor: float) -> Array:
@@ -282,8 +284,10 @@ def print_needed_drag() -> None:
 
 CANDIDATE_STEP_S = 1.0 / 720.0
 """Step of the fits of other laws, s: some of them diverge in steps of 1/360 s."""
-MIN_AREA_M2, MAX_AREA_M2 = 0.01, 0.3
-"""Limits of the search for a drag area, m2."""
+MIN_AREA_M2 = 0.01
+"""Lower limit of the search for a drag area, m2."""
+MAX_AREA_M2 = 0.3
+"""Upper limit of the search for a drag area, m2."""
 AREA_TOLERANCE = 5e-3
 """Tolerance of the logarithm of a drag area."""
 HEAD_SHARES = (0.85, 1.0, 1.15)

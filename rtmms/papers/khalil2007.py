@@ -17,14 +17,16 @@ from rtmms.robots import eel
 # What Khalil, Gallot and Boyer (2007) state in numbers and in words, and our counterparts.
 
 
-YAW, ROLL = 4.0, 0.7
-"""Limits of the actuators, which the gait keeps according to the paper, N m."""
+MAX_YAW = 4.0
+"""Limit of the yaw actuators, which the gait keeps according to the paper, N m."""
+MAX_ROLL = 0.7
+"""Limit of the roll actuators, which the gait keeps according to the paper, N m."""
 DRAWN = (1, 25, 34, 2, 26, 35, 3, 27, 36)
 """Joints whose torques figures 8 to 10 show, in the looping."""
 
 
 def _limit(joint: int) -> float:
-    return ROLL if joint % 3 == 0 else YAW
+    return MAX_ROLL if joint % 3 == 0 else MAX_YAW
 
 
 CLAIMS = (
@@ -41,14 +43,14 @@ CLAIMS = (
               "lateral drag of 0.8 in place of 1 16 %; twice the axial drag (c1 = 0.02) 6 %, at a final speed of 0.39 "
               "m/s, so that the paper's eel had more drag along itself, or was not yet at its final speed"),
     Claim("sway", "nose, sideways, planar", "a curve", "m", None, ".4f"),
-    Claim("yaw", "largest torque of the yaw joints, both examples", YAW, "N m", at_most(YAW), ".2f",
+    Claim("yaw", "largest torque of the yaw joints, both examples", MAX_YAW, "N m", at_most(MAX_YAW), ".2f",
           why="a soft start twice as long gives 4.98, other ends of the body 5.1 to 5.3, Kirchhoff's added mass 5.0, "
               "half the step the same, lateral added mass lower by 30 % (c5 = 0.7) 4.25: none keeps the limit"),
-    Claim("pitch", "largest torque of the pitch joints, both examples", YAW, "N m", at_most(YAW), ".2f"),
-    Claim("roll", "largest torque of the roll joints, both examples", ROLL, "N m", at_most(ROLL), ".3f"),
+    Claim("pitch", "largest torque of the pitch joints, both examples", MAX_YAW, "N m", at_most(MAX_YAW), ".2f"),
+    Claim("roll", "largest torque of the roll joints, both examples", MAX_ROLL, "N m", at_most(MAX_ROLL), ".3f"),
     *(Claim(f"drawn_{joint}", f"largest torque of joint {joint}, looping, 60 s", _limit(joint), "N m",
             at_most(_limit(joint)), ".3f") for joint in DRAWN),
-    Claim("planar_25", "largest torque of joint 25, planar", YAW, "N m", at_most(YAW), ".2f"),
+    Claim("planar_25", "largest torque of joint 25, planar", MAX_YAW, "N m", at_most(MAX_YAW), ".2f"),
     Claim("roundness", "looping: largest distance from a circle, once steady", "a vertical circular trajectory",
           "of the radius", at_most(0.05), ".3f"),
     Claim("out_of_plane", "looping: way out of the vertical plane in 60 s", "a vertical circular trajectory",
@@ -65,10 +67,13 @@ CLAIMS = (
 # Both examples of Khalil, Gallot and Boyer (2007), run, and the numbers that are read off them.
 
 
-STEP_S, EVERY = 4e-3, 5
+STEP_S = 4e-3
+EVERY = 5
 PERIOD_S = 2.0
-STEADY_S, SHOWN_S = 60.0, 60.0
-"""Time from which on the looping is steady, and duration that the paper shows, s."""
+STEADY_S = 60.0
+"""Time from which on the looping is steady, s."""
+SHOWN_S = 60.0
+"""Duration that the paper shows, s."""
 
 
 @dataclass(frozen=True)
@@ -380,7 +385,9 @@ def _all(planar: Swim, loop: Swim, out: Path) -> Path:
     """Draw the largest torque of each of the 36 joints beside the actuators' limits."""
     figure, axes = canvas(3, 1, (7.0, 7.0))
     number = np.arange(1, planar.torque.shape[1] // 3 + 1)
-    for k, (panel, kind, limit) in enumerate(zip(axes, ("yaw", "pitch", "roll"), (YAW, YAW, ROLL), strict=True)):
+    for k, (panel, kind, limit) in enumerate(
+        zip(axes, ("yaw", "pitch", "roll"), (MAX_YAW, MAX_YAW, MAX_ROLL), strict=True)
+    ):
         for run, name, shift in ((planar, "planar, 30 s", -0.2), (loop, "looping, 120 s", 0.2)):
             panel.bar(number + shift, np.abs(run.torque[:, k::3]).max(axis=0), 0.4, label=name)
         panel.axhline(limit, color="k", linestyle=":", linewidth=0.8)

@@ -230,7 +230,8 @@ READINGS: dict[str, dict[str, Any]] = {
     "rho pi c^2 (printed)": {"added_mass": "paper"},
     "fit": {"preset": "fit"},
 }
-SAMPLES, STEP_S = 400, 1e-4
+SAMPLES = 400
+STEP_S = 1e-4
 STROKES = 10
 """Strokes of the run by the paper's integrator."""
 LOST_RAD = 1e-2

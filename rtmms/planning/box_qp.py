@@ -15,10 +15,14 @@ import numpy as np
 
 from rtmms.base.jit import kernel
 
-MOST, ENOUGH, SHARE, ROUNDING = 100, 1e-12, 0.1, 1e-15
-"""Largest number of iterations; size of the free gradient, of the first one's, at which the search ends; Armijo's share
-of the decrease; share of a value that rounding may hide.
-"""
+MAX_ITERATIONS = 100
+"""Iterations of the search."""
+MIN_GRADIENT_SHARE = 1e-12
+"""Size of the free gradient, as a share of the first one's, at which the search ends."""
+ARMIJO_SHARE = 0.1
+"""Armijo's share of the decrease."""
+ROUNDING = 1e-15
+"""Share of a value that rounding may hide."""
 
 
 @kernel
@@ -117,7 +121,7 @@ def box_step(h: Any, g: Any, cross: Any, lower: Any, upper: Any, x: Any, gain: A
         x[i] = min(max(x[i], lower[i]), upper[i])
     value = _value(h, g, x)
     iterations = 0
-    for iterations in range(1, MOST + 1):
+    for iterations in range(1, MAX_ITERATIONS + 1):
         count = 0
         for i in range(n):
             gradient[i] = g[i]
@@ -133,7 +137,7 @@ def box_step(h: Any, g: Any, cross: Any, lower: Any, upper: Any, x: Any, gain: A
             step[i] = -gradient[which[i]]
             size = max(size, abs(step[i]))
         if iterations == 1:
-            least = ENOUGH * size
+            least = MIN_GRADIENT_SHARE * size
         if count == 0 or size <= least:
             break
         substitute(factor, count, step)
@@ -148,7 +152,7 @@ def box_step(h: Any, g: Any, cross: Any, lower: Any, upper: Any, x: Any, gain: A
                 j = which[i]
                 tried[j] = min(max(x[j] + length * step[i], lower[j]), upper[j])
             better = _value(h, g, tried)
-            if better <= value + SHARE * length * slope + ROUNDING * abs(value):
+            if better <= value + ARMIJO_SHARE * length * slope + ROUNDING * abs(value):
                 passed = True
                 break
             length *= 0.6

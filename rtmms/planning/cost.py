@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 
 
 POSE = ("position", "quaternion", "velocity", "angular_velocity")
-MOST_MEMORY = 1024
+MAX_MEMORY_NUMBERS = 1024
 
 
 class Cost:
@@ -187,8 +187,8 @@ def cost(function: Any = None, *, outputs: Sequence[str] = POSE, memory: int = 0
     >>> height.outputs
     ('position',)
     """
-    if isinstance(memory, bool) or not isinstance(memory, int) or not 0 <= memory <= MOST_MEMORY:
-        raise ModelError(f"cost: memory: expected a whole number from 0 to {MOST_MEMORY}, got {memory!r}")
+    if isinstance(memory, bool) or not isinstance(memory, int) or not 0 <= memory <= MAX_MEMORY_NUMBERS:
+        raise ModelError(f"cost: memory: expected a whole number from 0 to {MAX_MEMORY_NUMBERS}, got {memory!r}")
     if isinstance(outputs, str) or not outputs:
         raise ModelError(f"cost: outputs: expected names of outputs, got {outputs!r}")
     if function is None:

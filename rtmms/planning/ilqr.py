@@ -28,19 +28,30 @@ from rtmms.base.jit import kernel
 from rtmms.planning.box_qp import box_step
 from rtmms.planning.cost import Cost, CostSlopes
 from rtmms.planning.planner import Knots, Plan
-from rtmms.planning.shadow import POINTS, chosen, places
+from rtmms.planning.shadow import SHOWN_POINTS, chosen, places
 from rtmms.plant.protocol import HasCoordinates
 
 Array = npt.NDArray[np.float64]
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.04, 0.01)
 """Shares of a correction that the line search tries."""
-ENOUGH = 1e-4
+MIN_DECREASE_SHARE = 1e-4
 """Least decrease of the cost, as a share of the decrease of the quadratic problem."""
-LEAST, MOST, FIRST, UP, DOWN, TRIES = 1e-9, 1e6, 1e-6, 30.0, 0.2, 3
-"""Regularisation, in the largest diagonal element of Q_uu: bounds, start, factors of change, and tries in an iteration.
+MIN_REGULARISATION = 1e-9
+"""Regularisation, as a share of the largest diagonal element of Q_uu.
+
 The next iteration, or plan, begins with the last value.
 """
+MAX_REGULARISATION = 1e6
+"""Regularisation, as a share of the largest diagonal element of Q_uu."""
+FIRST_REGULARISATION = 1e-6
+"""Regularisation at the start."""
+RISE = 30.0
+"""Factor by which the regularisation rises."""
+FALL = 0.2
+"""Factor by which the regularisation falls."""
+MAX_TRIES = 3
+"""Tries in an iteration."""
 SETTLED = 1e-6
 """Relative decrease of the cost below which a plan ends."""
 
@@ -262,7 +273,7 @@ class IterativeLqr:
         Threads that linearise and roll out.
     change : float, default 0.0
         Cost of a mean over the horizon of ((u - u_before) / reach)^2, reach half of an actuator's range.
-    regularisation : float, default FIRST
+    regularisation : float, default FIRST_REGULARISATION
         Its start.
 
     Raises
@@ -273,7 +284,7 @@ class IterativeLqr:
 
     def __init__(
         self, model: Any, words: Knots, cost: Cost, *, samples: int = 8, threads: int = 1, change: float = 0.0,
-        regularisation: float = FIRST,
+        regularisation: float = FIRST_REGULARISATION,
     ) -> None:  # fmt: skip
         self.model, self.words, self.cost, self.samples, self.change = model, words, cost, samples, change
         stages = len(words.at) - 1
@@ -423,7 +434,7 @@ class IterativeLqr:
         tried, self._tried = [(cost, one) for cost, one in self._tried if one is not best and one.whole], []
         kept = chosen([least, *(cost for cost, _ in tried)], 1.0)
         ways = [tried[k - 1][1].outputs.get("position", np.full((1, 3), np.nan)) for k in kept]
-        return np.array([way[places(len(way))] for way in ways]).reshape(len(ways), POINTS, 3)
+        return np.array([way[places(len(way))] for way in ways]).reshape(len(ways), SHOWN_POINTS, 3)
 
     def _iterate(
         self, motion: Motion, least: float, lower: Array, upper: Array, until: float
@@ -440,7 +451,7 @@ class IterativeLqr:
         reach, n = self.stages.reach, motion.knots.shape[1]
         count = len(motion.knots) - 1
         lowest, highest = np.tile(lower, (count, 1)), np.tile(upper, (count, 1))
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             policy = backward(problem, self._regularisation)
             if policy is not None:
                 self.policy = policy
@@ -454,12 +465,12 @@ class IterativeLqr:
                     for share, one in zip(shares, tried, strict=True):
                         cost = self.total(one)
                         self._tried.append((cost, one))
-                        if cost < least and least - cost >= ENOUGH * policy.promised(share):
-                            self._regularisation = max(LEAST, DOWN * self._regularisation)
+                        if cost < least and least - cost >= MIN_DECREASE_SHARE * policy.promised(share):
+                            self._regularisation = max(MIN_REGULARISATION, FALL * self._regularisation)
                             return one, cost
                     if not going():
                         return None
-            self._regularisation = max(self._first, UP * self._regularisation)
-        if self._regularisation > MOST:
+            self._regularisation = max(self._first, RISE * self._regularisation)
+        if self._regularisation > MAX_REGULARISATION:
             self._regularisation = self._first
         return None

@@ -33,7 +33,7 @@ Array = npt.NDArray[np.float64]
 
 WIND_M_S = 0.02
 """Wind of the differences, m/s."""
-CLOSED = 1e-6
+MAX_CLOSING_ERROR = 1e-6
 """Largest closing error of the orbit after a stroke, of a coordinate's size."""
 WINDS = ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s")
 
@@ -180,7 +180,7 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
             model.step(command)
         states.append(model.present()[0])
     off = np.abs(between(coordinates, states[0], states[2]) / coordinates.size).max()
-    if not off < CLOSED:
+    if not off < MAX_CLOSING_ERROR:
         raise ModelError(
             f"stroke map: expected a model on a periodic orbit, got one that is {off:.2g} off after a stroke"
         )
@@ -274,13 +274,19 @@ def turned(q: Array, angle: float) -> Array:
 # Rawlings, Mayne and Diehl, Model Predictive Control, 2nd ed., 2017, 1.3 (limits), 1.5 (no offset under disturbances).
 
 
-SWEEPS, SETTLED = 4000, 1e-9
-"""Largest number of half strokes of the Riccati recursion; relative change of V over a stroke at which it ends."""
-FAR_M, TURN_RAD = 0.15, 0.4
-"""Limits of the distance (m) and of the heading error (rad) in the linear model, which does not hold beyond them."""
+MAX_HALF_STROKES = 4000
+"""Half strokes of the Riccati recursion."""
+MIN_CHANGE = 1e-9
+"""Relative change of V over a stroke at which the recursion ends."""
+MAX_DISTANCE_M = 0.15
+"""Distance beyond which the linear model does not hold, m."""
+MAX_TURN_RAD = 0.4
+"""Heading error beyond which the linear model does not hold, rad."""
 TWIST = slice(6, 12)
-BELIEVED, SLOW = 0.7, 0.1
-"""Share of a half stroke's evidence that the observer adopts at once: of the wind, and of the remaining error."""
+WIND_SHARE = 0.7
+"""Share of a half stroke's evidence of the wind that the observer adopts at once."""
+ERROR_SHARE = 0.1
+"""Share of a half stroke's evidence of the remaining error that the observer adopts at once."""
 _RATE = 0.02
 """Weight of an angular velocity against a velocity in the wind's estimate, s."""
 _KEPT = 1e-2
@@ -360,8 +366,8 @@ class WindObserver:
         """
         half = self._model.halves[phase]
         correction = self._by_twist[phase] @ (seen - flown)[TWIST]
-        self.wind += BELIEVED * (correction - self.wind)
-        self.rest[phase][:] += SLOW * (seen - linear - half.wind @ self.wind - self.rest[phase])
+        self.wind += WIND_SHARE * (correction - self.wind)
+        self.rest[phase][:] += ERROR_SHARE * (seen - linear - half.wind @ self.wind - self.rest[phase])
 
     def disturbance(self, phase: int) -> Array:
         """Return the addition to x in a half stroke.
@@ -457,9 +463,11 @@ class LinearPlanner:
         psi = model.yaw(phase, state)
         x = model.off(phase, state, psi, place)
         far = float(np.linalg.norm(x[:3]))
-        x[:3] *= min(1.0, FAR_M / max(far, 1e-12))
+        x[:3] *= min(1.0, MAX_DISTANCE_M / max(far, 1e-12))
         upright = quaternion_matrix(model.orbit[phase][model.coordinates.pose + 3 : model.coordinates.pose + 7])
-        x[3:6] += upright.T @ np.array([0.0, 0.0, min(max(math.remainder(psi - yaw, math.tau), -TURN_RAD), TURN_RAD)])
+        x[3:6] += upright.T @ np.array(
+            [0.0, 0.0, min(max(math.remainder(psi - yaw, math.tau), -MAX_TURN_RAD), MAX_TURN_RAD)]
+        )
         stays = self.staying()
         z = np.concatenate([x, before, between]) - stays[phase]
         steady = np.array([stays[(phase + j + 1) % 2][self._k + n :] for j in range(self.count)])
@@ -520,7 +528,7 @@ class LinearPlanner:
         last = slice(self._k + self._n, None)
         v: list[Array] = [np.diag(self._q), np.diag(self._q)]
         gain: list[Array] = [np.zeros((self._n, len(self._q)))] * 2
-        for sweep in range(SWEEPS):
+        for sweep in range(MAX_HALF_STROKES):
             phase = 1 - sweep % 2
             f, g, ahead = self._f[phase], self._g[phase], v[1 - phase]
             h = g.T @ ahead @ g + (self._r + self._c) * np.eye(self._n)
@@ -530,7 +538,7 @@ class LinearPlanner:
             new = np.diag(self._q) + f.T @ ahead @ f - m.T @ gain[phase]
             new[last, last] += self._c * np.eye(self._n)
             new = 0.5 * (new + new.T)
-            settled = float(np.abs(new - v[phase]).max()) < SETTLED * float(np.abs(new).max())
+            settled = float(np.abs(new - v[phase]).max()) < MIN_CHANGE * float(np.abs(new).max())
             v[phase] = new
             if not np.isfinite(new).all():
                 break

@@ -149,10 +149,14 @@ def shifted_rows(plan: Array, span: float, by: float) -> Array:
 # Cross-entropy: the mean and the spread of the next plan are those of the best quarter of the candidates.
 
 
-ELITE, FLOOR, SMOOTH, GROWS = 0.25, 0.3, 0.5, 1.15
-"""Share of the candidates that count; least spread, in the words' scales; share of the spread that stays; its growth
-from plan to plan.
-"""
+ELITE_SHARE = 0.25
+"""Share of the candidates that count."""
+MIN_SPREAD = 0.3
+"""Spread of the candidates, in the words' scales."""
+KEPT_SPREAD_SHARE = 0.5
+"""Share of the spread that stays."""
+SPREAD_GROWTH = 1.15
+"""Growth of the spread from plan to plan."""
 
 
 class CrossEntropy:
@@ -230,10 +234,10 @@ class CrossEntropy:
         if 1 <= best <= len(self.words.library[: max(0, len(candidates) // 8)]):
             own: Array = candidates[best].copy()
             return own
-        some = candidates[order[: max(2, min(sound, int(ELITE * len(candidates))))]]
+        some = candidates[order[: max(2, min(sound, int(ELITE_SHARE * len(candidates))))]]
         spread = some.std(axis=0) / np.where(self.words.scale > 0.0, self.words.scale, np.inf)
-        kept = SMOOTH * self._spread + (1.0 - SMOOTH) * 1.2 * spread
-        self._spread = np.clip(GROWS * np.clip(kept, FLOOR, 1.0), FLOOR, 1.0)
+        kept = KEPT_SPREAD_SHARE * self._spread + (1.0 - KEPT_SPREAD_SHARE) * 1.2 * spread
+        self._spread = np.clip(SPREAD_GROWTH * np.clip(kept, MIN_SPREAD, 1.0), MIN_SPREAD, 1.0)
         found: Array = some.mean(axis=0)
         return found
 
@@ -474,7 +478,7 @@ class Planner:
 # Knots of the commands themselves, for any robot: straight lines between them, held after the last.
 
 
-USUAL = 0.1
+DEFAULT_SPREAD = 0.1
 """Spread of the candidates, of an actuator's range."""
 
 
@@ -522,7 +526,7 @@ class Knots:
                 np.abs(inverse) @ (0.5 * (self.upper - self.lower)),
             )
             self.lower, self.upper = middle - half, middle + half
-        self.scale = USUAL * (self.upper - self.lower)
+        self.scale = DEFAULT_SPREAD * (self.upper - self.lower)
         self.library = (self.home,)
         self.at, self._period = np.linspace(0.0, horizon_s, rows), min(period_s, horizon_s)
 

@@ -22,10 +22,18 @@ Array = npt.NDArray[np.float64]
 # How far such a model ends from the robot's own is `distance_apart`.
 
 
-REPLAYED_S, EACH_S, GAIN = 1.6, 0.4, 0.25
-"""Replayed time, s; interval of the replays, s; share of a Newton step."""
-_TRIED, _DAMPED, _FASTEST = 0.05, 0.05, 0.3
-"""Variation of the current, m/s; damping of the step; largest accepted current."""
+REPLAYED_S = 1.6
+"""Replayed time, s."""
+REPLAY_INTERVAL_S = 0.4
+"""Interval of the replays, s."""
+NEWTON_SHARE = 0.25
+"""Share of a Newton step."""
+_VARIATION_M_S = 0.05
+"""Variation of the current, m/s."""
+_DAMPING = 0.05
+"""Damping of the step."""
+_MAX_CURRENT_M_S = 0.3
+"""Accepted current, m/s."""
 
 
 class Shadow:
@@ -95,8 +103,8 @@ class Shadow:
 class CurrentObserver:
     """Observer of a uniform current, from the robot's distance to the ends of replays of the last seconds.
 
-    Each `EACH_S` it takes a damped Newton step on displacement and velocity. The estimate also absorbs other errors of
-    the model.
+    Each `REPLAY_INTERVAL_S` it takes a damped Newton step on displacement and velocity. The estimate also
+    absorbs other errors of the model.
 
     Parameters
     ----------
@@ -113,7 +121,7 @@ class CurrentObserver:
 
     def __init__(self, model: Any, tick_s: float) -> None:
         self.shadow, self.current = Shadow(model), np.zeros(3)  # m/s, world
-        self._ticks, self._each = max(1, round(REPLAYED_S / tick_s)), max(1, round(EACH_S / tick_s))
+        self._ticks, self._each = max(1, round(REPLAYED_S / tick_s)), max(1, round(REPLAY_INTERVAL_S / tick_s))
         self._span = self._ticks * tick_s
         self.clear()
 
@@ -153,7 +161,7 @@ class CurrentObserver:
         for k in range(3):  # along x and y of the world: depth is measured, not drifted through
             tried = self.current.copy()
             if k:
-                tried[k - 1] += _TRIED
+                tried[k - 1] += _VARIATION_M_S
             self.shadow.model.set(current_m_s=tuple(tried.tolist()))
             self.shadow.put(self._states[0])
             if not self.shadow.go(commands):
@@ -162,9 +170,9 @@ class CurrentObserver:
             observed = self.shadow.model.observe()
             ends.append(self._measure(observed["position"], _world(observed["quaternion"], observed["velocity"])))
         off = self._measure(position, world_velocity) - ends[0]
-        slope = np.array([(end - ends[0]) / _TRIED for end in ends[1:]]).T
-        step = np.linalg.solve(slope.T @ slope + _DAMPED**2 * np.eye(2), slope.T @ off)
-        self.current[:2] = np.clip(self.current[:2] + GAIN * step, -_FASTEST, _FASTEST)
+        slope = np.array([(end - ends[0]) / _VARIATION_M_S for end in ends[1:]]).T
+        step = np.linalg.solve(slope.T @ slope + _DAMPING**2 * np.eye(2), slope.T @ off)
+        self.current[:2] = np.clip(self.current[:2] + NEWTON_SHARE * step, -_MAX_CURRENT_M_S, _MAX_CURRENT_M_S)
         return True
 
     def _measure(self, position: Array, velocity: Array) -> Array:
@@ -210,11 +218,13 @@ def _world(q: Array, v: Array) -> Array:
 # A few of a plan's candidates for viewers: their paths, and these as a text short enough for a figure of a peer.
 
 
-PATHS, POINTS = 4, 3
-"""Candidates that are shown beside the plan, and points of each after its start."""
+SHOWN_CANDIDATES = 4
+"""Candidates that are shown beside the plan."""
+SHOWN_POINTS = 3
+"""Points of a shown candidate after its start."""
 MAX_TEXT = 128
 """Characters of a figure's text (docs/protocol.md)."""
-_FARTHEST = 1e4
+_MAX_COORDINATE_M = 1e4
 """Largest reported coordinate, m."""
 
 
@@ -229,9 +239,9 @@ def places(samples: int) -> Any:
     Returns
     -------
     Any
-        (POINTS,) indices.
+        (SHOWN_POINTS,) indices.
     """
-    return np.round(np.linspace(0.0, samples - 1.0, POINTS + 1))[1:].astype(int)
+    return np.round(np.linspace(0.0, samples - 1.0, SHOWN_POINTS + 1))[1:].astype(int)
 
 
 def chosen(costs: Sequence[float] | Array, share: float = 0.5) -> list[int]:
@@ -250,7 +260,7 @@ def chosen(costs: Sequence[float] | Array, share: float = 0.5) -> list[int]:
         Indices.
     """
     order = [int(k) for k in np.argsort(costs, kind="stable") if np.isfinite(costs[k])]
-    ranks = np.round(np.linspace(0.0, share * max(0, len(order) - 1), PATHS + 1))[1:]
+    ranks = np.round(np.linspace(0.0, share * max(0, len(order) - 1), SHOWN_CANDIDATES + 1))[1:]
     return [order[k] for k in dict.fromkeys(ranks.astype(int).tolist()) if k]
 
 
@@ -271,7 +281,9 @@ def as_text(begin: Array, paths: Array) -> str:
     str
         Text of at most MAX_TEXT characters.
     """
-    paths = paths[np.isfinite(paths).all(axis=(1, 2)) & (np.abs(paths).max(axis=(1, 2), initial=0.0) < _FARTHEST)]
+    paths = paths[
+        np.isfinite(paths).all(axis=(1, 2)) & (np.abs(paths).max(axis=(1, 2), initial=0.0) < _MAX_COORDINATE_M)
+    ]
     for some in (paths, *(paths[:k, -1:] for k in range(len(paths), 0, -1))):
         words = ";".join(_steps(np.vstack([begin, path])) for path in some)
         if len(words) <= MAX_TEXT:
@@ -303,6 +315,6 @@ def of_text(words: str, begin: Array) -> list[Array]:
         steps = [np.array([[float(x) for x in word.split(",")] for word in path.split()]) for path in words.split(";")]
     except ValueError:
         return []
-    if any(one.ndim != 2 or one.shape[1] != 3 or not np.abs(one).max() < 100.0 * _FARTHEST for one in steps):
+    if any(one.ndim != 2 or one.shape[1] != 3 or not np.abs(one).max() < 100.0 * _MAX_COORDINATE_M for one in steps):
         return []
     return [np.vstack([begin, begin + 0.01 * np.cumsum(one, axis=0)]) for one in steps]

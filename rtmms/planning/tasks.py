@@ -29,8 +29,10 @@ Array = npt.NDArray[np.float64]
 Pose = namedtuple("Pose", ("position", "quaternion", "velocity", "angular_velocity"))
 """State of these costs."""
 TAU_S = 1.0
-LAG_M, FADES_S = 1.0, 5.0
-"""Largest lead of a plan's reference over the robot, m; time constant of its decay, s."""
+MAX_LEAD_M = 1.0
+"""Lead of a plan's reference over the robot, m."""
+LEAD_DECAY_S = 5.0
+"""Time constant of the lead's decay, s."""
 STRAIGHT = 0.94
 """Cosine of the angle between two segments, 20 deg, up to which a course has no corner there."""
 FACING = 0.87
@@ -381,9 +383,9 @@ def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
 def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     """Begin the next plan of `along_course` at a place.
 
-    The plan's reference has moved at the course's speed for `passed_s` since the last plan, at most `LAG_M` ahead of
-    the robot; its lead decays within some `FADES_S`. So the cost of a robot that stops at a corner rises until it
-    continues, and that of a slightly slow robot does not.
+    The plan's reference has moved at the course's speed for `passed_s` since the last plan, at most `MAX_LEAD_M` ahead
+    of the robot; its lead decays within some `LEAD_DECAY_S`. So the cost of a robot that stops at a corner rises until
+    it continues, and that of a slightly slow robot does not.
 
     Parameters
     ----------
@@ -402,8 +404,8 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     points, direction, length, given = course.data
     # of two legs that are equally near, the one that the reference is on
     _, s, *_ = project(points, direction, length, max(float(given[2]), float(given[3])), position)
-    lead = (given[3] + given[0] * passed_s - s) * math.exp(-passed_s / FADES_S)
-    given[2], given[3] = s, s + min(max(lead, 0.0), LAG_M)
+    lead = (given[3] + given[0] * passed_s - s) * math.exp(-passed_s / LEAD_DECAY_S)
+    given[2], given[3] = s, s + min(max(lead, 0.0), MAX_LEAD_M)
     return float(s)
 
 

@@ -20,7 +20,10 @@ from rtmms.base.attitude import HOME, Quaternion, Vector
 
 Colour = tuple[int, int, int]
 
-WATER, AIR, GROUND, SPACE = "water", "air", "ground", "space"
+WATER = "water"
+AIR = "air"
+GROUND = "ground"
+SPACE = "space"
 SCENES = (WATER, AIR, GROUND, SPACE)
 
 JOINTS = "joint_position"

@@ -20,7 +20,7 @@ from rtmms.plant.replay import PARTS, Replayed, replay
 
 UNSTABLE = 0.25
 """Error of a step, a fraction, beyond which the method has left its range."""
-STILL_M_S2 = 1e-6
+MIN_MOTION_M_S2 = 1e-6
 """Smallest change that counts as motion, m/s2."""
 
 
@@ -150,7 +150,7 @@ class Errors:
         twist, joints = change.squares()
         apart.between(halves, end)
         off, bent = apart.squares()
-        floor = (STILL_M_S2 * dt) ** 2
+        floor = (MIN_MOTION_M_S2 * dt) ** 2
         twist, joints = max(twist, floor), max(joints, floor * dt * dt)
         if not math.isfinite(twist + joints):
             return StepError(1.0, 1.0)  # the plant itself is about to leave the numbers, and will report it
@@ -217,20 +217,28 @@ def step_error(estimator: StepErrorEstimator, command: Array) -> StepError:
 
 DENSE = 12
 """Measurements one after the other at the start; then the gap grows by GROW steps each time, up to GAP."""
-GROW, GAP = 4, 145
-ENOUGH = 45
+GROW = 4
+GAP = 145
+MIN_MEASUREMENTS = 45
 """Number of measurements before the errors of steps alone raise doubts while the run continues."""
 SOME = 20
 """Number of measurements before a run may be stopped."""
 GOLDEN = 0.6180339887498949
-PATH, WORK, STEP = 0.01, 0.05, 0.1
-"""Errors of path, work and step, fractions, beyond which a run is doubtful."""
-BOUNDS = {"path": PATH, "work": WORK}
-MANY, AFEW = 0.05, 4
-"""Share and number of unstable steps from which a run is stopped, by a method that is stable only up to a bound.
+MAX_PATH_ERROR = 0.01
+"""Relative error of the path beyond which a run is doubtful."""
+MAX_WORK_ERROR = 0.05
+"""Relative error of the work beyond which a run is doubtful."""
+MAX_STEP_ERROR = 0.1
+"""Relative error of a step beyond which a run is doubtful."""
+BOUNDS = {"path": MAX_PATH_ERROR, "work": MAX_WORK_ERROR}
+MAX_UNSTABLE_SHARE = 0.05
+"""Share of unstable steps from which a run is stopped, by a method that is stable only up to a bound.
 
-In the grid of guards, instabilities made 26 % or more of the steps unstable; an impact made one step, 0.8 %, unstable.
+In the grid of guards, instabilities made 26 % or more of the steps unstable; an impact made one step, 0.8 %,
+unstable.
 """
+MIN_UNSTABLE_STEPS = 4
+"""Number of unstable steps from which such a run is stopped."""
 PATIENCE_S = 2.0
 """Default wall time for the repeated run, s."""
 TAPE_BYTES = 1 << 22
@@ -290,8 +298,11 @@ class Verdict:
         if math.isfinite(self.path):
             what = "path is off by" if self.place == "path" else "joints are off by"
             whose = "its length" if self.place == "path" else "their way"
-            causes = [(self.path / PATH, f"the {what} {_most(self.path, self.sure)} of {whose}{over}"),
-                    (self.work / WORK, f"the work is off by {_most(self.work, self.sure)}{over}")]  # fmt: skip
+            off = f"the {what} {_most(self.path, self.sure)} of {whose}{over}"
+            causes = [
+                (self.path / MAX_PATH_ERROR, off),
+                (self.work / MAX_WORK_ERROR, f"the work is off by {_most(self.work, self.sure)}{over}"),
+            ]
         if not causes or (self.verdict == "doubtful" and max(causes)[0] <= 1.0):
             causes = [(0.0, f"the steps are off by {_percent(self.step)} of what changes within them")]
         return max(causes)[1]
@@ -320,7 +331,10 @@ def enough(found: Replayed) -> float:
     float
         Length of the sufficient step over that of the run's step.
     """
-    tried = [(n, max(path / PATH, work / WORK)) for n, path, work in ((1, found.path, found.work), *found.shorter)]
+    tried = [
+        (n, max(path / MAX_PATH_ERROR, work / MAX_WORK_ERROR))
+        for n, path, work in ((1, found.path, found.work), *found.shorter)
+    ]
     for (n, off), (m, less) in pairwise(tried):
         if less <= 0.5:
             return float((n / m) ** (math.log(2.0 * off) / math.log(off / less)) / n) if off > less else 1.0 / m
@@ -493,13 +507,15 @@ class Monitor:
         whole = not self._by_hand or self._by_hand - self._row == steps  # else put elsewhere, without a request
         self._replayed = None
         if whole and len(commands):
-            self._replayed = replay(self.estimator, self._start, end, commands, seconds, most, (PATH, WORK))
+            self._replayed = replay(
+                self.estimator, self._start, end, commands, seconds, most, (MAX_PATH_ERROR, MAX_WORK_ERROR)
+            )
         return self.verdict
 
     @property
     def settled(self) -> bool:
         """Whether there are enough measurements to warn while the run continues."""
-        return self.errors.count >= ENOUGH
+        return self.errors.count >= MIN_MEASUREMENTS
 
     @property
     def verdict(self) -> Verdict:
@@ -507,28 +523,32 @@ class Monitor:
         errors, found, estimator = self.errors, self._replayed, self.estimator
         step, name, partly = errors.step.largest, "fine", None
         path = work = math.nan
-        doubts = [(STEP, errors.unseen)]
-        if found is not None and errors.unseen <= STEP:  # half steps may have missed the same
+        doubts = [(MAX_STEP_ERROR, errors.unseen)]
+        if found is not None and errors.unseen <= MAX_STEP_ERROR:  # half steps may have missed the same
             path, work = found.path, found.work
-            doubts += [(PATH, path), (WORK, work)]
+            doubts += [(MAX_PATH_ERROR, path), (MAX_WORK_ERROR, work)]
             ran = (estimator.now - self._first) * estimator.dt
             partly = found.seconds if found.seconds < 0.99 * ran else None
         if found is None or partly is not None:
-            doubts.append((STEP, step))
+            doubts.append((MAX_STEP_ERROR, step))
         over = [(bound, value) for bound, value in doubts if value > bound]
         if found is None and errors.count < 2:
             name = "unknown"
         elif (
-            errors.count >= SOME and step > UNSTABLE and errors.unstable > MANY and errors.unstable_steps >= AFEW
-            and estimator.bounded and errors.unseen <= STEP
+            errors.count >= SOME and step > UNSTABLE and errors.unstable > MAX_UNSTABLE_SHARE
+            and errors.unstable_steps >= MIN_UNSTABLE_STEPS and estimator.bounded and errors.unseen <= MAX_STEP_ERROR
         ):  # fmt: skip
-            name, over = "diverged", [(STEP, step)]
+            name, over = "diverged", [(MAX_STEP_ERROR, step)]
         elif over:
             name = "doubtful"
         finer = None
         if over and name != "unknown":
             share = min((0.5 * bound / value) ** (1.0 / estimator.order) for bound, value in over)
-            if found is not None and name == "doubtful" and (found.path > PATH or found.work > WORK):
+            if (
+                found is not None
+                and name == "doubtful"
+                and (found.path > MAX_PATH_ERROR or found.work > MAX_WORK_ERROR)
+            ):
                 share = enough(found)
             parameter, value = estimator.finer
             finer = parameter, value * share

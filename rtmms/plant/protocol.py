@@ -401,8 +401,12 @@ class Surroundings(NamedTuple):
     surface: float = 0.0
 
 
-STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
-"""Defaults of gravity, m/s2, and of water's density, kg/m3; the density, kg/m3, from which a fluid is a liquid."""
+STANDARD_GRAVITY_M_S2 = 9.80665
+"""Default of gravity, m/s2."""
+WATER_DENSITY_KG_M3 = 1000.0
+"""Default of water's density, kg/m3."""
+MIN_LIQUID_KG_M3 = 100.0
+"""Density from which a fluid is a liquid, kg/m3."""
 
 
 def water_density(medium: str, stated: float | None) -> float:
@@ -429,8 +433,8 @@ def water_density(medium: str, stated: float | None) -> float:
     (1000.0, 0.0)
     """
     if medium == "water":
-        return WATER if stated is None else stated
-    return stated if not medium and stated is not None and stated >= LIQUID else 0.0
+        return WATER_DENSITY_KG_M3 if stated is None else stated
+    return stated if not medium and stated is not None and stated >= MIN_LIQUID_KG_M3 else 0.0
 
 
 class CommandedGait(Protocol):
@@ -553,7 +557,7 @@ def _nothing() -> None:
 
 def _standard_surroundings() -> Surroundings:
     """Return still water under standard gravity."""
-    return Surroundings((0.0, 0.0, -STANDARD_GRAVITY), WATER)
+    return Surroundings((0.0, 0.0, -STANDARD_GRAVITY_M_S2), WATER_DENSITY_KG_M3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -722,9 +726,11 @@ def _assumed_surroundings(plant: Any) -> Surroundings:
     gravity = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
         parameters, "gravity_m_s2", None
     )  # fmt: skip
-    pull = float(gravity) if isinstance(gravity, int | float) and not isinstance(gravity, bool) else STANDARD_GRAVITY
+    pull = (
+        float(gravity) if isinstance(gravity, int | float) and not isinstance(gravity, bool) else STANDARD_GRAVITY_M_S2
+    )
     medium = getattr(plant, "medium", "")
-    return Surroundings((0.0, 0.0, -pull), WATER if medium in ("", "water") else 0.0)
+    return Surroundings((0.0, 0.0, -pull), WATER_DENSITY_KG_M3 if medium in ("", "water") else 0.0)
 
 
 class Wrapper:

@@ -30,17 +30,17 @@ PARTS = (8, 4, 2)
 """Numbers of parts of a step, in order of preference as time allows."""
 SHARE = 0.3
 """Share of the time for the run as it was, which shows the cost of a step."""
-SHORTEST = 0.1
+MIN_WAY = 0.1
 """Shortest way, as a fraction of `StepErrorEstimator.length`: a shorter way counts as that long."""
-SWAYING = 0.02
+MIN_WORK_SHARE = 0.02
 """Smallest reference of the work, as a fraction of the work to and fro, for work that nearly cancels."""
 POWERS = 1000
 """Approximate number of evaluations of the power, where states contain no work."""
-LOOK_EVERY = 16
+CLOCK_INTERVAL_STEPS = 16
 """Steps between readings of the clock."""
 CONVERGED = 0.25
 """A run converges where this part of the first distance is at least the second: 1 / (m - 1) by first order."""
-SAME = 1e-6
+MAX_END_DISTANCE = 1e-6
 """Largest distance between the ends of a run and of its repetition, as a fraction of the way."""
 
 
@@ -125,7 +125,7 @@ class Way:
                 self.works[k] = state.work.sum()
             elif powered is not None and k % every == 0:
                 self.works[k] = powered.power(state)
-            if k % LOOK_EVERY == 0 and monotonic() > until:
+            if k % CLOCK_INTERVAL_STEPS == 0 and monotonic() > until:
                 break
         self.summed = powered is not None
         estimator.divide(2)
@@ -180,7 +180,7 @@ def path_error(apart: float, length: float, estimator: StepErrorEstimator) -> fl
     float
         Fraction.
     """
-    return apart / max(length, SHORTEST * estimator.length)
+    return apart / max(length, MIN_WAY * estimator.length)
 
 
 def work_error(work: float, exact: float, moved: float) -> float:
@@ -198,7 +198,7 @@ def work_error(work: float, exact: float, moved: float) -> float:
     float
         Fraction.
     """
-    done = max(abs(work), abs(exact), SWAYING * moved)
+    done = max(abs(work), abs(exact), MIN_WORK_SHARE * moved)
     return abs(work - exact) / done if done > 0.0 else 0.0
 
 
@@ -289,4 +289,4 @@ def _ends(estimator: StepErrorEstimator, own: Way, begin: SavedState, end: Saved
     """Return whether the repetition of a run ends where the run ended; a different command makes it False."""
     place = end.position if estimator.base_moves else end.joints.ravel()
     off = float(np.linalg.norm(own.places[own.taken] - place))
-    return not off > SAME * max(own.length(own.taken), SHORTEST * estimator.length)
+    return not off > MAX_END_DISTANCE * max(own.length(own.taken), MIN_WAY * estimator.length)

@@ -28,10 +28,10 @@ from rtmms.plant.protocol import Plant, StepErrorEstimator, describe_plant
 
 ERRORS = (0.01, 0.001)
 """Errors of the path, fractions, for which a step is named; the work may be off by five times as much."""
-MOST = 16
-MAX_BYTES = MIB
+MAX_ENTRIES = 16
+MAX_FILE_BYTES = MIB
 """Largest size of the file with the measurements, bytes."""
-FURTHEST = 4.0
+MAX_STEP_RATIO = 4.0
 """Longest estimated step, as a multiple of the measured step."""
 _STEPS = ("dt", "step_s", "substeps")
 
@@ -152,7 +152,7 @@ class Calibration:
     def _read(self) -> tuple[Measured, dict[float, float]]:
         """Return the measurements, and the known steps by error."""
         try:
-            found = json.loads(read_input_text(self.file, max_bytes=MAX_BYTES))
+            found = json.loads(read_input_text(self.file, max_bytes=MAX_FILE_BYTES))
             measured = {
                 str(float(key)): {name: float(value[name]) for name in _KEYS}
                 for key, value in found["measured"].items()
@@ -177,7 +177,7 @@ class Calibration:
         key = str(float(f"{self.estimator.finer[1]:.6g}"))
         if found.get(key, {"count": 0})["count"] <= verdict.measured:
             found[key] = {"path_error": verdict.path, "work_error": verdict.work, "count": float(verdict.measured)}
-        while len(found) > MOST:
+        while len(found) > MAX_ENTRIES:
             found.pop(min(found, key=lambda one: found[one]["count"]))
         here = {"path_error": verdict.path, "work_error": verdict.work}
         known = self._tightened(self._known(known), here)
@@ -207,10 +207,10 @@ class Calibration:
     def _tightened(self, known: Mapping[float, float], measured: Mapping[str, float]) -> dict[float, float]:
         """Return the known steps after one more run, none of them longer.
 
-        A run with very small errors, whose estimate reaches farther than FURTHEST, bounds no step from above. It counts
-        only where nothing is known.
+        A run with very small errors, whose estimate reaches farther than MAX_STEP_RATIO, bounds no step from above.
+        It counts only where nothing is known.
         """
-        step, most = self.estimator.finer[1], 1.0 if self.estimator.bounded else FURTHEST
+        step, most = self.estimator.finer[1], 1.0 if self.estimator.bounded else MAX_STEP_RATIO
         out = dict(known)
         for error in ERRORS:
             ratio = self._ratio(measured, error)

@@ -31,7 +31,7 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     plant : Plant
         The plant.
     trace : Trace
-        Samples of the whole run; the page shows its first MOST outputs.
+        Samples of the whole run; the page shows the first MAX_OUTPUTS of them.
     recent : Recent
         Samples of its last seconds; not used.
     statistics : Statistics

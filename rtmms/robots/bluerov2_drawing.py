@@ -9,9 +9,15 @@ from typing import Any
 from rtmms.base.attitude import turn
 from rtmms.plant import drawing as d
 
-PANEL, FOAM, GLASS = (34, 38, 46), (36, 112, 196), (150, 186, 214)
-LENGTH, HEIGHT, RADIUS = 0.457, 0.254, 0.048
-"""Length and height of the frame (Blue Robotics' drawing of the Heavy Retrofit Kit), radius of a duct, m."""
+PANEL = (34, 38, 46)
+FOAM = (36, 112, 196)
+GLASS = (150, 186, 214)
+LENGTH_M = 0.457
+"""Length of the frame (Blue Robotics' drawing of the Heavy Retrofit Kit), m."""
+HEIGHT_M = 0.254
+"""Height of the frame, m."""
+RADIUS_M = 0.048
+"""Radius of a duct, m."""
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:
@@ -34,14 +40,14 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
     for ahead in (1, -1):
         for left in (1, -1):
             place, way = (ahead * xh, left * yh, zh), angle if ahead * left < 0 else -angle
-            ducts.append(d.moved(d.tyre(RADIUS, 0.052), place, turn(2, way - 0.5 * pi)))
-            screws.append(d.moved(d.along(0, d.propeller(0.78 * RADIUS, 3, pitch=0.5)), place, turn(2, way)))
+            ducts.append(d.moved(d.tyre(RADIUS_M, 0.052), place, turn(2, way - 0.5 * pi)))
+            screws.append(d.moved(d.along(0, d.propeller(0.78 * RADIUS_M, 3, pitch=0.5)), place, turn(2, way)))
             place = (ahead * xv, left * yv, 0.03)
-            ducts.append(d.moved(d.tyre(RADIUS, 0.052), place, turn(0, 0.5 * pi)))
-            screws.append(d.moved(d.propeller(0.78 * RADIUS, 3, pitch=0.5), place))
-    sides = [d.moved(d.rounded(LENGTH, 0.012, HEIGHT, 6.0), (0.0, y, middle)) for y in (panel_y, -panel_y)]
-    floor = d.moved(d.block(0.9 * LENGTH, 2.0 * panel_y, 0.012), (0.0, 0.0, middle - 0.42 * HEIGHT))
-    foam = [d.moved(d.rounded(0.94 * LENGTH, 0.44 * panel_y, 0.062, 5.0), (0.0, 0.62 * y, middle + 0.38 * HEIGHT))
+            ducts.append(d.moved(d.tyre(RADIUS_M, 0.052), place, turn(0, 0.5 * pi)))
+            screws.append(d.moved(d.propeller(0.78 * RADIUS_M, 3, pitch=0.5), place))
+    sides = [d.moved(d.rounded(LENGTH_M, 0.012, HEIGHT_M, 6.0), (0.0, y, middle)) for y in (panel_y, -panel_y)]
+    floor = d.moved(d.block(0.9 * LENGTH_M, 2.0 * panel_y, 0.012), (0.0, 0.0, middle - 0.42 * HEIGHT_M))
+    foam = [d.moved(d.rounded(0.94 * LENGTH_M, 0.44 * panel_y, 0.062, 5.0), (0.0, 0.62 * y, middle + 0.38 * HEIGHT_M))
             for y in (panel_y, -panel_y)]  # fmt: skip
     tube = d.moved(d.along(0, d.cylinder(0.057, 0.30)), (-0.02, 0.0, 0.02))
     dome = d.moved(d.sphere(0.055), (0.135, 0.0, 0.02))

@@ -12,7 +12,11 @@ from typing import Any
 from rtmms.base.attitude import multiply, turn
 from rtmms.plant import drawing as d
 
-FUR, STRIPES, WHITE, PINK, DARK = (218, 138, 62), (150, 84, 34), (244, 236, 224), (226, 140, 140), (26, 26, 30)
+FUR = (218, 138, 62)
+STRIPES = (150, 84, 34)
+WHITE = (244, 236, 224)
+PINK = (226, 140, 140)
+DARK = (26, 26, 30)
 ROUND = 24
 RINGS = 41
 

@@ -10,7 +10,10 @@ from typing import Any
 
 from rtmms.plant import drawing as d
 
-TOP, BELLY, MARK, DARK = (56, 78, 106), (226, 232, 236), (168, 184, 198), (16, 18, 22)
+TOP = (56, 78, 106)
+BELLY = (226, 232, 236)
+MARK = (168, 184, 198)
+DARK = (16, 18, 22)
 BODY = (0.70, 0.60, 0.16)
 """Full axes of the ellipsoid that represents the body in figures, m; the second is the distance of the fin roots."""
 OUTLINE = ((0.0, 0.30, -0.345), (0.33, 0.30, -0.325), (0.67, 0.25, -0.27))

@@ -8,7 +8,8 @@ from typing import Any
 from rtmms.base.attitude import turn
 from rtmms.plant import drawing as d
 
-DARK, METAL = (30, 32, 38), (170, 176, 184)
+DARK = (30, 32, 38)
+METAL = (170, 176, 184)
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:

@@ -70,7 +70,8 @@ FIN_TABLE = ((0.0215, 0.006), (0.036, 0.056), (0.051, 0.085), (0.0636, 0.0995), 
 """x behind the last hinge and half height of the fin, m; behind its fork half of the remaining height."""
 FIN_HINGE_M = 0.0215
 """x of the fin's root behind the last hinge, m."""
-FIN_MASS_KG, FIN_CENTRE_M = 0.01, 0.05424
+FIN_MASS_KG = 0.01
+FIN_CENTRE_M = 0.05424
 FIN_INERTIA_KG_M2 = (2.840e-5, 3.033e-5, 1.937e-6)
 """Inertia of the fin about its centre, FIN_CENTRE_M behind the last hinge, kg m2; from the authors' mesh."""
 HEAD_ENDS_M = (-0.077, 0.285)
@@ -78,8 +79,10 @@ HEAD_ENDS_M = (-0.077, 0.285)
 HEAD_HALF_HEIGHT_M = 0.05
 MOTOR_M = 0.1655
 """x of the motor's shaft in the head's frame, m."""
-ACRYLIC, PRINTED = 1180.0, 1250.0
-"""Densities of acrylic glass and of printed parts, kg/m3."""
+ACRYLIC_KG_M3 = 1180.0
+"""Density of acrylic glass, kg/m3."""
+PRINTED_KG_M3 = 1250.0
+"""Density of printed parts, kg/m3."""
 MARKER_X = {"m0": -0.077, "m1": 0.065, "m2": 0.28}
 """x of the markers on the head, m."""
 MARKER_HEIGHT_M = 0.113
@@ -146,7 +149,7 @@ def _head(p: TendonFish) -> Body:
     """Return frame, electronics, attachment and body; the top fin is represented by its mass and centre."""
     rho, (nose, end) = p.water_density_kg_m3, HEAD_ENDS_M
     solids = [
-        _box(0, 0, 0, (0.077, 0.0025, 0.05), ACRYLIC), _box(0.01, 0, 0.0515, (0.08, 0.02, 0.0015), ACRYLIC),
+        _box(0, 0, 0, (0.077, 0.0025, 0.05), ACRYLIC_KG_M3), _box(0.01, 0, 0.0515, (0.08, 0.02, 0.0015), ACRYLIC_KG_M3),
         _box(0.005, 0, 0.083, (0.06, 0.04, 0.03), mass=0.53), _box(0.1, 0, 0, (0.023, 0.015, 0.05), mass=0.08),
         _box(0.2005, 0, 0, (0.0775, 0.01, 0.0525), mass=0.6),
         _box(0.244, 0, 0.0793, (0.03, 0.0015, 0.03), mass=0.01616),
@@ -161,7 +164,7 @@ def _motor() -> Body:
     arm = (0.0075, 0.005, 0.01975)
     solids = [
         _box(0, 0, 0, (0.0075, 0.06, 0.0075), mass=0.05),
-        _box(0, -0.055, -0.01975, arm, PRINTED), _box(0, 0.055, 0.01975, arm, PRINTED),
+        _box(0, -0.055, -0.01975, arm, PRINTED_KG_M3), _box(0, 0.055, 0.01975, arm, PRINTED_KG_M3),
     ]  # fmt: skip
     return Body("motor", solids=solids)
 
@@ -171,8 +174,8 @@ def _segment(p: TendonFish, k: int) -> Body:
     length = SEGMENTS[k + 1].hinge if k + 1 < len(SEGMENTS) else FIN_HINGE_M
     arm = (0.003, own.arm_half, 0.007)
     solids = [
-        _box(own.plate, 0, 0, (0.0075, 0.0015, own.half_height), PRINTED),
-        _box(own.arm, -own.arm_y, 0, arm, PRINTED), _box(own.arm, own.arm_y, 0, arm, PRINTED),
+        _box(own.plate, 0, 0, (0.0075, 0.0015, own.half_height), PRINTED_KG_M3),
+        _box(own.arm, -own.arm_y, 0, arm, PRINTED_KG_M3), _box(own.arm, own.arm_y, 0, arm, PRINTED_KG_M3),
         _box(0.5 * length, 0, 0, (0.5 * length, 0.0005, 0.0375), mass=0.002),
     ]  # fmt: skip
     elements: list[Strip | Wake] = [

@@ -22,7 +22,11 @@ TOP_FIN_M = ((0.2, 0.04), (0.26, 0.04), (0.2855, 0.135), (0.26, 0.123), (0.24, 0
 """Outline of the top fin: distance behind the head's origin and height, m."""
 UPRIGHT = turn(0, pi / 2)
 """Attitude of a plate about z = 0 that is upright: its y points up."""
-ACRYLIC, BOX, METAL, BLUE, RED = (206, 222, 232), (232, 196, 60), (168, 174, 182), (96, 140, 190), (200, 60, 48)
+ACRYLIC = (206, 222, 232)
+BOX = (232, 196, 60)
+METAL = (168, 174, 182)
+BLUE = (96, 140, 190)
+RED = (200, 60, 48)
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:

@@ -21,8 +21,18 @@ from rtmms.base.jit import Array, Floats, kernel
 
 Whole = npt.NDArray[np.int64]
 
-X_P, X_V, X_Q, X_BG, X_BA, X_SIZE = 0, 3, 6, 10, 13, 16
-E_P, E_V, E_Q, E_BG, E_BA, E_SIZE = 0, 3, 6, 9, 12, 15
+X_P = 0
+X_V = 3
+X_Q = 6
+X_BG = 10
+X_BA = 13
+X_SIZE = 16
+E_P = 0
+E_V = 3
+E_Q = 6
+E_BG = 9
+E_BA = 12
+E_SIZE = 15
 N_GYRO, N_ACCEL, N_BG, N_BA, N_GRAVITY = range(5)
 N_SIZE = N_GRAVITY + 3
 """Length of the noise: densities of gyroscope and accelerometer (rad/s/rt Hz, m/s2/rt Hz), of the random walks of their

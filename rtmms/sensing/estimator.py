@@ -150,8 +150,10 @@ SETTLES_S = 2.0
 """Time from the start in which the filter accepts every measurement, s: a first guess may be further off than its
 variance.
 """
-BLIND_M_S2, BLIND_RAD_S = 1.0, 0.3
-"""Standard deviations of the acceleration and the rate of a robot whose imu is silent."""
+BLIND_M_S2 = 1.0
+"""Standard deviation of the acceleration of a robot whose imu is silent."""
+BLIND_RAD_S = 0.3
+"""Standard deviation of the rate of a robot whose imu is silent."""
 _GAP = 2.5
 """Missing periods of the imu after which it counts as silent."""
 _ANEW = (1.0, 0.5, 0.1)

@@ -24,16 +24,16 @@ from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
 
 
 A_STUCK, A_SLOW, A_BACKLASH, A_DEAD_BAND, A_DELAY, A_FREE = range(1, 7)
-MOST_DELAY = 512
+MAX_DELAY_STEPS = 512
 """Largest delay of a command, steps."""
 BEFORE, CODES, NUMBERS, RING = range(4)
-"""Rows of the memory (3 + MOST_DELAY, n): the plant's last command, code and number of each fault, a ring of the last
-commands.
+"""Rows of the memory (3 + MAX_DELAY_STEPS, n): the plant's last command, code and number of each fault, a ring of the
+last commands.
 """
 
 FAILING = Layout(
     "Failing",
-    state("steps", 1, dtype=INTEGER), state("kept", 3 + MOST_DELAY, "actuators"), given("given", "actuators"),
+    state("steps", 1, dtype=INTEGER), state("kept", 3 + MAX_DELAY_STEPS, "actuators"), given("given", "actuators"),
     model("limits", 2, "actuators"), given("torque", "actuators", unit="N m"), number("dt", unit="s"),
     number("torques", INTEGER), part("inner", INNER),
 )  # fmt: skip
@@ -56,7 +56,7 @@ def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt:
     Parameters
     ----------
     memory : Array
-        (3 + MOST_DELAY, n), see BEFORE.
+        (3 + MAX_DELAY_STEPS, n), see BEFORE.
     at : int
         Index of the step.
     given : Array
@@ -69,7 +69,7 @@ def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt:
         Step, s.
     """
     for i in range(given.shape[0]):
-        memory[RING + at % MOST_DELAY, i] = given[i]
+        memory[RING + at % MAX_DELAY_STEPS, i] = given[i]
     for i in range(given.shape[0]):
         before, code, number, wanted = memory[BEFORE, i], int(memory[CODES, i]), memory[NUMBERS, i], given[i]
         if code == A_STUCK:
@@ -83,7 +83,7 @@ def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt:
         elif code == A_DEAD_BAND and abs(wanted - before) <= number:
             wanted = before
         elif code == A_DELAY:
-            wanted = memory[RING + (at - int(np.rint(number / dt))) % MOST_DELAY, i]
+            wanted = memory[RING + (at - int(np.rint(number / dt))) % MAX_DELAY_STEPS, i]
         elif code == A_FREE:
             wanted = before - dt * torque[i] / number
             wanted = min(max(wanted, limits[0, i]), limits[1, i])
@@ -272,8 +272,8 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
         parameters = describe_plant(own).parameters()
         if is_dataclass(parameters) and not isinstance(parameters, type):
             replace(parameters, **{target + _LOST: number})
-    elif code == A_DELAY and number >= MOST_DELAY * plant.dt:
-        raise ModelError(f"{FAULT}{target}: delay: expected < {MOST_DELAY * plant.dt:g} s, got {number:g}")
+    elif code == A_DELAY and number >= MAX_DELAY_STEPS * plant.dt:
+        raise ModelError(f"{FAULT}{target}: delay: expected < {MAX_DELAY_STEPS * plant.dt:g} s, got {number:g}")
 
 
 class Faulty(Stage):
@@ -440,8 +440,8 @@ class Faulty(Stage):
 
     def _checked(self, target: str, code: float, number: float) -> tuple[float, float]:
         """Raise ModelError for a fault that this plant, at this step, cannot have."""
-        if code == A_DELAY and number >= MOST_DELAY * self.dt:
-            raise ModelError(f"{FAULT}{target}: delay: expected < {MOST_DELAY * self.dt:g} s, got {number:g}")
+        if code == A_DELAY and number >= MAX_DELAY_STEPS * self.dt:
+            raise ModelError(f"{FAULT}{target}: delay: expected < {MAX_DELAY_STEPS * self.dt:g} s, got {number:g}")
         if code == A_FREE:
             shape = {channel.name: channel.shape for channel in self.outputs}.get(_TORQUES)
             if shape != (len(self._names),):

@@ -360,7 +360,10 @@ def locked(motion: Array, block: Array) -> bool:
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_30 = np.uint64(30)
+_27 = np.uint64(27)
+_31 = np.uint64(31)
+_11 = np.uint64(11)
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
@@ -566,7 +569,9 @@ ROUNDING = 1e-9
 """Tolerance of a sample's instant, as a share of the sample's period."""
 SPIKED = 0.05
 """Share of the samples with a spike, of a sensor with that fault."""
-_LOSS, _JITTER, _SPIKE = 1 << 20, 1 << 21, 1 << 22
+_LOSS = 1 << 20
+_JITTER = 1 << 21
+_SPIKE = 1 << 22
 
 
 @kernel

@@ -17,7 +17,13 @@ the fault (kind, value).
 """
 
 B_KIND, B_SIZE, B_AT, B_WHITE, B_DRIFT, B_KEEP, B_TURN_ON, B_RANGE, B_STEP = range(9)
-B_ROTATION, B_PLACE, B_MATRIX, B_OFFSET, B_MORE, B_DRIFTS, B_TURNED = 9, 18, 21, 30, 33, 39, 40
+B_ROTATION = 9
+B_PLACE = 18
+B_MATRIX = 21
+B_OFFSET = 30
+B_MORE = 33
+B_DRIFTS = 39
+B_TURNED = 40
 B_WIDTH = 41
 """Columns of a block.
 
@@ -35,7 +41,13 @@ SOUND, SILENT, STUCK, BIAS, SPIKES = range(5)
 
 READING_TIME, READING_VALID, READING_VALUES = range(3)
 
-M_TIME, M_POSITION, M_QUATERNION, M_VELOCITY, M_RATE, M_BEFORE, M_EARLIER = 0, 1, 4, 8, 11, 14, 28
+M_TIME = 0
+M_POSITION = 1
+M_QUATERNION = 4
+M_VELOCITY = 8
+M_RATE = 11
+M_BEFORE = 14
+M_EARLIER = 28
 M_GRAVITY, M_VECTORS = 42, 45
 """Columns of the measured motion: time s, position (3) m world, quaternion (4), velocity and rate (3) body; the same
 one step and two steps before (time < 0: none); gravity (3) m/s2, world; then the plant's vectors, one after the

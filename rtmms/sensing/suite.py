@@ -83,10 +83,11 @@ from rtmms.sensing.layout import (
 
 S = TypeVar("S", bound=Sensor)
 
-MOST_WAITING = 4096
+MAX_WAITING_SAMPLES = 4096
 TOULON_T = (1.1966924780758689e-06, 2.4047973129516105e-05, -4.014191638119738e-05)
 """World Magnetic Model's field at the default place and year, T, so that no library is needed; a test computes it."""
-_ANGLES, _TORQUES = ("rod_angle", "joint_position"), ("rod_torque", "joint_torque")
+_ANGLES = ("rod_angle", "joint_position")
+_TORQUES = ("rod_torque", "joint_torque")
 _ONES = (0.0, 0.0, 0.0)
 FLOATS_M = 0.1
 """Depth of a receiver whose antenna is still above the surface, m."""
@@ -208,8 +209,8 @@ class _Made:
             one[B_DRIFTS], one[B_TURNED] = self._room(int(one[B_SIZE])), self._room(int(one[B_SIZE]))
         row[T_READING] = first = self._room(READING_VALUES + width)
         row[T_ROOM] = room = math.ceil((sensor.latency_s + sensor.jitter_s) * sensor.rate_hz) + 2
-        if room > MOST_WAITING:
-            raise ModelError(f"sensor {name}: expected at most {MOST_WAITING} samples under way, got {room} "
+        if room > MAX_WAITING_SAMPLES:
+            raise ModelError(f"sensor {name}: expected at most {MAX_WAITING_SAMPLES} samples under way, got {room} "
                              "(latency_s + jitter_s, times rate_hz)")  # fmt: skip
         row[T_QUEUE], row[T_COUNT], row[T_FAULT] = self._room(room * (3 + width)), self._room(4), self._room(2)
         self._timing.append(row)

@@ -36,7 +36,9 @@ PAINT: tuple[Colour, ...] = (
     (190, 96, 96),
 )
 """Colours of a body and its descendants, in turn."""
-METAL, CORD, SHEET = (120, 126, 134), (190, 60, 50), (70, 118, 170)
+METAL = (120, 126, 134)
+CORD = (190, 60, 50)
+SHEET = (70, 118, 170)
 THIN = 0.004
 """Drawn half thickness of a sheet and radius of a cord, of the robot's size."""
 ROUND = 8

@@ -140,7 +140,7 @@ def _part(part: Part, frames: Mapping[str, Pose]) -> Surface:
     return fixed(part.name, mesh, part.colour, part.frame, opacity=part.opacity, gloss=part.gloss)
 
 
-LARGEST = 1e9
+MAX_COORDINATE_M = 1e9
 """Largest coordinate of a robot that has a look, m."""
 
 
@@ -164,7 +164,7 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
     if isinstance(shape, TogetherShape):
         return TogetherVisual(shape, {name: visual_of(of_one(plant, name), one) for name, one in shape.shapes.items()})
     frames, skins = _at_rest(plant, shape)
-    if any(len(points) and not np.abs(points).max() < LARGEST for points in skins):
+    if any(len(points) and not np.abs(points).max() < MAX_COORDINATE_M for points in skins):
         return None
     if isinstance(shape, DrawingShape) and (shape.drawing.bending or shape.drawing.parts):
         try:

@@ -33,13 +33,17 @@ from rtmms.world.members import Member, read
 SAMPLE_APART_S = 0.01
 TRACE_ROWS = 4096
 PROBE_STEPS = 64
-CHECKED_STEPS, CHECKED_SHARE = 2000, 0.125
-"""Steps of a run that are repeated in halves to estimate its accuracy: all of a short run, a share of a long one."""
+CHECKED_STEPS = 2000
+"""Steps of a short run that are repeated in halves to estimate its accuracy."""
+CHECKED_SHARE = 0.125
+"""Share of a long run that is repeated in halves to estimate its accuracy."""
 SETTLING = ("mean_speed_m_s", "net_speed_m_s", "mean_power_w")
 """Numbers of a summary that are constant in a settled run."""
-SETTLED, SETTLED_SHARE = 0.02, 0.75
-"""Largest relative difference between the means of a settled run and of its first part, and the length of that part."""
-SMALL = 4
+MAX_SETTLED_DIFFERENCE = 0.02
+"""Relative difference between the means of a settled run and of its first part."""
+SETTLED_SHARE = 0.75
+"""Length of that first part, as a share of the run."""
+MAX_COLUMN_NUMBERS = 4
 """Largest count of numbers of an output that is a column by default."""
 
 
@@ -106,7 +110,7 @@ class Runner:
             head, _, rest = name.partition(".")
             channel = channels.get(rest.partition("[")[0]) if head == "final" else None
             units[name] = _unit(channel.unit, rest) if channel is not None else unit_of(name)
-            small = channel is None or math.prod(channel.shape) <= SMALL
+            small = channel is None or math.prod(channel.shape) <= MAX_COLUMN_NUMBERS
             if small and name not in ("robot", "seed", "dt", "simulated_s", "ended", "reason", "steps"):
                 usual.append(name)
         for name in self.study.columns:
@@ -320,7 +324,7 @@ def settled(summarise: Callable[..., Mapping[str, float | None]], time: Any, val
     both = [(one, other) for one, other in pairs if one is not None and other is not None]
     if not both:
         return None
-    return float(all(abs(one - other) <= SETTLED * max(abs(one), abs(other)) for one, other in both))
+    return float(all(abs(one - other) <= MAX_SETTLED_DIFFERENCE * max(abs(one), abs(other)) for one, other in both))
 
 
 UNITS = {

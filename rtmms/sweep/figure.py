@@ -27,7 +27,7 @@ AXES = ("x", "y", "z")
 MAX_COLUMNS = 6
 """Largest number of drawn columns."""
 ROUNDING = 1e-9
-FEW = 8
+MAX_TICKS = 8
 """Largest number of values along an axis that all have a tick."""
 
 
@@ -146,7 +146,7 @@ def _map(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None
     for words, at, set_ticks in ((across, xs, axes.set_xticks), (up, ys, axes.set_yticks)):
         if words is not None:
             set_ticks(range(len(words)), words)
-        elif at.size <= FEW:
+        elif at.size <= MAX_TICKS:
             set_ticks(at)
 
 
@@ -220,7 +220,7 @@ def draw_envelope(
 # Which of the things that differ a column depends on: first-order indices of its variance.
 
 
-FEWEST = 64
+MIN_SAMPLES = 64
 """Samples below which indices are noise."""
 
 
@@ -264,7 +264,7 @@ def first_order(study: Study, table: Table, columns: tuple[str, ...]) -> dict[st
     found = {}
     for k, name in enumerate(columns):
         good = np.isfinite(values[:, k])
-        if good.sum() < FEWEST or np.ptp(values[good, k]) == 0.0:
+        if good.sum() < MIN_SAMPLES or np.ptp(values[good, k]) == 0.0:
             continue
         x = given[good]
         problem = {"num_vars": len(keys), "names": keys, "bounds": [[*np.array([c.min(), c.max()])] for c in x.T]}

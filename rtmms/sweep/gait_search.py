@@ -47,10 +47,13 @@ SECONDS = 30.0
 """Duration of a candidate's run, from rest, s: the summary is of the last whole cycles of its second half, as in `rtmms
 run`.
 """
-MEMBERS = 12
+MAX_MEMBERS = 12
 """Largest number of members of a front."""
 _SAMPLE_S = 0.02
-_LOST, _WEIGHT, _START, _SPREAD = 1e3, 30.0, 0.5, 0.3
+_LOST = 1e3
+_WEIGHT = 30.0
+_START = 0.5
+_SPREAD = 0.3
 
 Values = Mapping[str, float] | None
 """Goals of a candidate by name; None where it is impossible: beyond limits, without speed, or diverged."""
@@ -281,7 +284,7 @@ class Model:
         return out
 
 
-MAX_BYTES = 64 * MIB
+MAX_STATE_BYTES = 64 * MIB
 """Largest size of the state of a search."""
 
 
@@ -306,7 +309,7 @@ class SavedSearch:
         self.generations: list[list[Values]] = []
         if path is not None and path.is_file():
             try:
-                saved = json.loads(read_input_text(path, max_bytes=MAX_BYTES, expected="the state of a search"))
+                saved = json.loads(read_input_text(path, max_bytes=MAX_STATE_BYTES, expected="the state of a search"))
                 kept = saved["generations"] if saved["key"] == key else []
                 self.generations = [[None if one is None else dict(one) for one in values] for values in kept]
             except (ValueError, KeyError, TypeError):
@@ -405,16 +408,16 @@ def search(
 
 
 def _thinned(found: list[Any], asked: Search) -> list[Any]:
-    """Return the members that run on the robot's own model, MEMBERS at most.
+    """Return the members that run on the robot's own model, MAX_MEMBERS at most.
 
     For each value of `at` it is the best that reaches it, and evenly from the others.
     """
-    if len(found) <= MEMBERS:
+    if len(found) <= MAX_MEMBERS:
         return found
     sign = GOALS[asked.goals[0]][1]
     reach = [sum(sign * (one[asked.goals[0]] - level) <= 0.0 for _, one in found) - 1 for level in asked.at]
     kept = {k for k in reach if k >= 0}
-    for k in np.linspace(0, len(found) - 1, max(2, MEMBERS - len(kept))):
+    for k in np.linspace(0, len(found) - 1, max(2, MAX_MEMBERS - len(kept))):
         kept.add(round(k))
     return [found[k] for k in sorted(kept)]
 

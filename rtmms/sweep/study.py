@@ -24,12 +24,15 @@ from rtmms.world.members import read
 
 LINK = "link."
 """Prefix of CONTROLLER.KEY for an axis of a controller's link."""
-MOST_AXES = 64
-LONGEST_WORD = 4096
-STEPS_A_CHUNK, RUNS_A_CHUNK = 20_000, 256
-"""Size of a chunk of runs, which is one piece of work of some seconds. It depends on the study alone, so that parts are
-found again.
+MAX_AXES = 64
+MAX_WORD_LENGTH = 4096
+CHUNK_STEPS = 20_000
+"""Steps of a chunk of runs, which is one piece of work of some seconds.
+
+It depends on the study alone, so that parts are found again.
 """
+MAX_CHUNK_RUNS = 256
+"""Runs of a chunk."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ class Study:
     def chunk(self) -> int:
         """Runs of one piece of work."""
         steps = self.base.duration / (self.base.dt or 1e-3)
-        return max(1, min(RUNS_A_CHUNK, round(STEPS_A_CHUNK / max(1.0, steps))))
+        return max(1, min(MAX_CHUNK_RUNS, round(CHUNK_STEPS / max(1.0, steps))))
 
     def digest(self) -> str:
         """Return a hash of all that determines the table.
@@ -216,7 +219,7 @@ def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
 def _in_a_column(value: Any) -> bool:
     """Return whether a value is a word, or a number that a table can store: 64 bits, finite."""
     if isinstance(value, str):
-        return len(value) <= LONGEST_WORD
+        return len(value) <= MAX_WORD_LENGTH
     return -(1 << 63) <= value < 1 << 63 if isinstance(value, int) else math.isfinite(value)
 
 
@@ -305,8 +308,8 @@ def read_study(
         axes[key.strip()] = read_axis("--vary", key.strip(), text.strip(), kind)
     if not axes:
         raise ModelError(f"{place}: nothing differs: expected --vary KEY=from:to:count or a table [sweep.over]")
-    if len(axes) > MOST_AXES:
-        raise ModelError(f"{place}: expected at most {MOST_AXES} things that differ, got {len(axes)}")
+    if len(axes) > MAX_AXES:
+        raise ModelError(f"{place}: expected at most {MAX_AXES} things that differ, got {len(axes)}")
     _refuse_keys(base, axes)
     count = samples if samples is not None else table.get("samples", 0)
     if kind != "grid" and not count:
@@ -347,7 +350,7 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
                     read_declared(f"--vary {key}", option.number_declared, one)
 
 
-MANY = 1000
+MAX_CHECKED_VALUES = 1000
 """Number of values from which on not each is checked."""
 
 
@@ -364,7 +367,7 @@ def to_check(values: Sequence[Any]) -> Sequence[Any]:
     Sequence[Any]
         All, or two of them.
     """
-    if len(values) <= MANY or not all(isinstance(one, (int, float)) for one in values):
+    if len(values) <= MAX_CHECKED_VALUES or not all(isinstance(one, (int, float)) for one in values):
         return values
     return min(values), max(values)
 

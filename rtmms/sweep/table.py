@@ -115,9 +115,9 @@ LOCK = "lock"
 _PART = re.compile(r"part-[0-9a-f]{16}-\d{8,}-\d{8,}\.(part|parquet)|table-[0-9a-f]{16}\.(parquet|csv)")
 _UNFINISHED = re.compile(r"\.(part-[0-9a-f]{16}-\d{8,}-\d{8,}|table-[0-9a-f]{16})\.\w+\.(part|parquet|csv)")
 """Names of files of a process that was killed while it wrote them."""
-MOST_PART_BYTES = 1 << 28
+MAX_PART_BYTES = 1 << 28
 """Largest declared size of an unpacked part, bytes."""
-LONGEST_END = 32
+MAX_ENDING_LENGTH = 32
 
 
 def refuse_wrong_name(output: Path) -> None:
@@ -310,9 +310,9 @@ class Parts:
         It is None where the part is damaged, belongs to other runs than the study's, or a file of it has changed.
         """
         try:
-            if not stat.S_ISREG(file.lstat().st_mode) or file.lstat().st_size > MOST_PART_BYTES:  # a pipe would wait
+            if not stat.S_ISREG(file.lstat().st_mode) or file.lstat().st_size > MAX_PART_BYTES:  # a pipe would wait
                 return None
-            inputs, payload = unseal_part(read_input(file, max_bytes=MOST_PART_BYTES), file.name)
+            inputs, payload = unseal_part(read_input(file, max_bytes=MAX_PART_BYTES), file.name)
             if changed_file(inputs):
                 return None
             table = decode(payload, self._form, chunk[1] - chunk[0])
@@ -332,7 +332,7 @@ class Parts:
             if table.column(axis.key) != [as_kind(kind, case[k]) for case in cases]:
                 return False
         ends = table.column("ended")
-        return all(isinstance(one, str) and 0 < len(one) <= LONGEST_END and one.isidentifier() for one in ends)
+        return all(isinstance(one, str) and 0 < len(one) <= MAX_ENDING_LENGTH and one.isidentifier() for one in ends)
 
     def write(self, chunk: tuple[int, int], table: Table, inputs: Mapping[str, str] | None = None) -> None:
         """Write one chunk, by a temporary file and a rename.

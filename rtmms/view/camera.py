@@ -17,8 +17,10 @@ FROM = np.array([0.60, -1.0, 0.50]) / np.linalg.norm([0.60, -1.0, 0.50])
 FILLED = (0.78, 0.72)
 """Shares of a picture's width and height that the robot fills."""
 
-SMOOTH_S, ASTRAY = 1.0, 0.15
-"""Time over which the camera's own motion is averaged, s; its largest distance from the path, of the robot's size."""
+SMOOTH_S = 1.0
+"""Time over which the camera's own motion is averaged, s."""
+MAX_DEVIATION = 0.15
+"""Distance of the camera from the path, of the robot's size."""
 
 
 def smoothed(path: Array, time: Array, size: float) -> Array:
@@ -33,7 +35,7 @@ def smoothed(path: Array, time: Array, size: float) -> Array:
     time : Array
         (n,) times, s.
     size : float
-        Size of the robot, m; the result is never further from the path than ASTRAY of it.
+        Size of the robot, m; the result is never further from the path than MAX_DEVIATION of it.
 
     Returns
     -------
@@ -46,7 +48,7 @@ def smoothed(path: Array, time: Array, size: float) -> Array:
     half = np.minimum(np.minimum(at, len(path) - 1 - at), n)
     off = (sums[at + half + 1] - sums[at - half]) / (2 * half + 1)[:, None] - path
     away = np.linalg.norm(off, axis=1, keepdims=True)
-    return np.asarray(path + off * np.minimum(1.0, ASTRAY * size / np.maximum(away, 1e-12)))
+    return np.asarray(path + off * np.minimum(1.0, MAX_DEVIATION * size / np.maximum(away, 1e-12)))
 
 
 def frame(points: Sequence[Array] | Array, aspect: float, towards: Array = FROM) -> tuple[Array, float]:

@@ -176,15 +176,16 @@ def encoder(part: Path, path: Path, size: tuple[int, int], rate_hz: float) -> It
 
 Image = npt.NDArray[np.uint8]
 
-FILMS, STILLS = (".mp4", ".gif"), (".png",)
+FILMS = (".mp4", ".gif")
+STILLS = (".png",)
 FRAMES_HZ = {".mp4": 30.0, ".gif": 12.5}
 SIZES = {".mp4": (1280, 720), ".gif": (640, 360), ".png": (1280, 720)}
 SAMPLES = 24
 """States from which the camera's distance is computed."""
-SEEN_HZ = 1.5
+MAX_SHOWN_HZ = 1.5
 """Largest frequency of beats in a film in slow motion, Hz."""
 SLOW = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-MOST_HZ = 4.0
+MAX_BEAT_HZ = 4.0
 """Frequency above which beats are shown in slow motion, Hz."""
 GRAIN = 1.0 / 150.0
 """Distance of the path's points, of the robot's size."""
@@ -199,7 +200,7 @@ class Take:
     Attributes
     ----------
     speed : float | None, optional
-        Speed of the film against simulated time; None: 1, or slow motion where limbs beat faster than MOST_HZ.
+        Speed of the film against simulated time; None: 1, or slow motion where limbs beat faster than MAX_BEAT_HZ.
     follow : bool, default True
         The camera follows the robot; False: it is fixed, and shows the whole path.
     size : tuple[int, int] | None, optional
@@ -354,7 +355,7 @@ def _write_gif(path: Path, pictures: Any, rate: float, progress: Callable[[int, 
 
 
 def slow_motion(recording: Recording) -> float:
-    """Return the speed at which the fastest beat of the joints is visible, at SEEN_HZ or less.
+    """Return the speed at which the fastest beat of the joints is visible, at MAX_SHOWN_HZ or less.
 
     The beat is the frequency at which the joints' motion has most of its power.
 
@@ -378,9 +379,9 @@ def slow_motion(recording: Recording) -> float:
     angles = (angles - angles.mean(axis=0)) * np.hanning(len(angles))[:, None]
     power = (np.abs(np.fft.rfft(angles, axis=0)) ** 2).sum(axis=1)
     beat = float(np.argmax(power[1:]) + 1) / max(float(last), 1e-9) if power[1:].any() else 0.0
-    if beat <= MOST_HZ:
+    if beat <= MAX_BEAT_HZ:
         return 1.0
-    return next((slow for slow in SLOW if slow * beat <= SEEN_HZ), SLOW[-1])
+    return next((slow for slow in SLOW if slow * beat <= MAX_SHOWN_HZ), SLOW[-1])
 
 
 @dataclass
@@ -580,7 +581,10 @@ def pictures(recording: Recording, at: Sequence[int], take: Take, size: tuple[in
 # What is written over a rendered picture: the robot's name and the time, a scale, the deadlines of all steps.
 
 
-MISSED, OVERRUN, USED, SLACK = (233, 180, 76), (214, 69, 65), (23, 163, 152), (226, 234, 238)
+MISSED = (233, 180, 76)
+OVERRUN = (214, 69, 65)
+USED = (23, 163, 152)
+SLACK = (226, 234, 238)
 
 
 @lru_cache(maxsize=8)

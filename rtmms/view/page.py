@@ -21,7 +21,7 @@ from rtmms.view.stage import Stage, end, serve
 
 
 FRAMES_HZ = 30.0
-MOST_PATH = 1000
+MAX_PATH_POINTS = 1000
 """Points of the path in a page."""
 
 
@@ -54,7 +54,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         stage = Stage(server, picture, picture.draw(recording.outputs(0)), model=False)
         times = recording.pictures(1.0 / FRAMES_HZ)
         rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
-        stride = max(1, len(rows) // MOST_PATH)
+        stride = max(1, len(rows) // MAX_PATH_POINTS)
         stage.trace([path[rows[::stride]] for path in paths])
         targets = smoothed(paths[0], recording.time, picture.size)
         kept = server.get_scene_serializer()

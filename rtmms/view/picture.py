@@ -30,10 +30,11 @@ Array = npt.NDArray[np.float64]
 
 CURRENT = (("current_x_m_s", "current_y_m_s", "current_z_m_s"), ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s"))
 
-LARGEST = 1e9
+MAX_DRAWN = 1e9
 """Largest number that is drawn."""
-LEAST_M, MOST_M = 1e-6, 1e6
-"""Range of a robot's declared size, m; others are drawn with a default size."""
+MIN_SIZE_M = 1e-6
+"""Declared size of a robot, m; a robot outside the two limits is drawn with a default size."""
+MAX_SIZE_M = 1e6
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Picture:
         """
         points = self.points(drawn)
         size = 2.0 * float(np.abs(points).max()) if len(points) else 0.5
-        self.size = size if LEAST_M < size < MOST_M else 0.5
+        self.size = size if MIN_SIZE_M < size < MAX_SIZE_M else 0.5
 
     def paths(self, recording: Recording) -> list[Array]:
         """Return the path of each robot's body in all states.
@@ -254,7 +255,7 @@ def _current(scene: Mapping[str, Any]) -> tuple[float, ...]:
 
 def _speed(given: Sequence[Any]) -> tuple[float, ...]:
     """Return numbers, 0 for other values."""
-    return tuple(float(v) if isinstance(v, int | float) and -LARGEST < v < LARGEST else 0.0 for v in given)
+    return tuple(float(v) if isinstance(v, int | float) and -MAX_DRAWN < v < MAX_DRAWN else 0.0 for v in given)
 
 
 def _flat(value: Any) -> list[float]:
@@ -262,8 +263,8 @@ def _flat(value: Any) -> list[float]:
     if hasattr(value, "tolist"):
         value = value.ravel().tolist()
     numbers = value if isinstance(value, list) else [float(value)]
-    return numbers if all(-LARGEST < x < LARGEST for x in numbers) else [
-        x if -LARGEST < x < LARGEST else 0.0 for x in numbers
+    return numbers if all(-MAX_DRAWN < x < MAX_DRAWN for x in numbers) else [
+        x if -MAX_DRAWN < x < MAX_DRAWN else 0.0 for x in numbers
     ]  # fmt: skip
 
 

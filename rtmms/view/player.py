@@ -16,9 +16,9 @@ from rtmms.view.stage import Stage
 
 FRAMES_HZ = 30.0
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5", "10")
-MOST_PATH = 4000
+MAX_PATH_POINTS = 4000
 """Points of the path."""
-MOST_MARKS = 200
+MAX_MARKS = 200
 """Marks of misses and overruns on the path."""
 WINDOW_S = 0.25
 
@@ -118,9 +118,9 @@ class Player:
     def _trace(self) -> None:
         """Draw the whole path, with a mark that can be clicked for each miss and overrun."""
         recording = self.recording
-        stride = max(1, len(recording.time) // MOST_PATH)
+        stride = max(1, len(recording.time) // MAX_PATH_POINTS)
         self.stage.trace([path[::stride] for path in self._paths])
-        for number, (time, kind) in enumerate(self._marks[:MOST_MARKS]):
+        for number, (time, kind) in enumerate(self._marks[:MAX_MARKS]):
             where = tuple(self._paths[0][self._index(time)].tolist())
             ball = self._server.scene.add_icosphere(
                 f"/scene/marks/{number}", radius=0.015 * self.picture.size, position=where,

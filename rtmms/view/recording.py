@@ -20,12 +20,16 @@ from rtmms.wire.protocol.state import PlantInfo
 if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
-MOST_BYTES = 1 << 28
+MAX_STORED_BYTES = 1 << 28
 """Largest size of the stored outputs; of longer logs every other step is stored, and so on."""
 
 
-MOST_PICTURES, LEAST_PICTURES, PICTURES_A_STATE = 500_000, 250, 100
-"""Largest number of pictures of a film or a page: all together; the base and the number for each state of the log."""
+MAX_PICTURES = 500_000
+"""Pictures of a film or a page, all together."""
+MIN_PICTURES = 250
+"""Base of the number of pictures of a film or a page."""
+PICTURES_PER_STATE = 100
+"""Pictures of a film or a page for each state, besides the base."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +129,10 @@ class Recording:
         Raises
         ------
         ModelError
-            There are more than MOST_PICTURES.
+            There are more than MAX_PICTURES.
         """
         last = float(self.time[-1])
-        most = min(MOST_PICTURES, LEAST_PICTURES + PICTURES_A_STATE * len(self.time))
+        most = min(MAX_PICTURES, MIN_PICTURES + PICTURES_PER_STATE * len(self.time))
         if not 0.0 <= last <= apart_s * most:
             length = f"the run takes {last:g} s and has {len(self.time):,} states"
             raise ModelError(f"{length}: a picture every {apart_s:g} s would be more than {most:,}")
@@ -196,7 +200,7 @@ def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> R
     steps, _ = log.count_steps()
     width = sum(signal.size for signal in log.outputs)
     every = 1
-    while (steps // every + 2) * width * 4 > MOST_BYTES:
+    while (steps // every + 2) * width * 4 > MAX_STORED_BYTES:
         every *= 2
     room = steps // every + 3
     states, time = np.zeros((room, width), np.float32), np.zeros(room)

@@ -26,15 +26,20 @@ Image = npt.NDArray[np.uint8]
 
 REACH = 9.0
 """Visible radius of the floor, of the robot's size."""
-RINGS, SPOKES = 24, 64
+RINGS = 24
+SPOKES = 64
 SKY = 40.0
 """Radius of the sphere with the background, of the robot's size."""
 LIFT = 2e-3
 """Height of a shadow over the floor, and of lines over a shadow, of the robot's size."""
-MODEL_SKIN, MODEL_SOLID, EDGE = (41, 120, 181), (140, 148, 158), (13, 38, 64)
-MOST_ARROWS = 64
-AXES, AXIS = ((214, 40, 40), (40, 160, 60), (40, 80, 200)), 0.5
-"""Colours of x, y, z; length of an axis, of the robot's size."""
+MODEL_SKIN = (41, 120, 181)
+MODEL_SOLID = (140, 148, 158)
+EDGE = (13, 38, 64)
+MAX_ARROWS = 64
+AXIS_COLOURS = ((214, 40, 40), (40, 160, 60), (40, 80, 200))
+"""Colours of x, y, z."""
+AXIS_LENGTH = 0.5
+"""Length of an axis, of the robot's size."""
 
 WINDOWS = {"vtkEGLRenderWindow": "EGL", "vtkOSOpenGLRenderWindow": "OSMesa"}
 """Windows that need no display, and the library that each needs."""
@@ -334,7 +339,7 @@ class Renderer:
         self._ghost = self._make(first, lambda one: (GHOST, 0.28)) if ghost and shown.estimate else []
         self._shadow = self._make_shadow(first) if scenery.has_floor else None
         self._model = self._make_model(first) if shown.model or visual is None else ([], [], [])
-        self._axes = [Line(plotter, colour, 4.0) for colour in AXES]
+        self._axes = [Line(plotter, colour, 4.0) for colour in AXIS_COLOURS]
         self._path = Line(plotter, PATH, 3.0)
         self._course = Line(plotter, PLAN, 2.5)
         self._ahead = Line(plotter, AHEAD, 4.0)
@@ -345,7 +350,7 @@ class Renderer:
         self._goal.show(False)
         self._forces = self._arrows(FORCE)
         self._flow = self._arrows(FLOW)
-        self._frame = [self._arrows(colour, 1)[0] for colour in AXES] if shown.axes else []
+        self._frame = [self._arrows(colour, 1)[0] for colour in AXIS_COLOURS] if shown.axes else []
         self.largest = 0.0
         self._begun = False
 
@@ -455,7 +460,7 @@ class Renderer:
         )
         self._ways = ways
 
-    def _arrows(self, colour: Colour, count: int = MOST_ARROWS) -> list[Part]:
+    def _arrows(self, colour: Colour, count: int = MAX_ARROWS) -> list[Part]:
         shaft = revolved([(0.0, 0.0), (0.045, 0.0), (0.045, 0.78), (0.11, 0.78), (0.0, 1.0)], (1, 2, 3), 16)
         vertices, faces = along(0, moved(shaft))
         made = []
@@ -476,7 +481,7 @@ class Renderer:
         """
         for part, way in zip(self._frame, np.eye(3), strict=False):
             part.show(True)
-            arrow = _arrow(np.zeros(3), way, AXIS * self.size, 0.5 * AXIS * self.size)
+            arrow = _arrow(np.zeros(3), way, AXIS_LENGTH * self.size, 0.5 * AXIS_LENGTH * self.size)
             part.actor.SetUserMatrix(_matrix_of(_affine(drawn.pose) @ arrow))
         _lay(self._surfaces, drawn, drawn.pose)
         if self._ghost:

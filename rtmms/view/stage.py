@@ -50,9 +50,11 @@ Array = npt.NDArray[np.float64]
 # Where the camera follows, it is the scene that moves: a page without a server has no other camera that can.
 
 
-MODEL_SKIN, MODEL_SOLID, EDGE = (41, 120, 181), (140, 148, 158), (13, 38, 64)
+MODEL_SKIN = (41, 120, 181)
+MODEL_SOLID = (140, 148, 158)
+EDGE = (13, 38, 64)
 PORT = 8080
-LONGEST_PATH = 2000
+MAX_PATH_POINTS = 2000
 """Points of the path; beyond that every other is dropped, and so on."""
 GRAIN = 1.0 / 2048.0
 """Rounding of points, of the robot's size: it is invisible, and a page is a third as long."""
@@ -62,7 +64,7 @@ THIN = 0.3
 """Opacity of the skin, where the links within are shown."""
 LAG = 0.2
 """Share of the distance to the robot that the camera moves from one picture to the next."""
-WIDE = 40.0
+GRID_WIDTH = 40.0
 """Width of the floor's grid, of the robot's size."""
 SHOWN = ("path", "forces", "flow", "estimate", "model's links")
 """Parts that a panel switches on and off, beside set-points."""
@@ -176,7 +178,7 @@ class Stage:
         self._size = size = picture.size
         self._grain = 2.0 ** np.round(np.log2(GRAIN * size))
         self._largest = 0.0
-        self._path = np.zeros((LONGEST_PATH + 2, 3))
+        self._path = np.zeros((MAX_PATH_POINTS + 2, 3))
         self._points = self._skipped = 0
         self._every = 1
         self._target = np.array(first.pose[0])
@@ -286,14 +288,14 @@ class Stage:
         if not scenery.has_floor:
             return None
         apart = cell(size)
-        while WIDE * size / apart > 120.0:
+        while GRID_WIDTH * size / apart > 120.0:
             apart *= 5.0
         self._section = 5.0 * apart
         return scene.add_grid(
-            "/scene/grid", width=WIDE * size, height=WIDE * size, cell_size=apart, section_size=self._section,
-            cell_color=scenery.line, section_color=scenery.line, cell_thickness=0.7, section_thickness=1.3,
-            plane_color=scenery.floor, plane_opacity=1.0, shadow_opacity=0.3, fade_distance=14.0 * size,
-            fade_strength=1.5, position=(0.0, 0.0, self._floor_z),
+            "/scene/grid", width=GRID_WIDTH * size, height=GRID_WIDTH * size, cell_size=apart,
+            section_size=self._section, cell_color=scenery.line, section_color=scenery.line, cell_thickness=0.7,
+            section_thickness=1.3, plane_color=scenery.floor, plane_opacity=1.0, shadow_opacity=0.3,
+            fade_distance=14.0 * size, fade_strength=1.5, position=(0.0, 0.0, self._floor_z),
         )  # fmt: skip
 
     def _add_marks(self, scene: Any) -> None:
@@ -471,7 +473,7 @@ class Stage:
         self._skipped = 0
         self._path[self._points] = drawn.pose[0]
         self._points += 1
-        if self._points > LONGEST_PATH:
+        if self._points > MAX_PATH_POINTS:
             kept = self._path[: self._points : 2]
             self._points, self._every = len(kept), 2 * self._every
             self._path[: self._points] = kept
@@ -549,7 +551,7 @@ def _flow(scene: Any, current: tuple[float, ...], size: float) -> Any:
 
 
 COLOURS = ("#1f6fb2", "#e4572e", "#17a398", "#e9b44c", "#7b4b94", "#8d6a4f")
-MOST_CURVES = 6
+MAX_CURVES = 6
 POINTS = 1200
 NONE = "none"
 
@@ -567,7 +569,7 @@ def plottable(plant: PlantInfo) -> list[str]:
     list[str]
         Names, with NONE first and ATTITUDE where the plant has a quaternion.
     """
-    fitting = [c.name for c in plant.outputs if int(np.prod(c.shape, dtype=int)) <= MOST_CURVES]
+    fitting = [c.name for c in plant.outputs if int(np.prod(c.shape, dtype=int)) <= MAX_CURVES]
     return [NONE, *([ATTITUDE] if _quaternion(fitting) else []), *fitting]
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LEVEL = "level"
 """Name of the output with the level of the variant that steps, and of the parameter that sets it."""
-MOST_LEVELS = 16
+MAX_LEVELS = 16
 _STEPS = 50
 
 
@@ -76,8 +76,8 @@ class Levels(Stage):
             )
         self.full = plant
         self.plants: tuple[Any, ...] = (plant, *plant.variants())
-        if not 2 <= len(self.plants) <= MOST_LEVELS:
-            raise ModelError(f"--degrade: expected 1 to {MOST_LEVELS - 1} variants, got {len(self.plants) - 1}")
+        if not 2 <= len(self.plants) <= MAX_LEVELS:
+            raise ModelError(f"--degrade: expected 1 to {MAX_LEVELS - 1} variants, got {len(self.plants) - 1}")
         self.dt, self.actuators = plant.dt, plant.actuators
         if any(channel.name == LEVEL for channel in plant.outputs):
             raise ModelError(f"--degrade: the robot has an output '{LEVEL}' of its own")

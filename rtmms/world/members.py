@@ -15,10 +15,12 @@ from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.plant.protocol import WORLD, Composed, Plant, bare, describe_plant
 from rtmms.plant.validation import read_numbers
 
-MOST = 64
+MAX_MEMBERS = 64
 """Largest number of robots on one clock."""
-CURRENT, COMPONENTS = "current_m_s", ("current_x_m_s", "current_y_m_s", "current_z_m_s")
-"""Names of the parameters of a uniform current, m/s: of the world, and of robots that have its components."""
+WORLD_CURRENT = "current_m_s"
+"""Name of the parameter of the world's uniform current, m/s."""
+CURRENT_COMPONENTS = ("current_x_m_s", "current_y_m_s", "current_z_m_s")
+"""Names of the parameters of a robot's uniform current, m/s."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 _TAKEN = ("truth", "estimate", "fault", "none")
 """Words with which channels, faults, and patterns begin already."""
@@ -160,10 +162,10 @@ class Member:
                 self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters}
             )
         except UnknownNameError as fault:
-            if fault.name != CURRENT or CURRENT not in shared:
+            if fault.name != WORLD_CURRENT or WORLD_CURRENT not in shared:
                 raise
-        rest = {name: value for name, value in shared.items() if name != CURRENT}
-        given = rest | by_components(shared[CURRENT]) | dict(self.parameters)
+        rest = {name: value for name, value in shared.items() if name != WORLD_CURRENT}
+        given = rest | by_components(shared[WORLD_CURRENT]) | dict(self.parameters)
         return rtmms.plant.protocol.build_plant(self.robot, dt=dt, preset=self.preset, **given)
 
     def equipped(self, plant: Plant) -> Plant:
@@ -275,7 +277,7 @@ def by_components(current: Any) -> dict[str, float]:
     Returns
     -------
     dict[str, float]
-        Values by the names in `COMPONENTS`, m/s.
+        Values by the names in `CURRENT_COMPONENTS`, m/s.
 
     Raises
     ------
@@ -289,7 +291,7 @@ def by_components(current: Any) -> dict[str, float]:
     0.1
     """
     try:
-        return dict(zip(COMPONENTS, read_numbers("world", CURRENT, current, (3,)).tolist(), strict=True))
+        return dict(zip(CURRENT_COMPONENTS, read_numbers("world", WORLD_CURRENT, current, (3,)).tolist(), strict=True))
     except ArgumentError as fault:
         raise ModelError(str(fault)) from None
 
@@ -327,8 +329,8 @@ def read(robots: Any) -> tuple[Member, ...]:
     if isinstance(robots, str | Mapping) or not isinstance(robots, Iterable):
         raise ModelError(f"world: robots: expected [(name, robot), ...], got {robots!r:.60}")
     found = tuple(_member(one) for one in robots)
-    if not 0 < len(found) <= MOST:
-        raise ModelError(f"world: expected 1 to {MOST} robots, got {len(found)}")
+    if not 0 < len(found) <= MAX_MEMBERS:
+        raise ModelError(f"world: expected 1 to {MAX_MEMBERS} robots, got {len(found)}")
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:

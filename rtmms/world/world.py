@@ -21,7 +21,7 @@ from rtmms.plant.protocol import Channel, CompiledOutputs, CoupledLimit, Fork, P
 from rtmms.plant.stage import COMMAND, COUNT, FIRST, INNER, Stage, enter_account, step_inner
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.sensed import Sensed
-from rtmms.world.members import COMPONENTS, CURRENT, by_components, read
+from rtmms.world.members import CURRENT_COMPONENTS, WORLD_CURRENT, by_components, read
 from rtmms.world.sights import Sights
 from rtmms.world.sights import read as read_sights
 
@@ -280,7 +280,7 @@ class World(Stage):
         for key, value in given.items():
             for name, own in self.owners(key):
                 known = self._descriptions[name].settable or ()
-                parts = by_components(value) if own == CURRENT and own not in known else {own: value}
+                parts = by_components(value) if own == WORLD_CURRENT and own not in known else {own: value}
                 changes.setdefault(name, {}).update(parts)
         done: list[tuple[Callable[..., None], dict[str, Any]]] = []
         try:
@@ -390,8 +390,8 @@ class World(Stage):
                 own.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
                 if plain == key:
                     common[key] = None
-        if any(_can_change(about, CURRENT) for about in all_.values()):
-            common[CURRENT] = None
+        if any(_can_change(about, WORLD_CURRENT) for about in all_.values()):
+            common[WORLD_CURRENT] = None
         shared = [
             key for key in common if all(_can_change(one, key) or not _concerns(one, key) for one in all_.values())
         ]  # fmt: skip
@@ -471,12 +471,12 @@ def build(robots: Any = (), dt: float | None = None, **parameters: Any) -> World
 def _can_change(about: PlantDescription, key: str) -> bool:
     """Return whether a plant can change a parameter while it runs, as one or by its components."""
     known = set(about.settable or ())
-    return key in known or (key == CURRENT and set(COMPONENTS) <= known)
+    return key in known or (key == WORLD_CURRENT and set(CURRENT_COMPONENTS) <= known)
 
 
 def _concerns(about: PlantDescription, key: str) -> bool:
     """Return whether a plant has a parameter that the others would change, or is in the water of a current."""
-    return (key == CURRENT and about.medium == "water") or key in _parameters(about)
+    return (key == WORLD_CURRENT and about.medium == "water") or key in _parameters(about)
 
 
 def _parameters(about: PlantDescription) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.analysis.steady_motion import CLOSES, SteadyMotion
+from rtmms.analysis.steady_motion import MAX_CLOSING_ERROR, SteadyMotion
 from rtmms.analysis.trim import fitting_dt
 from rtmms.base.errors import ModelError
 from rtmms.plant.protocol import robots
@@ -136,7 +136,7 @@ def test_every_robot_reaches_a_target_or_reports_why_not(robot):
         plant = rtmms.load(robot, dt=fitting_dt(plant))
     motion = rtmms.trim(plant, **TARGETS.get(robot, {}))
     assert motion.is_reached == (motion.message == "")
-    assert motion.is_steady == (motion.residual <= CLOSES)
+    assert motion.is_steady == (motion.residual <= MAX_CLOSING_ERROR)
     if robot in TARGETS:
         assert motion.is_reached, motion.message
     assert len(motion.commands) * plant.dt == pytest.approx(motion.period_s)

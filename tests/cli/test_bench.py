@@ -56,7 +56,7 @@ class _Point:
 
 
 def _bench(run: Any, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("rtmms.cli.bench.plugins", lambda group: {"one": _Point(run)})
+    monkeypatch.setattr("rtmms.cli.bench.entry_points_of", lambda group: {"one": _Point(run)})
     return CliRunner().invoke(bench, ["one", *arguments])
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SIDES = ("left.*", "right.*")
 LOG_ROOM = 5_000
-MOST_GROWTH_MIB = 8.0
+MAX_GROWTH_MIB = 8.0
 
 Act = Callable[["Bench", Any, str, float], None]
 Turn = Callable[["Bench", list[Any], bool], None]
@@ -120,7 +120,7 @@ def problems(case: Case, result: Mapping[str, Any]) -> list[str]:
         found.append("steps are not applied + stale + missed + unclaimed + reused")
     if not result["finite"]:
         found.append("an output is not finite")
-    if result["growth_mib"] > MOST_GROWTH_MIB:
+    if result["growth_mib"] > MAX_GROWTH_MIB:
         found.append(f"memory grew by {result['growth_mib']} MiB")
     log = result["log"] or {}
     if case.whole_log and not (log.get("whole") and result["log_has_all"] and not log.get("dropped")):

@@ -84,7 +84,7 @@ def test_files_that_are_no_archive(sound: Path, tmp_path: Path, temporary: Path,
 def test_what_comes_out_is_limited(
     sound: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 4 << 20)
     path = variant(sound, tmp_path / "bomb.fmu", add={"resources/bomb": "0" * (5 << 20)})
     assert os.path.getsize(path) < 1 << 20
     with pytest.raises(ModelError, match=r"bomb.fmu: expected an FMU of at most .* GiB unpacked, got more"):
@@ -96,7 +96,7 @@ def test_what_reports_that_it_is_too_large_is_not_unpacked(
     sound: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = variant(sound, tmp_path / "bomb.fmu", add={"resources/bomb": "0" * (5 << 20)})
-    monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 4 << 20)
     monkeypatch.setattr(zipfile.ZipFile, "open", None)  # nothing of it is read
     with pytest.raises(ModelError, match=r"expected an FMU of at most .* got more \(at 'resources/bomb'\)"):
         rtmms.load(path, dt=0.01)
@@ -117,7 +117,7 @@ def test_variables_are_not_without_end(tmp_path: Path, temporary: Path, dimensio
 def test_the_number_of_files_is_limited(
     sound: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(archive, "MAX_ENTRIES", 10)
     path = variant(sound, tmp_path / "many.fmu", add={f"resources/{i}": "" for i in range(20)})
     with pytest.raises(ModelError, match=r"many.fmu: expected at most 10 files in an FMU, got 22"):
         rtmms.load(path, dt=0.01)

@@ -345,7 +345,7 @@ def test_the_rotations_functions_are_their_series_on_both_sides_of_where_they_ch
     """cos n, (1 - cos n) / n2, (n - sin n) / n3, sin n / n, and the slopes over n of the second and third."""
     axis = np.array([0.6, -0.48, 0.64])
     plain = getattr(modal_motion.turning, "py_func", modal_motion.turning)
-    for n2 in (0.0, 1e-6, 0.99 * modal_motion.SMALL, 1.01 * modal_motion.SMALL, 0.5, 4.0):
+    for n2 in (0.0, 1e-6, 0.99 * modal_motion.MAX_SERIES_RAD2, 1.01 * modal_motion.MAX_SERIES_RAD2, 0.5, 4.0):
         sums = [
             math.fsum((-1.0) ** k * n2**k / math.factorial(2 * k + first) for k in range(30)) for first in (0, 2, 3, 1)
         ]
@@ -354,7 +354,7 @@ def test_the_rotations_functions_are_their_series_on_both_sides_of_where_they_ch
             for first in (2, 3)
         ]
         found = plain(*(np.sqrt(n2) * axis))
-        assert found[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.SMALL else 1e-11)
+        assert found[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.MAX_SERIES_RAD2 else 1e-11)
         assert found[4:] == pytest.approx(slopes, rel=5e-6)
 
 

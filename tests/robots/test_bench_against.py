@@ -73,7 +73,7 @@ def test_words_that_are_wrong(tmp_path: Path, arguments: tuple[str, ...], text: 
 
 
 def test_what_is_kept_and_what_is_printed_agree() -> None:
-    kept = json.loads(against.KEPT.read_text(encoding="utf-8"))
+    kept = json.loads(against.RESULT_FILE.read_text(encoding="utf-8"))
     assert {row["case"] for row in kept["rows"]} >= set(against.STEPS)
     for message in (against.table(kept), against.page(kept)):
         assert kept["against"][:12] in message

@@ -32,7 +32,7 @@ def test_a_step_beyond_the_braking_time_is_measured_and_does_not_stop_the_run() 
     right, wrong = cells_of(case, (1e-3, 5e-3))
     assert (right.verdict, wrong.verdict) == ("fine", "doubtful")
     for what in ("path", "power"):
-        truth, reported = getattr(wrong, what), getattr(wrong, f"thought_{what}")
+        truth, reported = getattr(wrong, what), getattr(wrong, f"estimated_{what}")
         assert truth < reported < 1.5 * truth
     assert not swimmer(5e-3, "rk4", ACTUATORS["limit"][0]).step_error_estimator().bounded
     assert swimmer(2e-3, "rk4", ACTUATORS["limit"][0]).step_error_estimator().bounded

@@ -17,10 +17,10 @@ import pytest
 
 import rtmms
 from rtmms.continuum.strain_modes import legendre
-from rtmms.continuum.strain_rod import USUAL, StrainRod
+from rtmms.continuum.strain_rod import DEFAULT_POINTS, StrainRod
 from rtmms.model import Rod, RodSection
 from rtmms.plant.protocol import HasPower
-from rtmms.plant.replay import SHORTEST, work_error
+from rtmms.plant.replay import MIN_WAY, work_error
 from rtmms.robots.continuous_eel import ContinuousEel
 from rtmms.robots.eel import Eel
 from rtmms.robots.fish import Fish
@@ -90,7 +90,7 @@ def way(mesh: Mesh, size: int) -> tuple[Array, float, float]:
         estimator.keep(state)
         places.append(state.position.copy())
         power += estimator.power(state) * plant.dt if isinstance(estimator, HasPower) else 0.0
-    return np.array(places), power if state.work is None else float(state.work.sum()), SHORTEST * estimator.length
+    return np.array(places), power if state.work is None else float(state.work.sum()), MIN_WAY * estimator.length
 
 
 def _of_rod(mesh: Mesh, size: int) -> tuple[Array, float, float]:
@@ -102,7 +102,7 @@ def _of_rod(mesh: Mesh, size: int) -> tuple[Array, float, float]:
     for _ in range(round(mesh.seconds / rod.dt)):
         rod.step(command)
         places.append(rod.observe()["tip"])
-    return np.array(places), math.nan, SHORTEST
+    return np.array(places), math.nan, MIN_WAY
 
 
 def off(mesh: Mesh) -> tuple[float, float]:
@@ -123,7 +123,7 @@ def test_a_mesh_is_as_fine_as_its_page_states(mesh: Mesh) -> None:
 
 def test_meshes_are_those_of_the_defaults() -> None:
     listed = {(one.robot, one.knob): one.usual for one in MESHES}
-    assert listed.pop(("StrainRod", "nodes")) == USUAL
+    assert listed.pop(("StrainRod", "nodes")) == DEFAULT_POINTS
     assert listed.pop(("StrainRod", "shapes")) == 4
     assert {robot for robot, _ in listed} == set(ROBOTS)
     for (robot, knob), usual in listed.items():

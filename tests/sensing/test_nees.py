@@ -27,7 +27,8 @@ OTHER_STEPS_S = {"tendon_fish": (1e-3, 2e-3)}
 """Its strips and cables run away in steps of 5 ms."""
 SEEDS, SHORTER_SEEDS = 40, 12
 """Runs in the longer step, and how many of them are run again in the shorter one, which takes five times as long."""
-LEAST, MOST = 2.4, 3.7
+MIN_NEES = 2.4
+MAX_NEES = 3.7
 """Bounds of the mean of 40 runs. Runs scatter by 1.4 about 3, so a mean of 12 has no such bounds."""
 WITHOUT = {
     "moth": "it tumbles without a controller, beyond what its imu measures", "modal_moth": "as the moth",
@@ -79,7 +80,7 @@ def test_nees_over_the_step_of_each_robot(robot: str, tmp_path: Path) -> None:
         pytest.skip("it has no imu")
     shorter_s, longer_s = OTHER_STEPS_S.get(robot, EACH_S)
     longer, _ = nees(robot, longer_s, SEEDS, 20.0, tmp_path)
-    assert LEAST < longer.mean() < MOST
+    assert MIN_NEES < longer.mean() < MAX_NEES
     shorter, _ = nees(robot, shorter_s, SHORTER_SEEDS, 20.0, tmp_path)
     assert shorter.mean() == pytest.approx(longer[:SHORTER_SEEDS].mean(), rel=0.1)
 

@@ -74,7 +74,7 @@ VARIANTS = {"gains.py": ("GAIN = 1.0\n", "GAIN = 2.0\n"), "late_gains.py": ("GAI
             "g.csv": ("100.0\n", "150.0\n")}  # fmt: skip
 """Files of a study, and what stands in them before and after a change."""
 OUTPUT = "t.parquet"
-MOST_RESUMES = 12
+MAX_RESUMES = 12
 
 
 @dataclass
@@ -217,7 +217,7 @@ class Trials:
                 shutil.rmtree(folder)
                 return
             expected = expected[1:]
-        for _ in range(MOST_RESUMES):
+        for _ in range(MAX_RESUMES):
             if self.finish(self.start(folder)) == 0:
                 break
         else:

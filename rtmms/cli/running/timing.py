@@ -258,7 +258,7 @@ def step_time(plan: Plan, dt: float, plant: Plant, measured: StepTime, report: d
 
 
 def warnings_of(report: Mapping[str, Any]) -> list[str]:
-    """Return warnings of a run that missed or overran more than SHARE of its steps.
+    """Return warnings of a run that missed or overran more than MAX_LATE_SHARE of its steps.
 
     Parameters
     ----------

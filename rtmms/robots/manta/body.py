@@ -12,8 +12,11 @@ import numpy as np
 from rtmms.base.jit import Array, kernel
 from rtmms.base.memory import INTEGER, Layout, model, number
 
-DRAG_NORM, DRAG_COMPONENTWISE = 0, 1
-MOMENT_COMPONENTWISE, MOMENT_NORM, MOMENT_LINEAR = 0, 1, 2
+DRAG_NORM = 0
+DRAG_COMPONENTWISE = 1
+MOMENT_COMPONENTWISE = 0
+MOMENT_NORM = 1
+MOMENT_LINEAR = 2
 
 BODY = Layout(
     "Body",

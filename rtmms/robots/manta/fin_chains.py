@@ -43,7 +43,7 @@ from rtmms.robots.manta.fin_layout import (
     KAPPA,
     LANES,
     LENGTH,
-    LINKS_MAX,
+    MAX_LINKS,
     MX,
     MY,
     MYB,
@@ -391,7 +391,7 @@ def _condense_any(m: int, f: int, b: int, chains: Chains, motion: Floats, implic
             r[G_JOINT * LANES + i] = kept[7]
             r[TAU * LANES + i] = kept[8]
     for jj in range(m):
-        j = INWARD[LINKS_MAX - m + jj]
+        j = INWARD[MAX_LINKS - m + jj]
         p = params[f, b, j * L : (j + 1) * L]
         r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):

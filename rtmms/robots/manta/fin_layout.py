@@ -14,8 +14,8 @@ import numpy as np
 
 LANES = 16
 VANISHING = 2.0**-100
-LINKS_MAX = 24
-INWARD = np.arange(LINKS_MAX)[::-1].copy()
+MAX_LINKS = 24
+INWARD = np.arange(MAX_LINKS)[::-1].copy()
 """Links from the tip to the root, as a table.
 
 In a loop that counts down, the compiler moves its test for overlapping rows out of the loop, finds that they might
@@ -51,7 +51,8 @@ Q, QD are inputs. QDD, AN (normal acceleration of the link's middle) are outputs
 to the integrators. The rest are results of condensing for the accelerations.
 """
 
-L, F = LINK_FIELDS * LANES, FIELDS * LANES
+L = LINK_FIELDS * LANES
+F = FIELDS * LANES
 
 CARRY_FIELDS = 25
 """Fields from link to link where m is not 3: seven of `link_outward`, nine of `link_inward`, nine sums of links."""

@@ -10,9 +10,13 @@ from rtmms.robots.manta.body import BODY
 from rtmms.robots.manta.fin_layout import BASE_SIZE, CARRY_FIELDS, FIELDS, LANES, SUMS
 from rtmms.robots.manta.rods import RESPONSES, ROD_SIZE, SUPPORT_SIZE
 
-SEQUENTIAL, ITERATED, MONOLITHIC = 0, 1, 2
-BODY_MATCHED, BODY_EULER = 0, 1
-NORMAL_LINK, NORMAL_NEIGHBOUR = 0, 1
+SEQUENTIAL = 0
+ITERATED = 1
+MONOLITHIC = 2
+BODY_MATCHED = 0
+BODY_EULER = 1
+NORMAL_LINK = 0
+NORMAL_NEIGHBOUR = 1
 
 OK, SINGULAR, NOT_FINITE, NOT_CONVERGED, BAD_COMMAND = 0, 1, 2, 3, 4
 """Status of a step; with anything but OK the state is still that before the step."""
@@ -36,8 +40,14 @@ J). `relaxation` is (M_b + M~)^-1 of the iterated coupling.
 
 
 # state: offsets into the flat array
-TIME, STEP, ITERATIONS, RESIDUAL = 0, 1, 2, 3
-POSITION, QUATERNION, TWIST, ACCELERATION = 4, 7, 11, 17
+TIME = 0
+STEP = 1
+ITERATIONS = 2
+RESIDUAL = 3
+POSITION = 4
+QUATERNION = 7
+TWIST = 11
+ACCELERATION = 17
 RODS = 23
 SUPPORTS = RODS + 4 * ROD_SIZE
 FINS = 128
@@ -96,6 +106,8 @@ MANTA = Layout(
 - normals: scratch for the neighbours' normals; None where each link has its own
 - many: links of a chain where they are not three, else None
 """
-MANY, VARYING, NORMALS = ("many",), ("drift", "body_drift", "flow"), ("normals",)
+MANY = ("many",)
+VARYING = ("drift", "body_drift", "flow")
+NORMALS = ("normals",)
 finned_at, manta_at = FINNED.type().at(), MANTA.at(MANY, VARYING, NORMALS)
 """Records at addresses; the second with the optional parts, each None or a number: many, drift, normals."""

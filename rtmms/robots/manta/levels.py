@@ -16,9 +16,9 @@ from rtmms.robots.manta.parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
 
-FEWEST = LANES
+MIN_CHAINS = LANES
 """Smallest number of chains of a fin: one block; fewer cost the same."""
-MOST_VARIANTS = 4
+MAX_VARIANTS = 4
 JOINTS = ("joint_position", "joint_velocity")
 
 
@@ -53,14 +53,14 @@ def cheaper(parameters: MantaParameters, coupling: str) -> list[tuple[MantaParam
     Returns
     -------
     list of (MantaParameters, str, str)
-        At most MOST_VARIANTS.
+        At most MAX_VARIANTS.
     """
     found: list[tuple[MantaParameters, str, str]] = []
     if coupling != "sequential":
         found.append((parameters, "sequential", "coupling sequential"))
     chains = parameters.chains
-    while chains > FEWEST and len(found) < MOST_VARIANTS:
-        chains = max(FEWEST, LANES * round(chains / 2 / LANES))
+    while chains > MIN_CHAINS and len(found) < MAX_VARIANTS:
+        chains = max(MIN_CHAINS, LANES * round(chains / 2 / LANES))
         found.append((with_chains(parameters, chains), "sequential", f"{chains} chains"))
     return found
 

@@ -11,9 +11,12 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter, parameters_of, read_value
 from rtmms.robots.parameters import START_DEPTH_M, StartDepth
 
-CHAINS_MAX, LINKS_MAX = 1000, 24
-TABLE_CHAINS, TABLE_LINKS = 30, 3
-"""Mesh to which table 1's damping of a joint refers."""
+MAX_CHAINS = 1000
+MAX_LINKS = 24
+TABLE_CHAINS = 30
+"""Chains of the mesh to which table 1's damping of a joint refers."""
+TABLE_LINKS = 3
+"""Links of a chain of that mesh."""
 RODS_NAMES = ("left.front", "left.back", "right.front", "right.back")
 
 
@@ -25,8 +28,8 @@ class MantaParameters:
     """
 
     # fmt: off
-    chains: Annotated[int, Parameter("table 1, n", ge=1, le=CHAINS_MAX)] = 30
-    links: Annotated[int, Parameter("table 1, m", ge=1, le=LINKS_MAX)] = 3
+    chains: Annotated[int, Parameter("table 1, n", ge=1, le=MAX_CHAINS)] = 30
+    links: Annotated[int, Parameter("table 1, m", ge=1, le=MAX_LINKS)] = 3
     body: Annotated[str, Parameter("sec. 5.1: fixed is the tank test", choices=("free", "fixed"))] = "free"
     actuation: Annotated[str, Parameter("ours; sec. 3.1 assumes ideal motors", choices=("servo", "ideal"))] = "servo"
     added_mass: Annotated[bool, Parameter("ours: none in the paper")] = False
@@ -94,9 +97,9 @@ class MantaParameters:
     )] = (0.015, 0.01, 0.02)
     water_density_kg_m3: Annotated[float, Parameter("table 1's 9800 is rho g", "kg/m3", le=20000)] = 1000.0
     left_chains_lost: Annotated[int, Parameter(
-        "ours: a damaged fin, chains gone from the back rod on", ge=0, le=CHAINS_MAX, live=True,
+        "ours: a damaged fin, chains gone from the back rod on", ge=0, le=MAX_CHAINS, live=True,
     )] = 0
-    right_chains_lost: Annotated[int, Parameter("ours: the same of the right fin", ge=0, le=CHAINS_MAX, live=True)] = 0
+    right_chains_lost: Annotated[int, Parameter("ours: the same of the right fin", ge=0, le=MAX_CHAINS, live=True)] = 0
     gravity_m_s2: Annotated[float, Parameter("standard", "m/s2", ge=0, le=1000, live=True)] = 9.81
 
     start_depth_m: StartDepth = START_DEPTH_M

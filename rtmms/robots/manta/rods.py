@@ -32,17 +32,19 @@ import numpy as np
 
 from rtmms.base.jit import Array, Floats, kernel
 
-SAMPLES, SAMPLES_MAX, TURNS_MAX = 16, 256, 64
+SAMPLES, MAX_SAMPLES, MAX_TURNS = 16, 256, 64
 """Search for the end of a regime, and regimes of a step.
 
-SAMPLES: places in the rest of a step at which the end is sought. SAMPLES_MAX: places where the servo swings within it.
-TURNS_MAX: largest number of regimes within a step.
+SAMPLES: places in the rest of a step at which the end is sought. MAX_SAMPLES: places where the servo swings within it.
+MAX_TURNS: largest number of regimes within a step.
 """
 
-ROOT_STEPS, ROOT_MARGIN = 60, 1e-12
-"""Largest number of steps towards the end of a regime, and the share of a limit by which the end may be outside."""
+MAX_ROOT_STEPS = 60
+"""Steps towards the end of a regime."""
+ROOT_MARGIN = 1e-12
+"""Share of a limit by which the end of a regime may be outside."""
 
-RESPONSES = (5, SAMPLES_MAX)
+RESPONSES = (5, MAX_SAMPLES)
 """Shape of `servo_responses`: the parts of `servo_response`, and the places within a step."""
 
 
@@ -126,9 +128,9 @@ def sample_count(omega: float, t: float) -> int:
     Returns
     -------
     int
-        At most SAMPLES_MAX.
+        At most MAX_SAMPLES.
     """
-    return int(min(SAMPLES + 2.0 * omega * t, float(SAMPLES_MAX)))
+    return int(min(SAMPLES + 2.0 * omega * t, float(MAX_SAMPLES)))
 
 
 @kernel
@@ -273,7 +275,7 @@ def _end_of(
     a, v, _ = _glide(regime, angle, rate, here - angle, slope, high, servo)
     outside = _margin(regime, a, v, here + slope * high, servo)
     left, side = outside, 0
-    for _ in range(ROOT_STEPS):
+    for _ in range(MAX_ROOT_STEPS):
         if left > -ROOT_MARGIN or high - low <= 1e-15 * high:
             break
         part = inside / (inside - outside) if inside > outside else 0.5
@@ -297,7 +299,7 @@ def _limited(
 ) -> Floats:
     """Return (angle, rate, acceleration) after t s, from regime to regime, with `servo_responses` of t."""
     here, left = reference, t
-    for turn in range(TURNS_MAX):
+    for turn in range(MAX_TURNS):
         regime = _regime(angle, rate, here, servo)
         low, high, turned = 0.0, left, False
         n = samples if turn == 0 else sample_count(servo[0], left)
@@ -355,7 +357,8 @@ def servo_step(
     return _limited(angle, rate, ref0, slope, t, servo, responses, n)
 
 
-SERVO, IDEAL = 0, 1
+SERVO = 0
+IDEAL = 1
 
 ROD_SIZE = 5
 """Numbers of a rod: angle, rate, acceleration, last command, the one before."""
@@ -524,12 +527,19 @@ def advance_rods(
         rods[r + 3], rods[r + 4] = u, u1
 
 
-ROLL_ZERO, ROLL_MEAN = 0, 1
+ROLL_ZERO = 0
+ROLL_MEAN = 1
 
 SUPPORT_SIZE = 40
 """Length of the result of `support_motion`; the offsets below are the first index of each quantity."""
-ROTATION, POINT, POINT_RATE, POINT_ACCEL, OMEGA, OMEGA_RATE = 0, 9, 12, 15, 18, 21
-JACOBIAN_FRONT, JACOBIAN_BACK = 24, 30
+ROTATION = 0
+POINT = 9
+POINT_RATE = 12
+POINT_ACCEL = 15
+OMEGA = 18
+OMEGA_RATE = 21
+JACOBIAN_FRONT = 24
+JACOBIAN_BACK = 30
 SINGULAR_MARGIN = 1e-4
 
 

@@ -766,7 +766,8 @@ def plain_shape(plant: object) -> str:
     Returns
     -------
     str
-        The JSON text. It is empty if there is no shape, if JSON cannot express it, or if it is longer than SHAPE.
+        The JSON text. It is empty if there is no shape, if JSON cannot express it, or if it is too long
+        (MAX_SHAPE_LENGTH).
     """
     source = describe_plant(plant).shape()
     if not isinstance(source, Mapping) or not source:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import Applied
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.plant.protocol import STANDARD_GRAVITY, Channel
+from rtmms.plant.protocol import STANDARD_GRAVITY_M_S2, Channel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,7 +113,7 @@ class PlantInfo:
         pull = self.parameters.get("gravity_m_s2")
         if isinstance(pull, int | float) and not isinstance(pull, bool):
             return 0.0, 0.0, -float(pull)
-        return 0.0, 0.0, -STANDARD_GRAVITY
+        return 0.0, 0.0, -STANDARD_GRAVITY_M_S2
 
     @property
     def budget_s(self) -> float | None:

@@ -369,7 +369,7 @@ _CLOSE_NS = 500_000
 
 
 class Leaving:
-    """Sockets that wait to be closed, _MOST at most.
+    """Sockets that wait to be closed, _MAX_CLOSING at most.
 
     For one more the oldest is closed at once.
     """

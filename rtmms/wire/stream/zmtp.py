@@ -209,7 +209,7 @@ class Reader:
     def next(self) -> tuple[str, bytes] | None:
         """Return the next message.
 
-        It looks at most at _IDLE + 1 frames.
+        It looks at most at _MAX_IDLE_FRAMES + 1 frames.
 
         Returns
         -------
