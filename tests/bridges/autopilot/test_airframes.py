@@ -87,6 +87,28 @@ def test_the_parameter_files_are_of_the_quadrotor(quadrotor: Any) -> None:
         assert px4[f"PWM_MAIN_FUNC{k + 1}"] == 101 + k
 
 
+def test_copters_yaw_settles_with_the_parameter_file(quadrotor: Any) -> None:
+    """Phase margin of the yaw loop with the motors' lag. With the gains of sim_vehicle.py the genuine Copter swung."""
+    p = quadrotor.parameters
+    # ArduCopter gives each motor of a quadrotor half of the yaw command, as a part of the largest thrust
+    unit = 4 * 0.5 * p.drag_n_m_s2 * p.max_speed_rad_s**2 / p.izz_kg_m2
+    w = np.geomspace(0.1, 100.0, 20_001)
+    s = 1j * w
+
+    def margin_deg(angle_p: float, rate_p: float, rate_i: float, error_filter_hz: float) -> float:
+        lag = (1.0 + p.motor_s * s) * np.exp(s / 400.0)
+        if error_filter_hz:
+            lag *= 1.0 + s / (2.0 * np.pi * error_filter_hz)
+        loop = unit * (rate_p + rate_i / s) * (s + angle_p) / s**2 / lag
+        crossing = np.flatnonzero(np.abs(loop) >= 1.0)[-1]
+        return float(np.degrees(np.unwrap(np.angle(loop))[crossing])) % 360.0 - 180.0
+
+    copter = dict(line.split() for line in lines_of("ardupilot_copter.parm"))
+    names = ("ATC_ANG_YAW_P", "ATC_RAT_YAW_P", "ATC_RAT_YAW_I", "ATC_RAT_YAW_FLTE")
+    assert margin_deg(*(float(copter[name]) for name in names)) > 40.0
+    assert abs(margin_deg(4.5, 0.3, 0.02, 2.5)) < 10.0
+
+
 def lines_of(name: str) -> list[str]:
     text = (ROOT / "bridges" / "examples" / name).read_text()
     return [line for line in text.splitlines() if line and not line.startswith("#")]
