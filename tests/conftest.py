@@ -215,7 +215,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def is_default_suite(config: pytest.Config) -> bool:
     """Whether the marks that are asked for are those of the default suite."""
-    return config.getoption("markexpr") == "not full"
+    return bool(config.option.markexpr == "not full")
 
 
 @pytest.hookimpl(optionalhook=True)
