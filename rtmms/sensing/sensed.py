@@ -232,6 +232,8 @@ class Sensed(Stage):
 
     def _samples_outputs(self) -> bool:
         """Return whether a sample is due that needs outputs other than the body's motion."""
+        if not self._sampling:
+            return False
         time, timing = float(self._counts[STEPS]) * self.dt, self.suite.timing
         return any(_due(timing[k], time) > self._state[int(timing[k, T_COUNT])] for k in self._sampling)
 
