@@ -78,7 +78,7 @@ def test_example_runs(
             main(exchange=exchange, **given)
     else:
         main(**given)
-    assert capsys.readouterr().out.strip(), "an example that says nothing shows nothing"
+    assert capsys.readouterr().out.strip(), "an example without output shows nothing"
 
 
 def test_the_plant_in_a_script_swims() -> None:

@@ -24,9 +24,9 @@ SIZE = (480, 320)
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    told = subprocess.run([*PROGRAM, "list", "robots", "--json"], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run([*PROGRAM, "list", "robots", "--json"], check=True, capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as place:
-        for name in sys.argv[1:] or [robot["name"] for robot in json.loads(told)["robots"]]:
+        for name in sys.argv[1:] or [robot["name"] for robot in json.loads(listing)["robots"]]:
             print(name, flush=True)
             recording = recorded(open_log(logged(name, Path(place), 0.1)))
             take = Take(path=False, axes=True, deadlines=False, title=False)

@@ -12,11 +12,11 @@ LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(((?:\.\./)+[^)#]*)(#[^)]*)?\)")
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     folder = posixpath.dirname(page.file.src_uri)
 
-    def told(match: re.Match[str]) -> str:
+    def link_text(match: re.Match[str]) -> str:
         text, target = match.group(1), match.group(2)
         path = posixpath.normpath(posixpath.join("docs", folder, target))
         if path.startswith("docs/"):
             return match.group(0)
         return text if path in text or text.strip("`") in path else f"{text} (`{path}`)"
 
-    return LINK.sub(told, markdown)
+    return LINK.sub(link_text, markdown)

@@ -1,5 +1,6 @@
-"""Runs the notebooks in docs/notebooks and keeps what their cells say, for the site: `make notebooks`. Needs the extra
-`notebook`. A page within a cell is left out: it would be megabytes of the file.
+"""Runs the notebooks in docs/notebooks and stores the output of their cells, for the site: `make notebooks`.
+
+It needs the extra `notebook`. A page within a cell is left out: it would be megabytes of the file.
 
 `notebooks.py NAME...` runs those alone.
 """
@@ -15,7 +16,7 @@ import nbformat
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 MAX_OUTPUT_LENGTH = 400_000
-"""Characters of what a cell says that are kept."""
+"""Characters of a cell's output that are stored."""
 
 
 def main() -> None:

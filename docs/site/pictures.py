@@ -105,10 +105,10 @@ def browsed(log: Path, to: Path) -> None:
 
 def main() -> None:
     (IMAGES / "robots").mkdir(exist_ok=True)
-    told = subprocess.run([*PROGRAM, "list", "robots", "--json"], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run([*PROGRAM, "list", "robots", "--json"], check=True, capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        names = sys.argv[1:] or [*(robot["name"] for robot in json.loads(told)["robots"]), "view", "film"]
+        names = sys.argv[1:] or [*(robot["name"] for robot in json.loads(listing)["robots"]), "view", "film"]
         for name in names:
             print(name, flush=True)
             if name == "view":

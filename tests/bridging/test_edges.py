@@ -60,7 +60,7 @@ def test_a_peer_that_is_silent_is_lost_once(make_host: Callable[..., Host], how:
     probe = Probe(claim=("left.*",), peer_timeout_s=0.2, peer_lost=how)
     with Beside(probe, make_host) as beside:
         wait(lambda: len(probe.steps) > 3)
-        assert not beside.bridged.counts["peer_lost"], "one that was never heard is not lost"
+        assert not beside.bridged.counts["peer_lost"], "a peer that never sent is not lost"
         for count in (1, 2):
             probe.theirs.send(b"0.25")
             wait(lambda: beside.command[0] == 0.25)

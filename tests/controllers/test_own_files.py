@@ -183,7 +183,7 @@ def test_an_update_that_returns_no_command_is_refused_with_its_line(
 REPORTS = """
 import rtmms
 
-class Tells(rtmms.Controller):
+class Reports(rtmms.Controller):
     claim, metrics = ("*",), ("seen",)
     seen = 0
 
@@ -195,8 +195,8 @@ class Tells(rtmms.Controller):
 
 @pytest.mark.full
 def test_the_report_has_the_figures_of_the_runs_end(tmp_path: Path) -> None:
-    (tmp_path / "tells.py").write_text(REPORTS)
-    arguments = ("quadrotor", "--controller", "tells.py", "--mode", "lockstep", "--duration", "0.2", "--json")
+    (tmp_path / "reports.py").write_text(REPORTS)
+    arguments = ("quadrotor", "--controller", "reports.py", "--mode", "lockstep", "--duration", "0.2", "--json")
     result = shell(tmp_path, "run", *arguments)
     assert result.status == 0, result.err
     (peer,) = result.report["exchange"]["peers"]

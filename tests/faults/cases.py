@@ -179,7 +179,7 @@ CONTROLLERS = (
     Case("killed", "SIGKILL after a third", act=_kill, expects=partial(_share, 50.0, 90.0)),
     Case("stopped", "SIGSTOP for a third", act=_pause, expects=_recovered),
     Case("restarted", "SIGKILL, and another one started", act=_restart, expects=_recovered),
-    Case("mute", "says nothing after its first command", right="mute", expects=partial(_share, 90.0, 100.0)),
+    Case("mute", "sends nothing after its first command", right="mute", expects=partial(_share, 90.0, 100.0)),
     Case("closing", "closes its sockets without a bye", right="closing", expects=partial(_share, 60.0, 100.0)),
     Case("late", "answers a period and a half after each state", right="late", expects=_late),
     Case("flooding", "as many commands as it can send", right="flooding"),

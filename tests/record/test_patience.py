@@ -68,7 +68,7 @@ def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
 
 
 @pytest.mark.full
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells that a process was stopped")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux reports a stopped process")
 def test_a_stopped_writer_is_reported_and_the_run_goes_on_with_counted_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

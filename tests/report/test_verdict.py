@@ -74,7 +74,7 @@ def test_targets() -> None:
 
 
 MUST = Claim("a", "an identity", "holds", "m", at_most(1e-9), ".0e", must=True)
-FREE = Claim("b", "a length", 2.0, "m", about(2.0), ".1f", note="always said", why="said where it differs")
+FREE = Claim("b", "a length", 2.0, "m", about(2.0), ".1f", note="always printed", why="printed where it differs")
 CURVE = Claim("c", "a curve", "drawn", "m", None, ".2f")
 
 
@@ -95,7 +95,7 @@ def test_json_of_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert free == {
         "name": "a length", "case": "", "where": "", "ours": 9.0, "shown": "9.0", "paper": 2.0, "unit": "m",
         "tolerance": {"least": 1.8, "most": 2.2, "beyond": False}, "verdict": DIFFERS, "must_hold": False,
-        "remark": "always said; said where it differs",
+        "remark": "always printed; printed where it differs",
     }  # fmt: skip
     assert curve["ours"] is curve["tolerance"] is None
     assert curve["verdict"] == PICTURE
@@ -105,7 +105,7 @@ def test_a_table_reports_where_a_case_differs_and_each_remark_once() -> None:
     rows = [FREE.row(2.1, case="one"), FREE.row(9.0, case="two")]
     text = of_rows("t", rows).text()
     assert "2.1  9.0 differs  1, 2" in text
-    assert text.count("always said") == text.count("said where it differs") == 1
+    assert text.count("always printed") == text.count("printed where it differs") == 1
     plain = of_rows("t", [FREE.row(9.0), Claim("d", "own", "-", unjudged=OURS).row(1.0)]).markdown()
     assert "| a length | 2 | 9.0 | m | 1.8 to 2.2 | differs | 1, 2 |" in plain
     assert "| ours alone |" in plain

@@ -18,7 +18,7 @@ from rtmms.scenario.toml_lines import line_of, lines
 from tests.wrong_values import wrong_values
 
 WHOLE = """\
-robot = "manta"          # the line of what is wrong is told
+robot = "manta"          # the error has its line
 mode = "lockstep"
 on-miss = "home"
 

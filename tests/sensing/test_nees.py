@@ -32,7 +32,7 @@ MAX_NEES = 3.7
 """Bounds of the mean of 40 runs. Runs scatter by 1.4 about 3, so a mean of 12 has no such bounds."""
 WITHOUT = {
     "moth": "it tumbles without a controller, beyond what its imu measures", "modal_moth": "as the moth",
-    "purcell": "without inertia it tells no velocity", "cat": "it falls, and tells no motion of a base",
+    "purcell": "without inertia it has no velocity", "cat": "it falls, and has no outputs of a base's motion",
 }  # fmt: skip
 """Robots that are left out, and why."""
 

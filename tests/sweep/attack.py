@@ -140,7 +140,7 @@ class Trials:
         try:
             os.chdir(folder)
             sys.dont_write_bytecode = True  # a file of the same second and length would be taken for the old one
-            with (folder / "said.txt").open("a") as output:
+            with (folder / "output.txt").open("a") as output:
                 os.dup2(output.fileno(), 1)
                 os.dup2(output.fileno(), 2)
             from rtmms.cli.main import main
@@ -173,7 +173,7 @@ class Trials:
             begun = time.monotonic()
             status = self.finish(self.start(folder))
             if status != 0:
-                output = (folder / "said.txt").read_text()
+                output = (folder / "output.txt").read_text()
                 raise RuntimeError(f"a sweep that nobody disturbs ends with {status}: {output}")
             self._seconds = time.monotonic() - begun
             self._oracles[key] = pq.read_table(folder / OUTPUT).to_pylist()
@@ -222,7 +222,7 @@ class Trials:
                 break
         else:
             self.found.open += 1
-            output = (folder / "said.txt").read_text()[-300:]
+            output = (folder / "output.txt").read_text()[-300:]
             self.found.examples.append(f"{number}: no table: {', '.join(story)}: {output}")
             return
         self.compare(number, pq.read_table(folder / OUTPUT).to_pylist(), expected, story)

@@ -58,11 +58,11 @@ class Page:
             self.page.wait_for_timeout(300)
         raise AssertionError("no manta is seen" if before is None else "it does not move")
 
-    def until(self, holds: Callable[[], bool], else_told: str) -> None:
+    def until(self, holds: Callable[[], bool], message: str) -> None:
         """Wait for what a click leads to, as long as a busy machine may take."""
         end = time.monotonic() + PATIENCE_S
         while not holds():
-            assert time.monotonic() < end, else_told
+            assert time.monotonic() < end, message
             self.page.wait_for_timeout(100)
 
     @property

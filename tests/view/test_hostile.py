@@ -81,5 +81,5 @@ def test_what_cannot_be_drawn_is_reported_by_its_file() -> None:
     with pytest.raises(ModelError, match=r"run\.mcap: what it holds cannot be drawn: ValueError: no limits"):  # noqa: SIM117
         with drawing("run.mcap"):  # type: ignore[arg-type]
             raise ValueError("no limits\nof them")
-    with pytest.raises(ModelError, match=r"^told$"), drawing("run.mcap"):  # type: ignore[arg-type]
-        raise ModelError("told")
+    with pytest.raises(ModelError, match=r"^refused$"), drawing("run.mcap"):  # type: ignore[arg-type]
+        raise ModelError("refused")

@@ -255,7 +255,7 @@ def _address(process: subprocess.Popen[str]) -> str:
         if found := re.search(r"open (http://\S+) in a browser", line):
             return found.group(1)
         assert line or process.poll() is None, "it ended"
-    raise AssertionError("no address was told")
+    raise AssertionError("no address was printed")
 
 
 @pytest.mark.parametrize("ending", ["gif", "mp4"])

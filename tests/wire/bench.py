@@ -185,7 +185,7 @@ class Raw:
     def read_message(self) -> dict[str, Any]:
         """The next message on the step socket."""
         assert self.data is not None
-        assert self.data.poll(int(PATIENCE_S * 1e3)), "the plant said nothing"
+        assert self.data.poll(int(PATIENCE_S * 1e3)), "the plant sent nothing"
         return dict(msgpack.unpackb(self.data.recv()))
 
     def receive_error(self) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def test_only_what_is_sent_on_this_machine_is_received(far: Far) -> None:
     with listening(port) as plain:
         send_here(port)
         far.send(port, b"far")
-        assert received(plain) == ours | {b"far"}, "without it the other host is heard"
+        assert received(plain) == ours | {b"far"}, "without it the other host's datagram arrives"
     found: list[str] = []
     with from_here(found.append):
         kept = listening(port)

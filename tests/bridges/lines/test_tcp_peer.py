@@ -14,10 +14,10 @@ from rtmms_bridges.template import Template
 from tests.bridges.by_hand import Desk
 
 
-def peer(heard: list[bytes]) -> TcpPeer:
+def peer(received: list[bytes]) -> TcpPeer:
     io: Any = Desk()
     return TcpPeer(
-        io, Counters(), "127.0.0.1", 0, received=heard.append, came=lambda: None, gone=lambda: None,
+        io, Counters(), "127.0.0.1", 0, received=received.append, came=lambda: None, gone=lambda: None,
         admission=Admission(()),
     )  # fmt: skip
 

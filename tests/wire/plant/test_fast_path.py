@@ -33,8 +33,8 @@ with rtmms.connect(sys.argv[1], name=sys.argv[2], claim=sys.argv[3], token="secr
     names = link.plant.granted
     def raw(values, step=None, seq=None, **more):
         link._seq += 1
-        said = {"type": "command", "seq": seq or link._seq, "step": k if step is None else step, "values": values}
-        link._send(msgpack.packb(said | more))
+        message = {"type": "command", "seq": seq or link._seq, "step": k if step is None else step, "values": values}
+        link._send(msgpack.packb(message | more))
     for state in link:
         k = state.step
         values = {name: 0.001 * k + 0.1 * i for i, name in enumerate(names)}

@@ -125,7 +125,7 @@ class OldPlant:
             self.fault = fault
 
     def _receive(self, socket: zmq.Socket[bytes]) -> bytes:
-        assert socket.poll(int(PATIENCE_S * 1e3)), "the peer said nothing"
+        assert socket.poll(int(PATIENCE_S * 1e3)), "the peer sent nothing"
         identity, frame = socket.recv_multipart()
         self.received.append(msgpack.unpackb(frame))
         return identity

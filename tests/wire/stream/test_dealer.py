@@ -168,7 +168,7 @@ def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
     there.close()
     assert until(lambda: received(dealer)) == b"the last"
     until(lambda: received(dealer) is None and dealer.broken)
-    assert dealer.send(b"", b"nobody hears") != SENT
+    assert dealer.send(b"", b"nobody listens") != SENT
     assert not readable(dealer, 0.05), "who waits on it would turn in circles"
     until(lambda: not gone(dealer) and not dealer.broken)
     there = taken(listener, dealer)
@@ -206,7 +206,7 @@ def test_one_who_looks_seldom_has_not_tried_in_vain(listener: socket.socket, mon
     there.close()
     until(lambda: received(dealer) is None and dealer.broken)
     clock[0] += 2 * module._GRACE_S
-    assert gone(dealer), "nothing was said since the first attempt"
+    assert gone(dealer), "nothing was sent since the first attempt"
     dealer.close()
 
 
