@@ -14,10 +14,7 @@ def table(zero_lift_deg: float, aspect: float) -> m.Polar:
 
 
 def robot(dt: float = 2e-3) -> rtmms.TreePlant:
-    """Return the glider, x ahead and z up.
-
-    A blade's placement is an end of its leading edge: of the left wing the root, of the right wing the tip.
-    """
+    """Return the glider, x ahead and z up. A left wing's placement is its root, a right wing's its tip."""
     flat, up, rise = m.at(roll=np.pi / 2, yaw=np.pi / 2), m.at(roll=np.pi, pitch=-np.pi / 2), 0.1
     ends = [m.at(0.03, 0, 0.03, roll=rise), m.at(0.03, -0.6 * np.cos(rise), 0.03 + 0.6 * np.sin(rise), roll=-rise)]
     wings = [m.Blade(0.6, 0.15, 1.2, 0.25, placement=end @ flat, polar=table(-4.0, 8.0)) for end in ends]

@@ -276,7 +276,7 @@ def test_helics_run_starts_a_robot_and_the_pilot_and_the_log_replays_without_a_b
 
     from tests.bridges.harness import ROOT
 
-    python, port = sys.executable, reserve_ports()
+    python, port = sys.executable, reserve_ports(40)  # the broker takes some of the ports that follow
     tool = Path(python).with_name("rtmms")
     bridge = f"helics:claim=*,period_s=0.01,outputs=position,broker=127.0.0.1:{port}"
     arguments = "--mode lockstep --duration 1 --set chains=6 --controller none --log fed.mcap"

@@ -254,7 +254,10 @@ def test_in_real_time_a_step_ends_with_the_connection_too() -> None:
         wait(lambda: listens(bridge))
         for _ in range(3):
             one = Stranger(bridge.port)
-            one.begin()
+            try:
+                one.begin()
+            except ConnectionError as fault:
+                pytest.fail(f"{fault}: {run.bridged.messages}")
             one.send("step", [300_000, {}, 10**13], {})
             one.socket.close()
         other = Stranger(bridge.port)
