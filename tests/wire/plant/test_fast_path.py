@@ -37,7 +37,7 @@ with rtmms.connect(sys.argv[1], name=sys.argv[2], claim=sys.argv[3], token="secr
         link._send(msgpack.packb(message | more))
     for state in link:
         k = state.step
-        values = {name: 0.001 * k + 0.1 * i for i, name in enumerate(names)}
+        values = {name: 0.001 * min(k, 600) + 0.1 * i for i, name in enumerate(names)}
         WHAT
         link.command(values)
 """
