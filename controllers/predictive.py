@@ -486,22 +486,15 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._own.data[3][2:] = 0.0
             self._progress.reset()
 
-    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use other set-points from the next plan on.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
-        super().on_parameters_changed(values)
-        if self._strokes is not None:
+    def _set_targets(self) -> None:
+        """Write the set-points into the cost: between two plans, so that no plan sees them change."""
+        if self._own is None or self.cost:
             return
-        if self._way is not None and self._own is not None:
+        if self._way is not None:
             self._own.data[3][0] = self.speed_m_s
-        elif self.model == "quadrotor" and not self.cost and self._own is not None:
+        elif self.model == "quadrotor":
             self._own.data[:] = self.x_m, self.y_m, self.z_m, radians(self.yaw_deg)
-        elif not self.cost and self._own is not None:
+        else:
             self._own.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
 
     def update(self, state: rtmms.State) -> dict[str, float]:
@@ -580,6 +573,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         if self._job is None and self._background is not None:
             inputs = (now, self._sent, self._plan.copy(), self._word_state.copy(), self._since, dict(self._held))
             self._due, self._sent = now.time + self._tick_s, []
+            self._set_targets()
             self._job = self._background.submit(self._think, *inputs)
 
     def _judge(self, plan: Plan) -> None:

