@@ -14,17 +14,29 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from rtmms.base.errors import ModelError
+import rtmms.plant
+from rtmms.base.errors import ModelError, Renamed
+from rtmms.base.moved_modules import MOVED
 from rtmms.base.parameters import parameters_of
+from rtmms.bridging import config
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.config import bridges, load_bridge
+from rtmms.bridging.rates import PeerWatch
+from rtmms.bridging.runner import Runner
+from rtmms.cli.main import OLD_OPTIONS
+from rtmms.cli.running import report
 from rtmms.loop.impairment import Impairment
-from rtmms.plant.protocol import robots
+from rtmms.plant.protocol import RENAMED_MEMBERS, robots
 from rtmms.report import manta_figure as manta_page
 from rtmms.report.parameter_table import parameters_table, robot_table
 from rtmms.report.tables import blocks, filled
+from rtmms.scenario import reading
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.sensing.data_sheets import KINDS, TYPICAL, Sensor, Sight
+from rtmms.sensing.estimator import Estimator
+from rtmms.wire.peer import controller
+from rtmms.wire.peer.session import Session
+from rtmms.wire.protocol.messages import IN_VERSION_1
 
 from . import against, tables_loop
 
@@ -53,6 +65,31 @@ def _bridge_table(name: str) -> str:
     return parameters_table(kind, names=[one for one in names if one in parameters_of(kind)])
 
 
+def _renamed_table() -> str:
+    """Return the names that 0.3 replaced, each with its new name, as the code declares them."""
+    kinds = {"Link": Session, "Bridge.io": Runner, "Bridge.peer_watch": PeerWatch, "Estimator": Estimator}
+    members = {
+        f"{kind}.{old}": f"{kind}.{member.new}"
+        for kind, owner in kinds.items()
+        for old, member in vars(owner).items() if isinstance(member, Renamed)
+    }  # fmt: skip
+    names = {
+        "option": OLD_OPTIONS,
+        "key of a scenario": reading.OLD_KEYS,
+        "parameter of a bridge": config.OLD_KEYS,
+        "declaration of a controller": controller.RENAMED,
+        "keyword of `rtmms.connect`": {"tracks": "setpoints", "settable": "tunable_parameters"},
+        "member": members,
+        "member of a plant": RENAMED_MEMBERS,
+        "class of `rtmms.plant`": rtmms.plant.RENAMED,
+        "key of the report": report.RENAMED,
+        "name on the wire (version 1, 2)": {old: new for new, old in IN_VERSION_1.items()},
+        "module": MOVED,
+    }
+    rows = [f"| {place} | `{old}` | `{new}` |" for place, renamed in names.items() for old, new in renamed.items()]
+    return "\n".join(["| where | old name | new name |", "|---|---|---|", *rows])
+
+
 Part = tuple[Callable[..., str], tuple[str, ...]]
 WITHOUT_PAGE = ("template", "view")
 """Bridges that are for readers of their code, or that `rtmms run --view` starts."""
@@ -77,6 +114,7 @@ PARTS: dict[str, Part] = {
     },
     "outputs": (manta_page.output_table, ()),
     "against": (against.page, ("against",)),
+    "renamed": (_renamed_table, ()),
 }
 """Writer of each part by its name, and the results that it receives."""
 

@@ -69,29 +69,15 @@ _CALLED = {"compile": "compile_model"}
 _PARTS = ("analysis", "dynamics", "fluids", "gym", "model", "sensing")
 """Packages that `import rtmms` alone gives, when they are first named."""
 
-_MOVED = {
-    **dict.fromkeys(("BodyWrench", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Rotor",
-                     "Thruster"), "rtmms.model"),
-    **dict.fromkeys(("Flow", "Grid", "Street", "VortexRow", "Wave"), "rtmms.fluids"),
-}  # fmt: skip
-"""Names of version 0.1 and their new packages; the next version drops them."""
-
 
 def __getattr__(name: str) -> Any:
-    """Load a name that `import rtmms` left out; warn where the name is one of version 0.1."""
+    """Load a name that `import rtmms` left out."""
     from importlib import import_module
 
     if name in _PARTS:
         return import_module(f"rtmms.{name}")
     if name in _LATE:
         return getattr(import_module(_LATE[name]), _CALLED.get(name, name))
-    if name in _MOVED:
-        import warnings
-
-        place = _MOVED[name]
-        warnings.warn(f"rtmms.{name} is {place}.{name} now; the old name goes with the next version",
-                      RenamedWarning, stacklevel=2)  # fmt: skip
-        return getattr(import_module(place), name)
     raise AttributeError(f"module 'rtmms' has no attribute '{name}'")
 
 

@@ -21,14 +21,9 @@ def test_every_public_name_is_there() -> None:
             assert getattr(package, name) is not None
 
 
-@pytest.mark.parametrize(("name", "place"), [("JointServo", "rtmms.model"), ("Flow", "rtmms.fluids")])
-def test_an_old_name_warns_and_names_the_new_place(name: str, place: str) -> None:
-    with pytest.warns(DeprecationWarning, match=f"rtmms.{name} is {place}.{name} now"):
-        found = getattr(rtmms, name)
-    assert found is getattr(sys.modules[place], name)
-
-
-def test_a_name_that_never_was() -> None:
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'JointServo'"):  # 0.1 had it
+        _ = rtmms.JointServo  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         _ = rtmms.Nothing  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):

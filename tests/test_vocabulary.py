@@ -19,6 +19,8 @@ _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 """A part of an identifier: of tell_damage and LineTold as well as of a sentence."""
 _ALIAS = re.compile(r"^ +\w+ = Renamed\(.*$", re.M)
 """An old name that works for one version: it has to be there, and goes with that version."""
+OLD_NAMES = (ROOT / "docs/glossary.md", ROOT / "docs/migration.md")
+"""Pages that list old names beside the new ones."""
 
 
 def replaced_words() -> frozenset[str]:
@@ -41,7 +43,7 @@ def counts() -> Counter[str]:
     replaced, found = replaced_words(), Counter[str]()
     for place in PLACES:
         for path in (ROOT / place).rglob("*"):
-            if path.suffix not in (".py", ".md", ".toml") or path == ROOT / "docs/glossary.md":
+            if path.suffix not in (".py", ".md", ".toml") or path in OLD_NAMES:
                 continue
             text = path.name + "\n" + _ALIAS.sub("", path.read_text(encoding="utf-8", errors="replace"))
             found[room_of(path)] += sum(part in replaced for part in parts_of(text))

@@ -98,7 +98,7 @@ class Renamed:
     """
 
     def __init__(self, new: str) -> None:
-        self._new, self._old = new, ""
+        self.new, self._old = new, ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         """Store the old name."""
@@ -108,8 +108,8 @@ class Renamed:
         """Return the member of the new name, with a warning."""
         if instance is None:
             return self
-        warn_renamed(owner.__name__, self._old, self._new)
-        return getattr(instance, self._new)
+        warn_renamed(owner.__name__, self._old, self.new)
+        return getattr(instance, self.new)
 
 
 class DivergedError(RtmmsError):
