@@ -8,13 +8,13 @@ import pytest
 
 from rtmms_benchmarks.messages import main, messages
 
-SOURCE = '''
+SOURCE = """
 def f(x):
     raise ModelError(f"x: expected a number, got {x!r}" + (" or so" if x else " again"))
     print_text("it is late now", err=True)
     raise ValueError("short")
     g("no message at all")
-'''
+"""
 
 
 def test_it_finds_what_is_raised_and_printed() -> None:
