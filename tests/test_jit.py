@@ -75,6 +75,99 @@ def test_the_same_source_at_another_path_finds_its_kernels(tmp_path: Path, folde
     assert sum(other.stats.cache_hits.values()) == 0
 
 
+USERS = """
+import math
+import sys
+
+import numpy as np
+
+from rtmms.base.jit import kernel
+
+
+@kernel
+def plain(x):
+    return 2.0 * x
+
+
+print(plain(1.5))
+has_all = "numba.np.arraymath" in sys.modules
+
+
+@kernel
+def allocated(x):
+    return np.sum(np.linspace(0.0, x, 5).copy()) + len([x, x])
+
+
+@kernel
+def solved(x):
+    a = np.array([[x, 1.0], [0.5, 3.0]])
+    return np.linalg.solve(a, np.array([1.0, 2.0]))[0] + (a @ a)[1, 0] + np.linalg.det(a)
+
+
+@kernel
+def hashed(x):
+    found = {x: 2.0, 2.0 * x: 3.0}
+    return found[x] + len({(1, x), (2, x)}) + len(str(7)) + hash("a") % 1
+
+
+@kernel
+def computed(x):
+    return math.erf(x) + math.gamma(x) + abs(np.exp(1j * x)) + np.sort(np.array([x, 1.0]))[0] + np.random.random() % 0.0
+
+
+@kernel
+def raised(x):
+    if x > 0.0:
+        raise ValueError("positive")
+    return x
+
+
+for one in (allocated, solved, hashed):
+    print(repr(one(1.25)))
+print(repr(math.isnan(computed(1.25))))
+try:
+    raised(1.0)
+except ValueError as fault:
+    print(fault)
+kernels = (plain, allocated, solved, hashed, computed, raised)
+print(sum(sum(one.stats.cache_hits.values()) for one in kernels), has_all, file=sys.stderr)
+
+
+@kernel
+def late(x):
+    return np.linalg.norm(np.array([x, 2.0 * x])) + allocated(x)
+
+
+if "late" in sys.argv:
+    print(repr(late(1.25)), file=sys.stderr)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not jit.COMPILED, reason="NUMBA_DISABLE_JIT")
+def test_stored_kernels_find_what_they_call_in_a_process_that_compiles_nothing(tmp_path: Path) -> None:
+    """Allocation, BLAS and LAPACK, hashes, C's functions, random numbers, errors; and it may compile afterwards."""
+    path = tmp_path / "users.py"
+    path.write_text(USERS)
+
+    def run(*words: str) -> tuple[str, list[str]]:
+        done = subprocess.run(
+            [sys.executable, str(path), *words], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout, done.stderr.split()
+
+    first, notes = run()
+    assert notes == ["0", "True"]
+    again, notes = run()
+    assert again == first
+    assert notes == ["6", "False"]
+    last, notes = run("late")
+    assert last == first
+    assert notes[:2] == ["6", "False"]
+    assert float(notes[2]) == pytest.approx(1.25 * 5.0**0.5 + 5 * 0.625 + 2)
+
+
 @pytest.mark.skipif(not jit.COMPILED, reason="NUMBA_DISABLE_JIT")
 def test_a_kernel_without_a_file_is_compiled_and_not_stored(folder: Path) -> None:
     names: dict[str, Any] = {"__name__": "typed"}
