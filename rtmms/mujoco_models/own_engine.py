@@ -52,11 +52,11 @@ class OwnOptions:
     engine : str, default 'rtmms'
         Simulator of the file; mujoco has parameters of its own.
     ignore : str, default ''
-        Features of the file that are left out, with commas between them; an error names those that it has.
+        Features of the file to leave out, separated by commas; an error names those that the file has.
     integrator : str, default 'auto'
-        Method of a step; auto: rk4, or implicit2 where springs or servos are stiff.
+        Integration method; auto: rk4, or implicit2 where springs or servos are stiff.
     substeps : int | None, optional
-        Steps of the method in a step of the plant; none: as many as springs and servos need.
+        Steps of the integration method in a step of the plant; none: as many as springs and servos need.
     sites : bool, default True
         Whether the positions of named sites are outputs.
     gravity_m_s2 : tuple[float, float, float], default (0.0, 0.0, -9.81)
@@ -64,7 +64,7 @@ class OwnOptions:
     wind_m_s : tuple[float, float, float], default (0.0, 0.0, 0.0)
         Velocity of the fluid, world frame. Unit: m/s.
     fluid_density_kg_m3 : float, default 0.0
-        Density of the fluid: added mass, buoyancy and drag of geoms with fluidshape=ellipsoid. Unit: kg/m3.
+        Density of the fluid, for added mass, buoyancy and drag of geoms with fluidshape=ellipsoid. Unit: kg/m3.
     fluid_viscosity_pa_s : float, default 0.0
         Viscosity of the fluid. Unit: Pa s.
     """
@@ -74,13 +74,14 @@ class OwnOptions:
         "Simulator of the file; mujoco has parameters of its own.", choices=("rtmms", "mujoco"),
     )] = "rtmms"
     ignore: Annotated[str, Parameter(
-        "Features of the file that are left out, with commas between them; an error names those that it has.",
+        "Features of the file to leave out, separated by commas; an error names those that the file has.",
     )] = ""
     integrator: Annotated[str, Parameter(
-        "Method of a step; auto: rk4, or implicit2 where springs or servos are stiff.", choices=(AUTO, *METHODS),
+        "Integration method; auto: rk4, or implicit2 where springs or servos are stiff.", choices=(AUTO, *METHODS),
     )] = AUTO
     substeps: Annotated[int | None, Parameter(
-        "Steps of the method in a step of the plant; none: as many as springs and servos need.", le=MAX_SUBSTEPS,
+        "Steps of the integration method in a step of the plant; none: as many as springs and servos need.",
+        le=MAX_SUBSTEPS,
     )] = None
     sites: Annotated[bool, Parameter("Whether the positions of named sites are outputs.")] = True
     gravity_m_s2: Annotated[tuple[float, float, float], Parameter(
@@ -90,7 +91,7 @@ class OwnOptions:
         "Velocity of the fluid, world frame.", "m/s", signed=True, live=True,
     )] = (0.0, 0.0, 0.0)
     fluid_density_kg_m3: Annotated[float, Parameter(
-        "Density of the fluid: added mass, buoyancy and drag of geoms with fluidshape=ellipsoid.", "kg/m3", ge=0,
+        "Density of the fluid, for added mass, buoyancy and drag of geoms with fluidshape=ellipsoid.", "kg/m3", ge=0,
     )] = 0.0
     fluid_viscosity_pa_s: Annotated[float, Parameter("Viscosity of the fluid.", "Pa s", ge=0)] = 0.0
     # fmt: on
