@@ -26,7 +26,7 @@ from rtmms.sensing.error_state_filter import (
     N_SIZE,
     X_Q,
     X_SIZE,
-    Lasting,
+    CorrelatedErrors,
     correct,
     expect_depth,
     expect_direction,
@@ -35,7 +35,7 @@ from rtmms.sensing.error_state_filter import (
     inject,
     propagate,
 )
-from rtmms.sensing.estimator import Estimator, lasting_errors, sensors_of
+from rtmms.sensing.estimator import Estimator, correlated_errors, sensors_of
 from tests.sensing.mover import Mover
 
 DEGREE = np.pi / 180.0
@@ -104,9 +104,9 @@ def noise_of(*values: float) -> np.ndarray:
     return noise
 
 
-def none() -> Lasting:
+def none() -> CorrelatedErrors:
     """No errors that last."""
-    return lasting_errors({}, np.eye(3))[0]
+    return correlated_errors({}, np.eye(3))[0]
 
 
 def step(x: np.ndarray, covariance: np.ndarray, dt: float, noise: np.ndarray) -> np.ndarray:
