@@ -39,8 +39,10 @@ from rtmms.plant.validation import MAX_SUBSTEPS, refuse_substeps
 AUTO = "auto"
 MAX_EXPLICIT_SUBSTEPS = 10
 """Steps of rk4 in a step of the plant; a model that needs more gets the linearly implicit method."""
-EXPLICIT_RATE, TENDON_RATE = 1.4, 0.7
-"""Largest |lambda| dt of springs, dampers and laws with rk4; of tendons, which are explicit, with implicit2."""
+EXPLICIT_RATE = 1.4
+"""Largest |lambda| dt of springs, dampers and laws with rk4."""
+TENDON_RATE = 0.7
+"""Largest |lambda| dt of tendons, which are explicit, with implicit2."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -162,8 +162,14 @@ _KINDS = (Depth, Dvl, Gps, Magnetometer)
 _DIVERGED = 10
 _SAMPLE = 10
 """Numbers of a sample of the imu: time, gyro, accel, and the gravity of that time."""
-_HEAD, _GRAVITY, _ROW, _LATE = 5, 7, 5, 5
-"""Numbers in a snapshot: of its head, of gravity, of a sensor, of a measurement that waits."""
+_HEAD = 5
+"""Numbers of a snapshot's head."""
+_GRAVITY = 7
+"""Numbers of a gravity in a snapshot."""
+_ROW = 5
+"""Numbers of a sensor in a snapshot."""
+_LATE = 5
+"""Numbers of a measurement that waits in a snapshot."""
 
 
 @dataclass

@@ -73,8 +73,10 @@ def slopes(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, h: float
     return np.array(columns).T
 
 
-PLACE, MOUNT = np.array([0.3, -0.2, 0.5]), Rotation.from_euler("xyz", [0.2, -0.5, 0.9]).as_matrix()
-GYRO, FIELD = np.array([0.3, -0.8, 0.5]), np.array([0.2, -0.1, -0.4])
+PLACE = np.array([0.3, -0.2, 0.5])
+MOUNT = Rotation.from_euler("xyz", [0.2, -0.5, 0.9]).as_matrix()
+GYRO = np.array([0.3, -0.8, 0.5])
+FIELD = np.array([0.2, -0.1, -0.4])
 MODELS: dict[str, tuple[int, Callable[[np.ndarray, np.ndarray, np.ndarray], None]]] = {
     "depth": (1, lambda x, rows, out: expect_depth(x, PLACE, 0.4, ROOM, rows, out)),
     "position": (3, lambda x, rows, out: expect_position(x, PLACE, ROOM, rows, out)),

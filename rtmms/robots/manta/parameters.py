@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter, parameters_of, read_value
+from rtmms.robots.manta.fin_layout import MAX_LINKS
 from rtmms.robots.parameters import START_DEPTH_M, StartDepth
 
 MAX_CHAINS = 1000
-MAX_LINKS = 24
 TABLE_CHAINS = 30
 """Chains of the mesh to which table 1's damping of a joint refers."""
 TABLE_LINKS = 3
