@@ -165,20 +165,21 @@ class ArduPilot(Worded):
     peer : tuple[str, ...], optional
         Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
     channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: those of the
-        airframe, or channel i is actuator i; its limits are at 1000 and 2000 us, an ROV's at 1100 and 1900 us.
+        Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us. none: those of the
+        airframe, or channel i is actuator i. Its limits are at 1000 and 2000 us, an ROV's at 1100 and 1900 us.
     parameter_channels : dict[str, str], optional
-        Channels (1000 to 2000 us are -1 to 1) that set parameters of a controller, as `3=mixer.thrust`; '-' before the
+        Channels that set parameters of a controller, as `3=mixer.thrust`. 1000 to 2000 us are -1 to 1; '-' before the
         name changes the sign.
     frame_rate : float, default 0.0
         Frames of whole plant steps per second of simulated time; 0: each step of the plant is a frame. Unit: Hz.
     home : Home, optional
-        Compass bearing of the world's x axis (x_bearing_deg); the autopilot itself knows the place (--custom-location).
+        Compass bearing of the world's x axis (x_bearing_deg); the place is the autopilot's own (--custom-location).
     pose : PoseNames, optional
         Outputs of the plant that have its motion.
     more : dict[str, str], optional
-        Further keys of ArduPilot's JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions
-        velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.
+        Further keys of ArduPilot's JSON, each an output or `output[index]`. Keys are rng_1 to rng_6, airspeed,
+        windvane_direction and windvane_speed. Some versions have velocity_wind, rc_1 to rc_12, battery_voltage and
+        battery_current.
     time_sync : bool | None, optional
         Whether ArduPilot paces itself by wall time; false: the bridge sends `no_time_sync`; none: true in lockstep,
         else false.
@@ -189,8 +190,8 @@ class ArduPilot(Worded):
     reset : bool, default True
         Whether a restarted autopilot resets the plant, at most once in 2 s.
     plant_silent : Literal['wait', 'still'], default 'wait'
-        Messages to the autopilot while the plant is silent (watchdog_periods): none, so that its clock waits, or the
-        last place, at rest.
+        Messages to the autopilot while the plant is silent (watchdog_periods). wait: none, so that its clock waits;
+        still: the last place, at rest.
     """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"
@@ -202,28 +203,26 @@ class ArduPilot(Worded):
         "Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
     )] = ()  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
-        "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: "
-        "those of the airframe, or channel i is actuator i; its limits are at 1000 and 2000 us, an ROV's at 1100 and "
-        "1900 us.",
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us. none: those of "
+        "the airframe, or channel i is actuator i. Its limits are at 1000 and 2000 us, an ROV's at 1100 and 1900 us.",
     )] = ()  # fmt: skip
     parameter_channels: Annotated[dict[str, str], Parameter(
-        "Channels (1000 to 2000 us are -1 to 1) that set parameters of a controller, as `3=mixer.thrust`; "
-        "'-' before the name changes the sign.",
+        "Channels that set parameters of a controller, as `3=mixer.thrust`. 1000 to 2000 us are -1 to 1; '-' before "
+        "the name changes the sign.",
     )] = field(default_factory=dict)  # fmt: skip
     frame_rate: Annotated[float, Parameter(
         "Frames of whole plant steps per second of simulated time; 0: each step of the plant is a frame.", "Hz", ge=0,
     )] = 0.0  # fmt: skip
     home: Annotated[Home, Parameter(
-        "Compass bearing of the world's x axis (x_bearing_deg); the autopilot itself knows the place "
-        "(--custom-location).",
+        "Compass bearing of the world's x axis (x_bearing_deg); the place is the autopilot's own (--custom-location).",
     )] = field(default_factory=Home)  # fmt: skip
     pose: Annotated[PoseNames, Parameter(
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip
     more: Annotated[dict[str, str], Parameter(
-        "Further keys of ArduPilot's JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some "
-        "versions velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or "
-        "`output[index]`.",
+        "Further keys of ArduPilot's JSON, each an output or `output[index]`. Keys are rng_1 to rng_6, airspeed, "
+        "windvane_direction and windvane_speed. Some versions have velocity_wind, rc_1 to rc_12, battery_voltage and "
+        "battery_current.",
     )] = field(default_factory=dict)  # fmt: skip
     time_sync: Annotated[bool | None, Parameter(
         "Whether ArduPilot paces itself by wall time; false: the bridge sends `no_time_sync`; none: true in "
@@ -236,8 +235,8 @@ class ArduPilot(Worded):
     )] = PEER_GONE_S  # fmt: skip
     reset: Annotated[bool, Parameter("Whether a restarted autopilot resets the plant, at most once in 2 s.")] = True
     plant_silent: Annotated[Literal["wait", "still"], Parameter(
-        "Messages to the autopilot while the plant is silent (watchdog_periods): none, so that its clock waits, "
-        "or the last place, at rest.",
+        "Messages to the autopilot while the plant is silent (watchdog_periods). wait: none, so that its clock waits; "
+        "still: the last place, at rest.",
     )] = "wait"  # fmt: skip
 
     extra: ClassVar[str] = ""

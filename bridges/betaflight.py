@@ -190,13 +190,13 @@ class Betaflight(rtmms.Bridge):
     rc_port : int, default 9004
         Betaflight's port for the remote control.
     channels : tuple[ChannelMapping, ...], optional
-        Motors 1 to 4, each with its actuator: actuator = scale (value - trim), value 0 to 1; none: those of the
+        Motors 1 to 4, each with its actuator: actuator = scale (value - trim), value 0 to 1. none: those of the
         airframe, or motor i is actuator i, over its limits.
     rc : dict[str, str], optional
-        Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant (-1 to 1 are 1000 to 2000
-        us); others are 1500 us; none: another program sends them to Betaflight, or to rc_listen.
+        Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant. Outputs from -1 to 1 are
+        1000 to 2000 us; other channels are 1500 us. none: another program sends them to Betaflight, or to rc_listen.
     rc_listen : int, default 0
-        Port at which another program's remote control arrives, for Betaflight once that has started; `rc` replaces
+        Port at which another program's remote control arrives, for Betaflight once that has started. `rc` replaces
         channels of it; 0: none.
     home : Home, optional
         Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
@@ -226,16 +226,18 @@ class Betaflight(rtmms.Bridge):
     state_port: Annotated[int, Parameter("Betaflight's port for the motion.", ge=1, le=65535)] = 9003
     rc_port: Annotated[int, Parameter("Betaflight's port for the remote control.", ge=1, le=65535)] = 9004
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
-        "Motors 1 to 4, each with its actuator: actuator = scale (value - trim), value 0 to 1; none: those of the "
+        "Motors 1 to 4, each with its actuator: actuator = scale (value - trim), value 0 to 1. none: those of the "
         "airframe, or motor i is actuator i, over its limits.",
     )] = ()  # fmt: skip
     rc: Annotated[dict[str, str], Parameter(
-        "Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant (-1 to 1 are 1000 to "
-        "2000 us); others are 1500 us; none: another program sends them to Betaflight, or to rc_listen.",
+        "Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant. Outputs from -1 to 1 "
+        "are 1000 to 2000 us; other channels are 1500 us. none: another program sends them to Betaflight, or to "
+        "rc_listen.",
     )] = field(default_factory=dict)  # fmt: skip
     rc_listen: Annotated[int, Parameter(
-        "Port at which another program's remote control arrives, for Betaflight once that has started; `rc` "
-        "replaces channels of it; 0: none.", ge=0, le=65535,
+        "Port at which another program's remote control arrives, for Betaflight once that has started. `rc` replaces "
+        "channels of it; 0: none.",
+        ge=0, le=65535,
     )] = 0  # fmt: skip
     home: Annotated[Home, Parameter(
         "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).",

@@ -70,7 +70,7 @@ class Can(rtmms.Bridge):
     drive_ms : int, default 10
         Time between TPDOs that answer no SYNC (wall time). Unit: ms.
     heartbeat_ms : int, default 500
-        Heartbeats of the drives. Unit: ms.
+        Period of the drives' heartbeats. Unit: ms.
     peer_timeout_s : float, default 1.0
         Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     """
@@ -115,7 +115,7 @@ class Can(rtmms.Bridge):
     drive_ms: Annotated[int, Parameter(
         "Time between TPDOs that answer no SYNC (wall time).", "ms", ge=1, le=65535,
     )] = 10  # fmt: skip
-    heartbeat_ms: Annotated[int, Parameter("Heartbeats of the drives.", "ms", ge=0, le=65535)] = 500
+    heartbeat_ms: Annotated[int, Parameter("Period of the drives' heartbeats.", "ms", ge=0, le=65535)] = 500
     peer_timeout_s: float = 1.0
 
     extra: ClassVar[str] = "can"

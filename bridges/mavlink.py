@@ -66,14 +66,14 @@ class Mavlink(Worded):
     Parameters
     ----------
     stations : tuple[Annotated[str, NamesAddress(connect)], ...], optional
-        HOST:PORT of each ground station: all is sent there, and nothing is accepted from others.
+        Addresses HOST:PORT of the ground stations; all is sent there, and nothing is accepted from others.
     host : str, default '127.0.0.1'
-        Address from which it sends, and where answers arrive.
+        Address from which the bridge sends, and at which answers arrive.
     port : int, default 0
-        Port from which it sends; 0: a free one.
+        Port from which the bridge sends; 0: a free one.
     channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim). Channels are x, y, z, r
-        (MANUAL_CONTROL) and 1 to 12 (MAV_CMD_DO_SET_ACTUATOR), values -1 to 1; none: it drives nothing.
+        Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1. x, y, z, r are of
+        MANUAL_CONTROL, 1 to 12 of MAV_CMD_DO_SET_ACTUATOR. none: the peer drives nothing.
     parameter_channels : dict[str, str], optional
         Channels that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the sign.
     armed : bool, default False
@@ -83,19 +83,19 @@ class Mavlink(Worded):
     home_after_s : float, default 1.0
         Time without MANUAL_CONTROL after which actuators of axes go to neutral, s of wall time; 0: never.
     key : str, default ''
-        File with the signing key: then all is signed, and unsigned messages are refused.
+        File with the signing key; with it all is signed, and unsigned messages are refused.
     system, component : int, default 1
         Numbers of its system and its component.
     vehicle_type : int, default 0
-        MAV_TYPE of its heartbeat: 12 submarine, 19 fixed wing, ...
+        MAV_TYPE of the heartbeat: 12 submarine, 19 fixed wing, ...
     autopilot : int, default 0
-        MAV_AUTOPILOT of its heartbeat: 0 generic; 12 PX4, with flight modes that MAVSDK knows, too.
+        MAV_AUTOPILOT of the heartbeat: 0 generic; 12 PX4, whose flight modes MAVSDK supports, too.
     ground_m : float, default 0.0
-        Height of the ground, m, world: a robot in air that is near it and at rest has landed.
+        Height of the ground, m, world frame; a robot in air that is near it and at rest has landed.
     attitude_hz, position_hz, values_hz : float, default 20.0
         Messages of attitude, position and values per second of simulated time, Hz.
     values : dict[str, str], optional
-        NAMED_VALUE_FLOAT: names of at most 10 letters, each with an output or `output[index]`.
+        Names of NAMED_VALUE_FLOAT, of at most 10 letters, each with an output or `output[index]`.
     home : Home | None, optional
         Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg); None:
         no GLOBAL_POSITION_INT.
@@ -106,46 +106,46 @@ class Mavlink(Worded):
     """
 
     stations: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Declared(
-        "HOST:PORT of each ground station: all is sent there, and nothing is accepted from others.",
+        "Addresses HOST:PORT of the ground stations; all is sent there, and nothing is accepted from others.",
     )] = ("127.0.0.1:14550",)  # fmt: skip
     host: Annotated[str, NamesAddress("listen"), Declared(
-        "Address from which it sends, and where answers arrive.",
+        "Address from which the bridge sends, and at which answers arrive.",
     )] = "127.0.0.1"  # fmt: skip
-    port: Annotated[int, Declared("Port from which it sends; 0: a free one.", ge=0, le=65535)] = 0
+    port: Annotated[int, Declared("Port from which the bridge sends; 0: a free one.", ge=0, le=65535)] = 0
     channels: Annotated[tuple[ChannelMapping, ...], Declared(
-        "Channels of the peer, each with its actuator: actuator = scale (value - trim); channels x, y, z, r "
-        "(MANUAL_CONTROL) and 1 to 12 (MAV_CMD_DO_SET_ACTUATOR), values -1 to 1; none: it drives nothing.",
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1. x, y, z, r are "
+        "of MANUAL_CONTROL, 1 to 12 of MAV_CMD_DO_SET_ACTUATOR. none: the peer drives nothing.",
     )] = ()  # fmt: skip
     parameter_channels: Annotated[dict[str, str], Declared(
         "Channels that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the "
         "sign.",
     )] = field(default_factory=dict)  # fmt: skip
     armed: Annotated[bool, Declared(
-        "Set-points count from the start; false: after a station has armed the robot.",
+        "Whether set-points count from the start; false: after a station has armed the robot.",
     )] = False  # fmt: skip
     peer_timeout_s: float = 5.0
     home_after_s: Annotated[float, Declared(
         "Time without MANUAL_CONTROL after which actuators of axes go to neutral (wall time); 0: never.", "s", ge=0,
     )] = 1.0  # fmt: skip
     key: Annotated[str, NamesFile("input"), Declared(
-        "File with the signing key: then all is signed, and unsigned messages are refused.",
+        "File with the signing key; with it all is signed, and unsigned messages are refused.",
     )] = ""  # fmt: skip
-    system: Annotated[int, Declared("Number of its system.", ge=1, le=255)] = 1
-    component: Annotated[int, Declared("Number of its component.", ge=1, le=255)] = 1
+    system: Annotated[int, Declared("MAVLink number of the system.", ge=1, le=255)] = 1
+    component: Annotated[int, Declared("MAVLink number of the component.", ge=1, le=255)] = 1
     vehicle_type: Annotated[int, Declared(
-        "MAV_TYPE of its heartbeat: 12 submarine, 19 fixed wing, ...", ge=0, le=255,
+        "MAV_TYPE of the heartbeat: 12 submarine, 19 fixed wing, ...", ge=0, le=255,
     )] = 0  # fmt: skip
     autopilot: Annotated[int, Declared(
-        "MAV_AUTOPILOT of its heartbeat: 0 generic; 12 PX4, whose flight modes MAVSDK knows, too.", ge=0, le=255,
+        "MAV_AUTOPILOT of the heartbeat: 0 generic; 12 PX4, whose flight modes MAVSDK supports, too.", ge=0, le=255,
     )] = 0  # fmt: skip
     ground_m: Annotated[float, Declared(
-        "Height of the ground, world: a robot in air that is near it and at rest has landed.", "m", signed=True,
+        "Height of the ground, world frame; a robot in air that is near it and at rest has landed.", "m", signed=True,
     )] = 0.0  # fmt: skip
     attitude_hz: Annotated[float, Declared("Messages of attitude per second of simulated time.", "Hz", ge=0)] = 20.0
     position_hz: Annotated[float, Declared("Messages of position per second of simulated time.", "Hz", ge=0)] = 10.0
     values_hz: Annotated[float, Declared("Messages of values per second of simulated time.", "Hz", ge=0)] = 5.0
     values: Annotated[dict[str, str], Declared(
-        "NAMED_VALUE_FLOAT: names of at most 10 letters, each with an output or `output[index]`.",
+        "Names of NAMED_VALUE_FLOAT, of at most 10 letters, each with an output or `output[index]`.",
     )] = field(default_factory=dict)  # fmt: skip
     home: Annotated[Home | None, Declared(
         "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis "

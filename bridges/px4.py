@@ -139,8 +139,9 @@ class Px4(Worded):
     peer : tuple[str, ...], optional
         Hosts that may connect: HOST or NETWORK/BITS; none: all that reach the port.
     channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1; none: those of the
-        airframe, or channel i is actuator i; over its limits, from 0 where the lower limit is 0, else from -1.
+        Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1. none: those of the
+        airframe, or channel i is actuator i, over its limits. The value is from 0 where the lower limit is 0, else from
+        -1.
     parameter_channels : dict[str, str], optional
         Controls that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the sign; 0 while
         not armed.
@@ -184,8 +185,8 @@ class Px4(Worded):
         "Hosts that may connect: HOST or NETWORK/BITS; none: all that reach the port.",
     )] = ()  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
-        "Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1; none: "
-        "those of the airframe, or channel i is actuator i; over its limits, from 0 where the lower limit is 0, "
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1. none: those of "
+        "the airframe, or channel i is actuator i, over its limits. The value is from 0 where the lower limit is 0, "
         "else from -1.",
     )] = ()  # fmt: skip
     parameter_channels: Annotated[dict[str, str], Parameter(

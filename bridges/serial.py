@@ -88,7 +88,7 @@ class Serial(rtmms.Bridge):
     channels : tuple[ChannelMapping, ...], optional
         Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
     safe : dict[str, float], optional
-        Values by field that replace the last ones while the plant is silent and at the end; none: nothing is sent.
+        Values by field that replace the last ones while the plant is silent, and at the end. none: nothing is sent.
     paced : bool, default False
         Whether the device's next command answers each state, so that in lockstep the device sets the pace.
     """
@@ -110,8 +110,7 @@ class Serial(rtmms.Bridge):
         "names.",
     )] = ()  # fmt: skip
     safe: Annotated[dict[str, float], Parameter(
-        "Values by field that replace the last ones while the plant is silent and at the end; none: nothing "
-        "is sent.",
+        "Values by field that replace the last ones while the plant is silent, and at the end. none: nothing is sent.",
     )] = field(default_factory=dict)  # fmt: skip
     paced: Annotated[bool, Parameter(
         "Whether the device's next command answers each state, so that in lockstep the device sets the pace.",

@@ -107,7 +107,7 @@ class Udp(rtmms.Bridge):
     channels : tuple[ChannelMapping, ...], optional
         Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
     safe : dict[str, float], optional
-        Values by field that replace the last ones while the plant is silent and at the end; none: nothing is sent.
+        Values by field that replace the last ones while the plant is silent, and at the end. none: nothing is sent.
     paced : bool, default False
         Whether the peer's next command answers each state, so that in lockstep the peer sets the pace.
     strangers : bool, default False
@@ -137,8 +137,7 @@ class Udp(rtmms.Bridge):
         "names.",
     )] = ()  # fmt: skip
     safe: Annotated[dict[str, float], Parameter(
-        "Values by field that replace the last ones while the plant is silent and at the end; none: nothing "
-        "is sent.",
+        "Values by field that replace the last ones while the plant is silent, and at the end. none: nothing is sent.",
     )] = field(default_factory=dict)  # fmt: skip
     paced: Annotated[bool, Parameter(
         "Whether the peer's next command answers each state, so that in lockstep the peer sets the pace.",

@@ -22,34 +22,40 @@ class ComputedTorque(rtmms.Controller):
     Attributes
     ----------
     gait : str, default 'planar'
-        Gait, as the eel's own.
+        Gait, as the eel's parameter of that name.
     bandwidth_rad_s : float, default 20.0
         Bandwidth of the error: k_p = bandwidth^2, k_d = 2 bandwidth. Unit: rad/s.
     amplitude_rad : float, default 0.06
-        Amplitude of the gait, as the eel's own. Unit: rad.
+        Amplitude of the gait, as the eel's parameter of that name. Unit: rad.
     period_s : float, default 2.0
-        Period of the gait, as the eel's own. Unit: s.
+        Period of the gait, as the eel's parameter of that name. Unit: s.
     wavelength_m : float, default 1.8
-        Wavelength of the gait, as the eel's own. Unit: m.
+        Wavelength of the gait, as the eel's parameter of that name. Unit: m.
     yaw_offset_rad : float, default 0.0
-        Offset of the yaw joints in the gait, as the eel's own. Unit: rad.
+        Offset of the yaw joints in the gait, as the eel's parameter of that name. Unit: rad.
     pitch_offset_rad : float, default 0.07853981633974483
-        Offset of the pitch joints in the gait, as the eel's own. Unit: rad.
+        Offset of the pitch joints in the gait, as the eel's parameter of that name. Unit: rad.
     """
 
     # fmt: off
-    gait: Annotated[str, Parameter("Gait, as the eel's own.", choices=("planar", "loop"))] = "planar"
+    gait: Annotated[str, Parameter("Gait, as the eel's parameter of that name.", choices=("planar", "loop"))] = "planar"
     bandwidth_rad_s: Annotated[float, Parameter(
         "Bandwidth of the error: k_p = bandwidth^2, k_d = 2 bandwidth.", "rad/s", ge=0,
     )] = 20.0
-    amplitude_rad: Annotated[float, Parameter("Amplitude of the gait, as the eel's own.", "rad", signed=True)] = 0.06
-    period_s: Annotated[float, Parameter("Period of the gait, as the eel's own.", "s", signed=True)] = 2.0
-    wavelength_m: Annotated[float, Parameter("Wavelength of the gait, as the eel's own.", "m", signed=True)] = 1.8
+    amplitude_rad: Annotated[float, Parameter(
+        "Amplitude of the gait, as the eel's parameter of that name.", "rad", signed=True,
+    )] = 0.06
+    period_s: Annotated[float, Parameter(
+        "Period of the gait, as the eel's parameter of that name.", "s", signed=True,
+    )] = 2.0
+    wavelength_m: Annotated[float, Parameter(
+        "Wavelength of the gait, as the eel's parameter of that name.", "m", signed=True,
+    )] = 1.8
     yaw_offset_rad: Annotated[float, Parameter(
-        "Offset of the yaw joints in the gait, as the eel's own.", "rad", signed=True,
+        "Offset of the yaw joints in the gait, as the eel's parameter of that name.", "rad", signed=True,
     )] = 0.0
     pitch_offset_rad: Annotated[float, Parameter(
-        "Offset of the pitch joints in the gait, as the eel's own.", "rad", signed=True,
+        "Offset of the pitch joints in the gait, as the eel's parameter of that name.", "rad", signed=True,
     )] = 0.07853981633974483
     # fmt: on
 

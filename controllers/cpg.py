@@ -36,18 +36,18 @@ class Cpg(rtmms.Controller):
     Attributes
     ----------
     amplitude_deg : float | None, optional
-        Amplitude of the manta's back rods (front rods by the rule of equal height), or of the eel's last yaw joint.
-        Unit: deg.
+        Amplitude of the manta's back rods, or of the eel's last yaw joint. Front rods follow by the rule of equal
+        height. Unit: deg.
     frequency_hz : float | None, optional
         Frequency of all oscillators. Unit: Hz.
     phase_deg : float | None, optional
-        Manta: phase lead of the front rods, > 0 drives forward. Eel: phase lag of each joint to the one before it.
-        Unit: deg.
+        Phase of the wave. Manta: lead of the front rods, > 0 drives forward. Eel: lag of each joint to the one before
+        it. Unit: deg.
     bias_deg : float, default 0.0
         Bias of all rods of the manta, or of every yaw joint of the eel, where > 0 turns right. Unit: deg.
     incidence_deg : float, default 0.0
-        Manta: bias of front rods up and back rods down, which climbs. Eel: bias of every pitch joint, > 0 dives. Unit:
-        deg.
+        Incidence. Manta: bias of front rods up and back rods down, which climbs. Eel: bias of every pitch joint, > 0
+        dives. Unit: deg.
     left_amplitude_deg : float | None, optional
         Amplitude of the manta's left side alone. Unit: deg.
     left_phase_deg : float | None, optional
@@ -72,14 +72,16 @@ class Cpg(rtmms.Controller):
 
     # fmt: off
     amplitude_deg: Annotated[float | None, Parameter(
-        "Amplitude of the manta's back rods (front rods by the rule of equal height), or of the eel's last yaw joint.",
+        "Amplitude of the manta's back rods, or of the eel's last yaw joint. Front rods follow by the rule of equal "
+        "height.",
         "deg", ge=0, le=90, live=True,
     )] = None
     frequency_hz: Annotated[float | None, Parameter(
         "Frequency of all oscillators.", "Hz", ge=0, le=5, live=True,
     )] = None
     phase_deg: Annotated[float | None, Parameter(
-        "Manta: phase lead of the front rods, > 0 drives forward. Eel: phase lag of each joint to the one before it.",
+        "Phase of the wave. Manta: lead of the front rods, > 0 drives forward. Eel: lag of each joint to the one "
+        "before it.",
         "deg", signed=True, le=180, live=True,
     )] = None
     bias_deg: Annotated[float, Parameter(
@@ -87,7 +89,8 @@ class Cpg(rtmms.Controller):
         "deg", signed=True, le=90, live=True,
     )] = 0.0
     incidence_deg: Annotated[float, Parameter(
-        "Manta: bias of front rods up and back rods down, which climbs. Eel: bias of every pitch joint, > 0 dives.",
+        "Incidence. Manta: bias of front rods up and back rods down, which climbs. Eel: bias of every pitch joint, > 0 "
+        "dives.",
         "deg", signed=True, le=45, live=True,
     )] = 0.0
     left_amplitude_deg: Annotated[float | None, Parameter(

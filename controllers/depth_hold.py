@@ -35,7 +35,7 @@ _MAX_SHARE = {"surge": 1.0, "sway": 1.0, "heave": 0.8, "roll": 0.5, "pitch": 0.5
 """Largest demand of a loop over the thrusters' authority along its axis."""
 _MAX_RATE_RAD_S = 1.0
 """Largest wanted rate of roll and pitch, rad/s."""
-_SPEED = "w of the loop of {}."
+_SPEED = "Frequency w of the control loop of {}."
 
 
 @dataclass
@@ -60,29 +60,29 @@ class DepthHold(rtmms.Controller):
     pitch_deg : float, default 0.0
         Pitch, > 0: nose down. Unit: deg.
     depth_rad_s : float, default 1.5
-        w of the loop of the depth. Unit: rad/s.
+        Frequency w of the control loop of the depth. Unit: rad/s.
     heading_rad_s : float, default 1.5
-        w of the loop of the heading. Unit: rad/s.
+        Frequency w of the control loop of the heading. Unit: rad/s.
     level_rad_s : float, default 3.0
-        w of the loop of roll and pitch. Unit: rad/s.
+        Frequency w of the control loop of roll and pitch. Unit: rad/s.
     speed_rad_s : float, default 1.0
-        w of the loop of the speeds. Unit: rad/s.
+        Frequency w of the control loop of the speeds. Unit: rad/s.
     climb_m_s : float, default 0.4
         Largest speed up and down. Unit: m/s.
     turn_deg_s : float, default 45.0
         Largest rate of the heading. Unit: deg/s.
     surge_kg : float, default 19.86
-        Mass and added mass along x; the plant's win. Unit: kg.
+        Mass and added mass along x; the plant's value has precedence. Unit: kg.
     sway_kg : float, default 20.62
-        Mass and added mass along y; the plant's win. Unit: kg.
+        Mass and added mass along y; the plant's value has precedence. Unit: kg.
     heave_kg : float, default 32.18
-        Mass and added mass along z; the plant's win. Unit: kg.
+        Mass and added mass along z; the plant's value has precedence. Unit: kg.
     roll_kg_m2 : float, default 0.449
-        Inertia with added mass about x; the plant's win. Unit: kg m2.
+        Inertia with added mass about x; the plant's value has precedence. Unit: kg m2.
     pitch_kg_m2 : float, default 0.365
-        Inertia with added mass about y; the plant's win. Unit: kg m2.
+        Inertia with added mass about y; the plant's value has precedence. Unit: kg m2.
     yaw_kg_m2 : float, default 0.592
-        Inertia with added mass about z; the plant's win. Unit: kg m2.
+        Inertia with added mass about z; the plant's value has precedence. Unit: kg m2.
     """
 
     # fmt: off
@@ -102,12 +102,22 @@ class DepthHold(rtmms.Controller):
     speed_rad_s: Annotated[float, Parameter(_SPEED.format("the speeds"), "rad/s", le=20, live=True)] = 1.0
     climb_m_s: Annotated[float, Parameter("Largest speed up and down.", "m/s", le=3, live=True)] = 0.4
     turn_deg_s: Annotated[float, Parameter("Largest rate of the heading.", "deg/s", le=360, live=True)] = 45.0
-    surge_kg: Annotated[float, Parameter("Mass and added mass along x; the plant's win.", "kg")] = 19.86
-    sway_kg: Annotated[float, Parameter("Mass and added mass along y; the plant's win.", "kg")] = 20.62
-    heave_kg: Annotated[float, Parameter("Mass and added mass along z; the plant's win.", "kg")] = 32.18
-    roll_kg_m2: Annotated[float, Parameter("Inertia with added mass about x; the plant's win.", "kg m2")] = 0.449
-    pitch_kg_m2: Annotated[float, Parameter("Inertia with added mass about y; the plant's win.", "kg m2")] = 0.365
-    yaw_kg_m2: Annotated[float, Parameter("Inertia with added mass about z; the plant's win.", "kg m2")] = 0.592
+    surge_kg: Annotated[float, Parameter(
+        "Mass and added mass along x; the plant's value has precedence.", "kg",
+    )] = 19.86
+    sway_kg: Annotated[float, Parameter("Mass and added mass along y; the plant's value has precedence.", "kg")] = 20.62
+    heave_kg: Annotated[float, Parameter(
+        "Mass and added mass along z; the plant's value has precedence.", "kg",
+    )] = 32.18
+    roll_kg_m2: Annotated[float, Parameter(
+        "Inertia with added mass about x; the plant's value has precedence.", "kg m2",
+    )] = 0.449
+    pitch_kg_m2: Annotated[float, Parameter(
+        "Inertia with added mass about y; the plant's value has precedence.", "kg m2",
+    )] = 0.365
+    yaw_kg_m2: Annotated[float, Parameter(
+        "Inertia with added mass about z; the plant's value has precedence.", "kg m2",
+    )] = 0.592
     # fmt: on
 
     robots = ("bluerov2",)

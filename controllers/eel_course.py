@@ -33,23 +33,23 @@ class EelCourse(rtmms.Controller):
     depth_m : float, default 2.0
         Depth, positive down. Unit: m.
     amplitude_deg : float, default 8.0
-        Amplitude of the wave, as cpg's. Unit: deg.
+        Amplitude of the wave, as in `cpg`. Unit: deg.
     frequency_hz : float, default 0.8
-        Frequency of the wave, as cpg's. Unit: Hz.
+        Frequency of the wave, as in `cpg`. Unit: Hz.
     phase_deg : float, default 28.0
-        Phase of the wave, as cpg's. Unit: deg.
+        Phase of the wave, as in `cpg`. Unit: deg.
     turn_deg : float, default 5.0
-        Greatest yaw of a joint. Unit: deg.
+        Maximum yaw of a joint. Unit: deg.
     dive_deg : float, default 3.0
-        Greatest pitch of a joint. Unit: deg.
+        Maximum pitch of a joint. Unit: deg.
     heading_p : float, default 6.0
-        Yaw of a joint per error. Unit: deg/rad.
+        Yaw of a joint per error of the heading. Unit: deg/rad.
     heading_d : float, default 10.0
-        Yaw of a joint per rate. Unit: deg s/rad.
+        Yaw of a joint per rate of the heading. Unit: deg s/rad.
     depth_p : float, default 0.6
-        Pitch per error. Unit: rad/m.
+        Pitch of the eel per error of the depth. Unit: rad/m.
     depth_d : float, default 8.0
-        Pitch of a joint per pitch. Unit: deg/rad.
+        Pitch of a joint per error of the eel's pitch. Unit: deg/rad.
     """
 
     # fmt: off
@@ -57,15 +57,23 @@ class EelCourse(rtmms.Controller):
         "Heading, counted to the left from world x.", "deg", signed=True, le=360, live=True,
     )] = 0.0
     depth_m: Annotated[float, Parameter("Depth, positive down.", "m", ge=0, le=1e4, live=True)] = 2.0
-    amplitude_deg: Annotated[float, Parameter("Amplitude of the wave, as cpg's.", "deg", ge=0, le=90)] = 8.0
-    frequency_hz: Annotated[float, Parameter("Frequency of the wave, as cpg's.", "Hz", ge=0.05, le=5)] = 0.8
-    phase_deg: Annotated[float, Parameter("Phase of the wave, as cpg's.", "deg", signed=True, le=180)] = 28.0
-    turn_deg: Annotated[float, Parameter("Greatest yaw of a joint.", "deg", ge=0, le=20)] = 5.0
-    dive_deg: Annotated[float, Parameter("Greatest pitch of a joint.", "deg", ge=0, le=20)] = 3.0
-    heading_p: Annotated[float, Parameter("Yaw of a joint per error.", "deg/rad", ge=0, le=100, live=True)] = 6.0
-    heading_d: Annotated[float, Parameter("Yaw of a joint per rate.", "deg s/rad", ge=0, le=100, live=True)] = 10.0
-    depth_p: Annotated[float, Parameter("Pitch per error.", "rad/m", ge=0, le=100, live=True)] = 0.6
-    depth_d: Annotated[float, Parameter("Pitch of a joint per pitch.", "deg/rad", ge=0, le=100, live=True)] = 8.0
+    amplitude_deg: Annotated[float, Parameter("Amplitude of the wave, as in `cpg`.", "deg", ge=0, le=90)] = 8.0
+    frequency_hz: Annotated[float, Parameter("Frequency of the wave, as in `cpg`.", "Hz", ge=0.05, le=5)] = 0.8
+    phase_deg: Annotated[float, Parameter("Phase of the wave, as in `cpg`.", "deg", signed=True, le=180)] = 28.0
+    turn_deg: Annotated[float, Parameter("Maximum yaw of a joint.", "deg", ge=0, le=20)] = 5.0
+    dive_deg: Annotated[float, Parameter("Maximum pitch of a joint.", "deg", ge=0, le=20)] = 3.0
+    heading_p: Annotated[float, Parameter(
+        "Yaw of a joint per error of the heading.", "deg/rad", ge=0, le=100, live=True,
+    )] = 6.0
+    heading_d: Annotated[float, Parameter(
+        "Yaw of a joint per rate of the heading.", "deg s/rad", ge=0, le=100, live=True,
+    )] = 10.0
+    depth_p: Annotated[float, Parameter(
+        "Pitch of the eel per error of the depth.", "rad/m", ge=0, le=100, live=True,
+    )] = 0.6
+    depth_d: Annotated[float, Parameter(
+        "Pitch of a joint per error of the eel's pitch.", "deg/rad", ge=0, le=100, live=True,
+    )] = 8.0
     # fmt: on
 
     robots = ("eel",)

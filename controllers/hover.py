@@ -30,39 +30,55 @@ class Hover(rtmms.Controller):
     Attributes
     ----------
     x_m : float, default 0.0
-        Place to hold, in the world. Unit: m.
+        Position to hold along x, world frame. Unit: m.
     y_m : float, default 0.0
-        Place to hold, in the world. Unit: m.
+        Position to hold along y, world frame. Unit: m.
     z_m : float, default 1.0
-        Place to hold, in the world. Unit: m.
+        Position to hold along z, world frame. Unit: m.
     yaw_deg : float, default 0.0
-        Heading to hold, in the world. Unit: deg.
+        Heading to hold, world frame. Unit: deg.
     mass_kg : float, default 0.5
-        Mass of the quadrotor; the plant's own value wins. Unit: kg.
+        Mass of the quadrotor; the plant's value has precedence. Unit: kg.
     ixx_kg_m2 : float, default 0.0023
-        Inertia about x; the plant's own value wins. Unit: kg m2.
+        Inertia about x; the plant's value has precedence. Unit: kg m2.
     izz_kg_m2 : float, default 0.004
-        Inertia about z; the plant's own value wins. Unit: kg m2.
+        Inertia about z; the plant's value has precedence. Unit: kg m2.
     arm_m : float, default 0.17
-        Arm of a rotor; the plant's own value wins. Unit: m.
+        Distance of a rotor from the centre of mass; the plant's value has precedence. Unit: m.
     thrust_n_s2 : float, default 5.6e-06
-        Thrust of a rotor; the plant's value wins. Unit: N s2.
+        Thrust coefficient of a rotor; the plant's value has precedence. Unit: N s2.
     drag_n_m_s2 : float, default 1.4e-07
-        Drag torque of a rotor; the plant's own value wins. Unit: N m s2.
+        Drag torque coefficient of a rotor; the plant's value has precedence. Unit: N m s2.
     """
 
     # fmt: off
-    x_m: Annotated[float, Parameter("Place to hold, in the world.", "m", signed=True, le=1e6, live=True)] = 0.0
-    y_m: Annotated[float, Parameter("Place to hold, in the world.", "m", signed=True, le=1e6, live=True)] = 0.0
-    z_m: Annotated[float, Parameter("Place to hold, in the world.", "m", signed=True, le=1e6, live=True)] = 1.0
-    yaw_deg: Annotated[float, Parameter("Heading to hold, in the world.", "deg", signed=True, le=1e6, live=True)] = 0.0
-    mass_kg: Annotated[float, Parameter("Mass of the quadrotor; the plant's own value wins.", "kg", ge=1e-12)] = 0.5
-    ixx_kg_m2: Annotated[float, Parameter("Inertia about x; the plant's own value wins.", "kg m2", ge=1e-12)] = 2.3e-3
-    izz_kg_m2: Annotated[float, Parameter("Inertia about z; the plant's own value wins.", "kg m2", ge=1e-12)] = 4.0e-3
-    arm_m: Annotated[float, Parameter("Arm of a rotor; the plant's own value wins.", "m", ge=1e-12)] = 0.17
-    thrust_n_s2: Annotated[float, Parameter("Thrust of a rotor; the plant's value wins.", "N s2", ge=1e-12)] = 5.6e-6
+    x_m: Annotated[float, Parameter(
+        "Position to hold along x, world frame.", "m", signed=True, le=1e6, live=True,
+    )] = 0.0
+    y_m: Annotated[float, Parameter(
+        "Position to hold along y, world frame.", "m", signed=True, le=1e6, live=True,
+    )] = 0.0
+    z_m: Annotated[float, Parameter(
+        "Position to hold along z, world frame.", "m", signed=True, le=1e6, live=True,
+    )] = 1.0
+    yaw_deg: Annotated[float, Parameter("Heading to hold, world frame.", "deg", signed=True, le=1e6, live=True)] = 0.0
+    mass_kg: Annotated[float, Parameter(
+        "Mass of the quadrotor; the plant's value has precedence.", "kg", ge=1e-12,
+    )] = 0.5
+    ixx_kg_m2: Annotated[float, Parameter(
+        "Inertia about x; the plant's value has precedence.", "kg m2", ge=1e-12,
+    )] = 2.3e-3
+    izz_kg_m2: Annotated[float, Parameter(
+        "Inertia about z; the plant's value has precedence.", "kg m2", ge=1e-12,
+    )] = 4.0e-3
+    arm_m: Annotated[float, Parameter(
+        "Distance of a rotor from the centre of mass; the plant's value has precedence.", "m", ge=1e-12,
+    )] = 0.17
+    thrust_n_s2: Annotated[float, Parameter(
+        "Thrust coefficient of a rotor; the plant's value has precedence.", "N s2", ge=1e-12,
+    )] = 5.6e-6
     drag_n_m_s2: Annotated[float, Parameter(
-        "Drag torque of a rotor; the plant's own value wins.", "N m s2", ge=1e-12,
+        "Drag torque coefficient of a rotor; the plant's value has precedence.", "N m s2", ge=1e-12,
     )] = 1.4e-7
     # fmt: on
 

@@ -79,29 +79,29 @@ class Predictive(PlanFigures, rtmms.Controller):
     Attributes
     ----------
     course : str, default ''
-        Course: waypoints, helix or eight, as of `path`; '': hold depth, heading and speed.
+        Course: waypoints, helix or eight, as in `path`; '': hold depth, heading and speed.
     waypoints : str, default ''
-        Points of the course, as of `path`.
+        Points of the course, as in `path`.
     radius_m : float, default 3.0
-        Radius of helix and eight, as of `path`. Unit: m.
+        Radius of helix and eight, as in `path`. Unit: m.
     rise_m : float, default -1.0
-        Rise of the helix in a turn, as of `path`. Unit: m.
+        Rise of the helix in a turn, as in `path`. Unit: m.
     turns : float, default 2.0
-        Turns of helix and eight, as of `path`.
+        Turns of helix and eight, as in `path`.
     depth_m : float, default 2.5
         Depth, positive down. Unit: m.
     course_heading_deg : float, default 0.0
-        Direction in which helix and eight begin, as of `path`. Unit: deg.
+        Direction in which helix and eight begin, as in `path`. Unit: deg.
     heading_deg : float, default 0.0
-        Heading, to the left from world x. Unit: deg.
+        Heading, counted to the left from world x. Unit: deg.
     speed_m_s : float | None, optional
         Speed over the ground. Unit: m/s.
     cost : str, default ''
-        File FILE.py:NAME with a cost of your own (rtmms.cost) in place of these.
+        File FILE.py:NAME with a cost of your own (rtmms.cost), in place of the course and set-points.
     method : str | None, optional
         Method of planning; default cem, and linear for the moth, which then uses no `cost`.
     samples : int | None, optional
-        Candidates of a plan.
+        Number of candidates of a plan.
     horizon_s : float | None, optional
         Horizon of a plan, more than a beat. Unit: s.
     rate_hz : float | None, optional
@@ -109,13 +109,13 @@ class Predictive(PlanFigures, rtmms.Controller):
     grid_s : float | None, optional
         Step of the planner's model. Unit: s.
     targets : int | None, optional
-        Targets of each command word within the horizon.
+        Number of targets of each command word within the horizon.
     frequency_hz : float | None, optional
         Frequency of the stroke. Unit: Hz.
     observe_current : bool, default True
         Whether to estimate a current, by replays of the last seconds.
     threads : int, default 1
-        Threads of the planner.
+        Number of threads of the planner.
     seed : int, default 0
         Seed of the samples.
     model : str, default 'manta'
@@ -135,42 +135,44 @@ class Predictive(PlanFigures, rtmms.Controller):
     smooth : float, default 0.001
         Weight of changes of the knots in the cost.
     preset : str, default ''
-        File FILE.toml of parameters of the model, in place of the plant's own; if it names a preset, it begins from
+        File FILE.toml of parameters of the model, in place of the plant's own. If it names a preset, it begins from
         that.
     """
 
     # fmt: off
     course: Annotated[str, Parameter(
-        "Course: waypoints, helix or eight, as of `path`; '': hold depth, heading and speed.",
+        "Course: waypoints, helix or eight, as in `path`; '': hold depth, heading and speed.",
     )] = ""
-    waypoints: Annotated[str, Parameter("Points of the course, as of `path`.")] = ""
-    radius_m: Annotated[float, Parameter("Radius of helix and eight, as of `path`.", "m", ge=0.1, le=1e4)] = 3.0
-    rise_m: Annotated[float, Parameter("Rise of the helix in a turn, as of `path`.", "m", signed=True, le=1e4)] = -1.0
-    turns: Annotated[float, Parameter("Turns of helix and eight, as of `path`.", ge=0.05, le=1e4)] = 2.0
+    waypoints: Annotated[str, Parameter("Points of the course, as in `path`.")] = ""
+    radius_m: Annotated[float, Parameter("Radius of helix and eight, as in `path`.", "m", ge=0.1, le=1e4)] = 3.0
+    rise_m: Annotated[float, Parameter("Rise of the helix in a turn, as in `path`.", "m", signed=True, le=1e4)] = -1.0
+    turns: Annotated[float, Parameter("Turns of helix and eight, as in `path`.", ge=0.05, le=1e4)] = 2.0
     depth_m: Annotated[float, Parameter("Depth, positive down.", "m", ge=0, le=1e4, live=True)] = 2.5
     course_heading_deg: Annotated[float, Parameter(
-        "Direction in which helix and eight begin, as of `path`.", "deg", signed=True, le=360,
+        "Direction in which helix and eight begin, as in `path`.", "deg", signed=True, le=360,
     )] = 0.0
     heading_deg: Annotated[float, Parameter(
-        "Heading, to the left from world x.", "deg", signed=True, le=360, live=True,
+        "Heading, counted to the left from world x.", "deg", signed=True, le=360, live=True,
     )] = 0.0
     speed_m_s: Annotated[float | None, Parameter("Speed over the ground.", "m/s", ge=0, le=2, live=True)] = None
     cost: Annotated[str, NamesFile("code"), Parameter(
-        "File FILE.py:NAME with a cost of your own (rtmms.cost) in place of these.",
+        "File FILE.py:NAME with a cost of your own (rtmms.cost), in place of the course and set-points.",
     )] = ""
     method: Annotated[str | None, Parameter(
         "Method of planning; default cem, and linear for the moth, which then uses no `cost`.",
     )] = None
-    samples: Annotated[int | None, Parameter("Candidates of a plan.", ge=2, le=4096)] = None
+    samples: Annotated[int | None, Parameter("Number of candidates of a plan.", ge=2, le=4096)] = None
     horizon_s: Annotated[float | None, Parameter("Horizon of a plan, more than a beat.", "s", ge=0.1, le=60)] = None
     rate_hz: Annotated[float | None, Parameter("Plans per second.", "Hz", ge=0.1, le=100)] = None
     grid_s: Annotated[float | None, Parameter("Step of the planner's model.", "s", ge=1e-4, le=0.1)] = None
-    targets: Annotated[int | None, Parameter("Targets of each command word within the horizon.", ge=1, le=16)] = None
+    targets: Annotated[int | None, Parameter(
+        "Number of targets of each command word within the horizon.", ge=1, le=16,
+    )] = None
     frequency_hz: Annotated[float | None, Parameter("Frequency of the stroke.", "Hz", ge=0.1, le=2)] = None
     observe_current: Annotated[bool, Parameter(
         "Whether to estimate a current, by replays of the last seconds.",
     )] = True
-    threads: Annotated[int, Parameter("Threads of the planner.", ge=1, le=64)] = 1
+    threads: Annotated[int, Parameter("Number of threads of the planner.", ge=1, le=64)] = 1
     seed: Annotated[int, Parameter("Seed of the samples.", ge=0, le=2**63)] = 0
     model: Annotated[str, NamesFile("code"), Parameter(
         "Robot of the model: manta, quadrotor, eel or moth; with `cost` any that can be planned for, or FILE.py:NAME.",
@@ -194,8 +196,8 @@ class Predictive(PlanFigures, rtmms.Controller):
     )] = None
     smooth: Annotated[float, Parameter("Weight of changes of the knots in the cost.", ge=0, le=1e6)] = 1e-3
     preset: Annotated[str, NamesFile("input"), Parameter(
-        "File FILE.toml of parameters of the model, in place of the plant's own; if it names a preset, it begins "
-        "from that.",
+        "File FILE.toml of parameters of the model, in place of the plant's own. If it names a preset, it begins from "
+        "that.",
     )] = ""
     # fmt: on
 

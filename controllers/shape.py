@@ -31,7 +31,7 @@ class Shape(rtmms.Controller):
     Attributes
     ----------
     gait : str, default ''
-        Gait of the robot, circle (a, c1, c2), square (a) or rectangle (a, b); default: the first that the robot can do.
+        Gait of the robot, circle (a, c1, c2), square (a) or rectangle (a, b). Default: the first that the robot can do.
     a : float | None, optional
         Radius of a circle, or half the first side of a square or rectangle; default the gait's own. Unit: rad.
     b : float | None, optional
@@ -58,8 +58,8 @@ class Shape(rtmms.Controller):
 
     # fmt: off
     gait: Annotated[str, NamesFile("input"), Parameter(
-        "Gait of the robot, circle (a, c1, c2), square (a) or rectangle (a, b); default: the first that the "
-        "robot can do.",
+        "Gait of the robot, circle (a, c1, c2), square (a) or rectangle (a, b). Default: the first that the robot can "
+        "do.",
     )] = ""
     a: Annotated[float | None, Parameter(
         "Radius of a circle, or half the first side of a square or rectangle; default the gait's own.",

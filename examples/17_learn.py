@@ -12,7 +12,8 @@ import numpy as np
 
 import rtmms  # noqa: F401  gymnasium knows our ids from here on
 
-RUNS, ELITE = 64, 12
+RUNS = 64
+ELITE = 12
 SCALE = np.array([3.0, 5.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.5, 0.3, 0.3, 1.0, 1.0, 1.0])
 """What an observation is multiplied with, so that each counts about as much."""
 

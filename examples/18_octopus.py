@@ -5,7 +5,8 @@ import numpy as np
 import rtmms
 from rtmms import model as m
 
-WATER, ARMS = 1000.0, {"east": 0.0, "north": np.pi / 2, "west": np.pi, "south": -np.pi / 2}
+WATER = 1000.0
+ARMS = {"east": 0.0, "north": np.pi / 2, "west": np.pi, "south": -np.pi / 2}
 radius = lambda x: 0.014 - 0.03 * x  # m, of an arm of 0.3 m, x from its root
 
 

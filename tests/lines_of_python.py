@@ -7,8 +7,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-LINES_A_BYTE, LINES_A_LOOK = 20, 1000
-"""At some 0.05 us a line: 1 us a byte and 50 us a look. What C code does with a frame in one call is one line here."""
+LINES_A_BYTE = 20
+"""Lines of a byte: 1 us at some 0.05 us a line."""
+LINES_A_LOOK = 1000
+"""Lines of a look: 50 us at some 0.05 us a line. What C code does with a frame in one call is one line here."""
 
 
 def excess(lines: int, size: int) -> int:

@@ -13,8 +13,10 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-FIRST, LAST = 10240, 29999
-"""Below the ranges from which Linux (32768), macOS, and Windows (49152) choose, above most well-known services."""
+FIRST = 10240
+"""First port: above most well-known services."""
+LAST = 29999
+"""Last port: below the ranges from which Linux (32768), macOS, and Windows (49152) choose."""
 
 _reserved: list[IO[str]] = []
 """Open lock files: the locks last as long as this process."""

@@ -60,7 +60,8 @@ def test_each_field_is_declared_and_takes_its_default(robot: str) -> None:
     assert made(robot, **{one.name: one.default for one in fields(kind)}) == kind()
     for name, one in parameters_of(kind).items():
         assert f"| `{name}` |" in parameters_table(kind)
-        assert one.about
+        assert one.about[0].isupper(), name
+        assert one.about.endswith("."), name
 
 
 @pytest.mark.parametrize(("robot", "name"), CASES, ids=[f"{robot} {name}" for robot, name in CASES])

@@ -59,7 +59,8 @@ def test_a_pipe_a_device_and_the_source_are_refused(tmp_path: Path) -> None:
     refuse_other_than_file(tmp_path / "new", "--html", (tmp_path / "run.mcap",))
 
 
-PNG, CSV = b"\x89PNG\r\n\x1a\n", b"run,step,time,outcome\n"
+PNG = b"\x89PNG\r\n\x1a\n"
+CSV = b"run,step,time,outcome\n"
 PRESET = sealed("# manta, fitted by rtmms identify to pool", "\ndrag_coefficient = 1.0\n").encode()
 PAGE = f"<!doctype html>\n<head>{PAGE_MARK}</head>".encode()
 

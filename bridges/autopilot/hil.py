@@ -14,8 +14,14 @@ from ..motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, w
 from ..motion.imu import Imu
 from ..motion.pose import Motion
 
-ACCEL, GYRO, MAG, BARO = 0x7, 0x38, 0x1C0, 0x200 | 0x800 | 0x1000
-"""Bits of HIL_SENSOR.fields_updated; an autopilot accepts a barometer only with all three of its bits."""
+ACCEL = 0x7
+"""Bits of the accelerometer in HIL_SENSOR.fields_updated."""
+GYRO = 0x38
+"""Bits of the gyroscope in HIL_SENSOR.fields_updated."""
+MAG = 0x1C0
+"""Bits of the magnetometer in HIL_SENSOR.fields_updated."""
+BARO = 0x200 | 0x800 | 0x1000
+"""Bits of the barometer in HIL_SENSOR.fields_updated; an autopilot accepts it only with all three."""
 
 _SLOW_M_S = 0.1
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import rtmms
 
-SPEED_M_S, POWER = 0.5, 0.05
-"""What a mean over the horizon is to be, and what a watt costs, in m^2 off the way."""
+SPEED_M_S = 0.5
+"""Wanted mean of the speed over the horizon."""
+POWER = 0.05
+"""Cost of a watt, in m^2 off the way."""
 X, BEGUN = 0, 1
 """Places in the memory: x where the plan begins, and when."""
 

@@ -22,11 +22,25 @@ import numpy as np
 import rtmms
 from rtmms.base.attitude import rotate
 
-WAIT_S, ARMED_S, CLIMB_M_S, TURN_S, DESCENT_M_S = 2.0, 1.0, 0.5, 12.0, 0.3
-"""Betaflight calibrates its gyroscope for ten seconds or more and refuses to arm until then: the pilot tries again."""
+WAIT_S = 2.0
+"""Time before the pilot tries to arm, s.
+
+Betaflight calibrates its gyroscope for ten seconds or more and refuses to arm until then: the pilot tries again.
+"""
+ARMED_S = 1.0
+"""Time that the switch is on before the pilot climbs, or waits for the next try, s."""
+CLIMB_M_S = 0.5
+"""Speed of the climb, m/s."""
+TURN_S = 12.0
+"""Time from the turn to the descent, s."""
+DESCENT_M_S = 0.3
+"""Speed of the descent, m/s."""
 IDLE_RAD_S = 20.0
 """Motors that turn faster are armed ones."""
-HOVER_THROTTLE, MAX_TILT = 0.587, math.radians(10.0)
+HOVER_THROTTLE = 0.587
+"""Throttle with which the quadrotor hovers."""
+MAX_TILT = math.radians(10.0)
+"""Largest tilt that the pilot asks for, rad."""
 ANGLE_LIMIT = math.radians(60.0)
 """Attitude at the end of a stick, as Betaflight's angle_limit has it."""
 YAW_RATE = math.radians(20.0)

@@ -9,8 +9,10 @@ import numpy as np
 
 import rtmms
 
-GATE, BEYOND = (2.0, 0.3, 1.0), (4.0, 0.0, 0.5)
-"""m, the gate's middle, in a wall across x, and where to go. What is off counts within 1 m of the wall."""
+GATE = (2.0, 0.3, 1.0)
+"""Middle of the gate in a wall across x, m. The distance from it counts within 1 m of the wall."""
+BEYOND = (4.0, 0.0, 0.5)
+"""Destination, m."""
 
 
 @rtmms.cost

@@ -31,7 +31,7 @@ class Parameter:
     Parameters
     ----------
     about : str
-        One sentence.
+        Noun phrase that states what the parameter is, then its source in short; sentences of at most 20 words.
     unit : str, default ''
         Unit of a number.
     gt, ge, le : float | None, optional

@@ -129,8 +129,8 @@ class Bridge:
     rate_hz : float, default 0.0
         States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
     filter : Filter, default 'none'
-        Filter against aliasing if rate_hz is below the plant's rate: mean of the states since the last one, or lowpass
-        (one pole at 0.2 of the rate).
+        Filter against aliasing if rate_hz is below the plant's rate. mean: of the states since the last one; lowpass:
+        one pole at 0.2 of the rate.
     watchdog_periods : int, default 0
         Periods without a state after which `on_silence` is called; 0: never.
     peer_timeout_s : float, default 0.0
@@ -138,8 +138,8 @@ class Bridge:
     peer_lost : Literal['hold', 'neutral'], default 'neutral'
         Reaction of a lost peer's actuators: keep their values, or return to neutral.
     peer_period_s : float, default 0.0
-        Time from one message of the peer to the next (wall time): its value is stale after it, and the peer silent
-        after three of them; 0: learned. Unit: s.
+        Time from one message of the peer to the next (wall time); 0: learned. Its value is stale after it, and the peer
+        silent after three of them. Unit: s.
     silent_after_s : float, default 0.0
         Silence of the peer from which it is reported (wall time), without another effect; 0: three of its periods.
         Unit: s.
@@ -179,8 +179,8 @@ class Bridge:
         "States that `on_state` receives per second of simulated time; 0: all.", "Hz", ge=0,
     )] = 0.0  # fmt: skip
     filter: Annotated[Filter, Parameter(
-        "Filter against aliasing if rate_hz is below the plant's rate: mean of the states since the last one, or "
-        "lowpass (one pole at 0.2 of the rate).",
+        "Filter against aliasing if rate_hz is below the plant's rate. mean: of the states since the last one; "
+        "lowpass: one pole at 0.2 of the rate.",
     )] = "none"  # fmt: skip
     watchdog_periods: Annotated[int, Parameter(
         "Periods without a state after which `on_silence` is called; 0: never.", ge=0,
@@ -192,8 +192,9 @@ class Bridge:
         "Reaction of a lost peer's actuators: keep their values, or return to neutral.",
     )] = "neutral"  # fmt: skip
     peer_period_s: Annotated[float, Parameter(
-        "Time from one message of the peer to the next (wall time): its value is stale after it, and the peer silent "
-        "after three of them; 0: learned.", "s", ge=0,
+        "Time from one message of the peer to the next (wall time); 0: learned. Its value is stale after it, and the "
+        "peer silent after three of them.",
+        "s", ge=0,
     )] = 0.0  # fmt: skip
     silent_after_s: Annotated[float, Parameter(
         "Silence of the peer from which it is reported (wall time), without another effect; 0: three of its "

@@ -14,8 +14,12 @@ from rtmms.base.budget import Budget
 
 Array = npt.NDArray[np.float64]
 
-FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-4, 1e-12, 1e10
-"""Damping of Levenberg and Marquardt, as a share of the diagonal of J' J."""
+FIRST_DAMPING = 1e-4
+"""First damping of Levenberg and Marquardt, as a share of the diagonal of J' J."""
+MIN_DAMPING = 1e-12
+"""Minimum of the damping, as a share of the diagonal of J' J."""
+MAX_DAMPING = 1e10
+"""Maximum of the damping, as a share of the diagonal of J' J."""
 RAISED = 6.0
 LOWERED = 0.15
 ITERATIONS = 40

@@ -41,14 +41,14 @@ class Objective:
     Attributes
     ----------
     kind : str
-        Quantity.
+        Measured quantity.
     channel : str, default ''
         Output of the robot, OUTPUT or OUTPUT[k]; of mean_speed position, a marker, or velocity[0].
     axes : str, default ''
-        Harmonic: two markers A:B. The channel is a position in axes at A whose x points to B; without a channel, the
-        angle of the axes.
+        Two markers A:B of a harmonic. The channel is a position in axes at A whose x points to B. Without a channel,
+        the angle of the axes counts.
     order : int, default 1
-        Harmonic: 1 is at the frequency of the drive.
+        Order of the harmonic; 1 is at the frequency of the drive.
     frequency_hz : float | None, optional
         Frequency of the drive; default that of the commands. Unit: Hz.
     value : float | None, optional
@@ -58,21 +58,21 @@ class Objective:
     noise : float | None, optional
         Standard deviation of the value, in its unit.
     clock : str, default 'free'
-        Phases count from a time of their own (free), or from the time of the commands (common).
+        Time from which phases count: their own (free), or that of the commands (common).
     recording : str, default ''
         Name of the recording; default all of them.
     """
 
     # fmt: off
-    kind: Annotated[str, Parameter("Quantity.", choices=KINDS)]
+    kind: Annotated[str, Parameter("Measured quantity.", choices=KINDS)]
     channel: Annotated[str, Parameter(
         "Output of the robot, OUTPUT or OUTPUT[k]; of mean_speed position, a marker, or velocity[0].",
     )] = ""
     axes: Annotated[str, Parameter(
-        "Harmonic: two markers A:B. The channel is a position in axes at A whose x points to B; without a channel, the "
-        "angle of the axes.",
+        "Two markers A:B of a harmonic. The channel is a position in axes at A whose x points to B. Without a channel, "
+        "the angle of the axes counts.",
     )] = ""
-    order: Annotated[int, Parameter("Harmonic: 1 is at the frequency of the drive.", le=50)] = 1
+    order: Annotated[int, Parameter("Order of the harmonic; 1 is at the frequency of the drive.", le=50)] = 1
     frequency_hz: Annotated[float | None, Parameter(
         "Frequency of the drive; default that of the commands.", "Hz",
     )] = None
@@ -84,7 +84,7 @@ class Objective:
     )] = None
     noise: Annotated[float | None, Parameter("Standard deviation of the value, in its unit.")] = None
     clock: Annotated[str, Parameter(
-        "Phases count from a time of their own (free), or from the time of the commands (common).", choices=CLOCKS,
+        "Time from which phases count: their own (free), or that of the commands (common).", choices=CLOCKS,
     )] = "free"
     recording: Annotated[str, Parameter("Name of the recording; default all of them.")] = ""
     # fmt: on

@@ -383,8 +383,10 @@ def slopes(tree: Any, q: Any, work: Any, column: Any, form: Any, out: Any) -> in
 
 
 KINDS = ("mechanical", "hydrodynamic", "stokes", "nonholonomic")
-PLANAR, SPATIAL = np.array([0, 1, 5]), np.arange(6)
-"""Free rows of a twist: SE(2) = {Vx, Vy, Wz}, SE(3)."""
+PLANAR = np.array([0, 1, 5])
+"""Free rows of a twist of SE(2) = {Vx, Vy, Wz}."""
+SPATIAL = np.arange(6)
+"""Free rows of a twist of SE(3)."""
 NAMES = ("Vx", "Vy", "Vz", "Wx", "Wy", "Wz")
 SLIP = 1e-9
 """Redundant contacts may leave this share of the largest rate."""

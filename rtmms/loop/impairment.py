@@ -48,7 +48,7 @@ class Impairment:
     reorder : float, default 0.0
         Probability of no delay, so that the message overtakes earlier ones.
     rate_hz : float | None, optional
-        Most states a second, Hz; None: all.
+        Maximum number of states per second, Hz; None: all.
     from_s : float, default 0.0
         Begin of the impairment, s.
     until_s : float | None, optional
@@ -66,7 +66,7 @@ class Impairment:
         "Delay; the message arrives at the first step that does not begin earlier.", "ms", ge=0, le=MAX_DELAY_MS,
     )] = 0.0
     jitter_ms: Annotated[float, Parameter(
-        "The delay is uniform within `delay_ms` +- `jitter_ms`, and never negative.", "ms", ge=0, le=MAX_DELAY_MS,
+        "Half width of the delay's uniform distribution; the delay is never negative.", "ms", ge=0, le=MAX_DELAY_MS,
     )] = 0.0
     loss: Annotated[float, Parameter("Probability of a loss.", ge=0, le=1)] = 0.0
     duplicate: Annotated[float, Parameter(
@@ -75,7 +75,7 @@ class Impairment:
     reorder: Annotated[float, Parameter(
         "Probability of no delay, so that the message overtakes earlier ones.", ge=0, le=1,
     )] = 0.0
-    rate_hz: Annotated[float | None, Parameter("Most states per second; none: all.", "Hz", le=1e6)] = None
+    rate_hz: Annotated[float | None, Parameter("Maximum number of states per second; none: all.", "Hz", le=1e6)] = None
     from_s: Annotated[float, Parameter("Begin of the impairment.", "s", ge=0)] = 0.0
     until_s: Annotated[float | None, Parameter("End of the impairment; none: the end of the run.", "s", ge=0)] = None
     # fmt: on

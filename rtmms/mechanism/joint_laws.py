@@ -433,11 +433,13 @@ def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
     FLOOR, CEILING, MAX_SPEED, GREAT, BRAKING, FIRM,
 ) = range(12)  # fmt: skip
 BOUND_WIDTH = 12
-HELD_FIRMLY, SATURATES = 1.0, 2.0
-"""Values of FIRM.
+HELD_FIRMLY = 1.0
+"""Value of FIRM of a joint that is held firmly."""
+SATURATES = 2.0
+"""Value of FIRM of a law that saturates.
 
-A law that saturates is linearly implicit while it is within its torque, however stiff it is. Its torque is that of the
-solution, drive - S_HELD qdd.
+Such a law is linearly implicit while it is within its torque, however stiff it is. Its torque is that of the solution,
+drive - S_HELD qdd.
 """
 
 RATIO = 1e6

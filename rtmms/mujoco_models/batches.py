@@ -18,8 +18,10 @@ from rtmms.plant.protocol import RolledOut
 
 RUNS_TOGETHER = 64
 """Runs of a batch: each has its own MjData, so that the stages of a sample serve the next step."""
-_VELOCITIES, _NOTHING = 2, 0
-"""mjSTAGE_VEL, mjSTAGE_NONE: stages that a batch computes at the new state."""
+_VELOCITIES = 2
+"""mjSTAGE_VEL: stage that a batch computes at the new state."""
+_NOTHING = 0
+"""mjSTAGE_NONE: a batch computes no stage at the new state."""
 
 
 def batch_class() -> Any:

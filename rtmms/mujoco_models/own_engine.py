@@ -39,8 +39,10 @@ from rtmms.plant.validation import MAX_SUBSTEPS, refuse_substeps
 AUTO = "auto"
 MAX_EXPLICIT_SUBSTEPS = 10
 """Steps of rk4 in a step of the plant; a model that needs more gets the linearly implicit method."""
-EXPLICIT_RATE, TENDON_RATE = 1.4, 0.7
-"""Largest |lambda| dt of springs, dampers and laws with rk4; of tendons, which are explicit, with implicit2."""
+EXPLICIT_RATE = 1.4
+"""Largest |lambda| dt of springs, dampers and laws with rk4."""
+TENDON_RATE = 0.7
+"""Largest |lambda| dt of tendons, which are explicit, with implicit2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +54,11 @@ class OwnOptions:
     engine : str, default 'rtmms'
         Simulator of the file; mujoco has parameters of its own.
     ignore : str, default ''
-        Features of the file that are left out, with commas between them; an error names those that it has.
+        Features of the file to leave out, separated by commas; an error names those that the file has.
     integrator : str, default 'auto'
-        Method of a step; auto: rk4, or implicit2 where springs or servos are stiff.
+        Integration method; auto: rk4, or implicit2 where springs or servos are stiff.
     substeps : int | None, optional
-        Steps of the method in a step of the plant; none: as many as springs and servos need.
+        Steps of the integration method in a step of the plant; none: as many as springs and servos need.
     sites : bool, default True
         Whether the positions of named sites are outputs.
     gravity_m_s2 : tuple[float, float, float], default (0.0, 0.0, -9.81)
@@ -64,7 +66,7 @@ class OwnOptions:
     wind_m_s : tuple[float, float, float], default (0.0, 0.0, 0.0)
         Velocity of the fluid, world frame. Unit: m/s.
     fluid_density_kg_m3 : float, default 0.0
-        Density of the fluid: added mass, buoyancy and drag of geoms with fluidshape=ellipsoid. Unit: kg/m3.
+        Density of the fluid, for added mass, buoyancy and drag of geoms with fluidshape=ellipsoid. Unit: kg/m3.
     fluid_viscosity_pa_s : float, default 0.0
         Viscosity of the fluid. Unit: Pa s.
     """
@@ -74,13 +76,14 @@ class OwnOptions:
         "Simulator of the file; mujoco has parameters of its own.", choices=("rtmms", "mujoco"),
     )] = "rtmms"
     ignore: Annotated[str, Parameter(
-        "Features of the file that are left out, with commas between them; an error names those that it has.",
+        "Features of the file to leave out, separated by commas; an error names those that the file has.",
     )] = ""
     integrator: Annotated[str, Parameter(
-        "Method of a step; auto: rk4, or implicit2 where springs or servos are stiff.", choices=(AUTO, *METHODS),
+        "Integration method; auto: rk4, or implicit2 where springs or servos are stiff.", choices=(AUTO, *METHODS),
     )] = AUTO
     substeps: Annotated[int | None, Parameter(
-        "Steps of the method in a step of the plant; none: as many as springs and servos need.", le=MAX_SUBSTEPS,
+        "Steps of the integration method in a step of the plant; none: as many as springs and servos need.",
+        le=MAX_SUBSTEPS,
     )] = None
     sites: Annotated[bool, Parameter("Whether the positions of named sites are outputs.")] = True
     gravity_m_s2: Annotated[tuple[float, float, float], Parameter(
@@ -90,7 +93,7 @@ class OwnOptions:
         "Velocity of the fluid, world frame.", "m/s", signed=True, live=True,
     )] = (0.0, 0.0, 0.0)
     fluid_density_kg_m3: Annotated[float, Parameter(
-        "Density of the fluid: added mass, buoyancy and drag of geoms with fluidshape=ellipsoid.", "kg/m3", ge=0,
+        "Density of the fluid, for added mass, buoyancy and drag of geoms with fluidshape=ellipsoid.", "kg/m3", ge=0,
     )] = 0.0
     fluid_viscosity_pa_s: Annotated[float, Parameter("Viscosity of the fluid.", "Pa s", ge=0)] = 0.0
     # fmt: on

@@ -43,19 +43,19 @@ class FishWithLaws(tendon_fish.TendonFish):
     Attributes
     ----------
     wave : float, default 0.0
-        Factor of the wave drag of the box.
+        Factor of the wave drag of the box on the head.
     power_area_m2 : float, default 0.0
         Drag area along the head at 0.1 m/s, of a power law. Unit: m2.
     power : float, default 2.0
-        Power of the speed of that drag.
+        Exponent of the speed in the power law of power_area_m2.
     separated_drag : float, default 0.0
         Coefficient of the drag across the head at 0.1 m/s, proportional to the speed to the power 5/3.
     """
 
     # fmt: off
-    wave: Annotated[float, Parameter("Factor of the wave drag of the box.", ge=0)] = 0.0
+    wave: Annotated[float, Parameter("Factor of the wave drag of the box on the head.", ge=0)] = 0.0
     power_area_m2: Annotated[float, Parameter("Drag area along the head at 0.1 m/s, of a power law.", "m2", ge=0)] = 0.0
-    power: Annotated[float, Parameter("Power of the speed of that drag.", ge=0, le=4)] = 2.0
+    power: Annotated[float, Parameter("Exponent of the speed in the power law of power_area_m2.", ge=0, le=4)] = 2.0
     separated_drag: Annotated[float, Parameter(
         "Coefficient of the drag across the head at 0.1 m/s, proportional to the speed to the power 5/3.", ge=0,
     )] = 0.0

@@ -840,8 +840,12 @@ class Part:
     at_rest: bool = False
 
 
-DARK, METAL, RUBBER = (28, 30, 34), (168, 174, 182), (40, 42, 46)
-"""Colours of robots on wheels."""
+DARK = (28, 30, 34)
+"""Colour of dark parts of robots on wheels."""
+METAL = (168, 174, 182)
+"""Colour of metal parts of robots on wheels."""
+RUBBER = (40, 42, 46)
+"""Colour of tyres of robots on wheels."""
 
 
 def wheels(name: str, radius: float, width: float, places: Sequence[Vector], frame: str = "") -> list[Part]:

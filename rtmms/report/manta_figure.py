@@ -430,14 +430,14 @@ MEANINGS = {
 
 
 def parameter_table() -> str:
-    """Return the table of every parameter with default, unit and source.
+    """Return the table of every parameter with default, unit, range, meaning and source.
 
     Returns
     -------
     str
         Table in Markdown.
     """
-    return parameters_table(MantaParameters, "source")
+    return parameters_table(MantaParameters)
 
 
 def output_table() -> str:

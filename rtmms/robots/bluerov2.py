@@ -37,12 +37,12 @@ class BlueRov2:
     """
 
     # fmt: off
-    mass_kg: Annotated[float, Parameter("Mass.", "kg")] = 13.5
+    mass_kg: Annotated[float, Parameter("Mass of the robot.", "kg")] = 13.5
     net_buoyancy_kg: Annotated[float, Parameter(
-        "Mass of the displaced water less the robot's; 0: a neutral trim.", "kg", signed=True, le=5,
+        "Mass of the displaced water minus that of the robot; 0: a neutral trim.", "kg", signed=True, le=5,
     )] = 0.0
     buoyancy_above_m: Annotated[float, Parameter(
-        "Centre of buoyancy above the centre of mass, which rights the robot.", "m", ge=0,
+        "Height of the centre of buoyancy above the centre of mass, which rights the robot.", "m", ge=0,
     )] = 0.01
     ixx_kg_m2: Annotated[float, Parameter("Inertia about x through the centre of mass.", "kg m2")] = 0.26
     iyy_kg_m2: Annotated[float, Parameter("Inertia about y through the centre of mass.", "kg m2")] = 0.23
@@ -60,37 +60,51 @@ class BlueRov2:
     linear_pitch_n_m_s: Annotated[float, Parameter("Linear damping about y.", "N m s", ge=0, live=True)] = 0.8
     linear_yaw_n_m_s: Annotated[float, Parameter("Linear damping about z.", "N m s", ge=0, live=True)] = 0.0
     quadratic_surge_kg_m: Annotated[float, Parameter(
-        "X: force X u times the size of u, against u.", "kg/m", ge=0, live=True,
+        "Quadratic damping X along x: a force X u times the size of u, against u.", "kg/m", ge=0, live=True,
     )] = 141.0
-    quadratic_sway_kg_m: Annotated[float, Parameter("The same along y.", "kg/m", ge=0, live=True)] = 217.0
-    quadratic_heave_kg_m: Annotated[float, Parameter("The same along z.", "kg/m", ge=0, live=True)] = 190.0
-    quadratic_roll_kg_m2: Annotated[float, Parameter("The same about x, of p.", "kg m2", ge=0, live=True)] = 1.19
-    quadratic_pitch_kg_m2: Annotated[float, Parameter("The same about y, of q.", "kg m2", ge=0, live=True)] = 0.47
-    quadratic_yaw_kg_m2: Annotated[float, Parameter("The same about z, of r.", "kg m2", ge=0, live=True)] = 1.5
+    quadratic_sway_kg_m: Annotated[float, Parameter(
+        "Quadratic damping Y along y: a force Y v times the size of v, against v.", "kg/m", ge=0, live=True,
+    )] = 217.0
+    quadratic_heave_kg_m: Annotated[float, Parameter(
+        "Quadratic damping Z along z: a force Z w times the size of w, against w.", "kg/m", ge=0, live=True,
+    )] = 190.0
+    quadratic_roll_kg_m2: Annotated[float, Parameter(
+        "Quadratic damping K about x: a moment K p times the size of p, against p.", "kg m2", ge=0, live=True,
+    )] = 1.19
+    quadratic_pitch_kg_m2: Annotated[float, Parameter(
+        "Quadratic damping M about y: a moment M q times the size of q, against q.", "kg m2", ge=0, live=True,
+    )] = 0.47
+    quadratic_yaw_kg_m2: Annotated[float, Parameter(
+        "Quadratic damping N about z: a moment N r times the size of r, against r.", "kg m2", ge=0, live=True,
+    )] = 1.5
     horizontal_x_m: Annotated[float, Parameter(
-        "Horizontal thrusters in front of and behind the centre of mass.", "m",
+        "Distance of the horizontal thrusters before and behind the centre of mass.", "m",
     )] = 0.156
     horizontal_y_m: Annotated[float, Parameter(
-        "Horizontal thrusters left and right of the centre of mass.", "m",
+        "Distance of the horizontal thrusters to the left and right of the centre of mass.", "m",
     )] = 0.111
     horizontal_below_m: Annotated[float, Parameter(
-        "Horizontal thrusters below the centre of mass: their thrust pitches the robot.", "m", signed=True,
+        "Distance of the horizontal thrusters below the centre of mass; their thrust pitches the robot.",
+        "m", signed=True,
     )] = 0.085
     horizontal_deg: Annotated[float, Parameter(
         "Angle of the horizontal thrusters against x.", "deg", ge=5, le=85,
     )] = 45.0
     vertical_x_m: Annotated[float, Parameter(
-        "Vertical thrusters in front of and behind the centre of mass.", "m",
+        "Distance of the vertical thrusters before and behind the centre of mass.", "m",
     )] = 0.12
-    vertical_y_m: Annotated[float, Parameter("Vertical thrusters left and right of the centre of mass.", "m")] = 0.218
+    vertical_y_m: Annotated[float, Parameter(
+        "Distance of the vertical thrusters to the left and right of the centre of mass.", "m",
+    )] = 0.218
     thrust_n: Annotated[tuple[float, float, float, float, float], Parameter(
-        "c1, c3, c5, c7, c9 of the thrust c1 V + c3 V^3 + ... at a command V from 0 to 1; it is odd in V.", "N",
-        signed=True,
+        "Coefficients c1, c3, c5, c7, c9 of the thrust c1 V + c3 V^3 + ... (V: command from 0 to 1), which is odd in "
+        "V.",
+        "N", signed=True,
     )] = (8.9, 176.0, -404.1, 389.9, -140.3)
     dead_band: Annotated[float, Parameter(
         "Share of the command without thrust, such as 0.0625 of an ESC with 25 us about 1500 us.", ge=0, le=0.5,
     )] = 0.0
-    thruster_s: Annotated[float, Parameter("Lag of a thruster.", "s", ge=0)] = 0.029
+    thruster_s: Annotated[float, Parameter("Time constant of a thruster's lag.", "s", ge=0)] = 0.029
     water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3")] = 1000.0
     current_x_m_s: Annotated[float, Parameter(
         "Uniform current along x, world frame.", "m/s", signed=True, live=True, in_model=False,

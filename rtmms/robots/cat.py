@@ -32,14 +32,17 @@ class Cat:
     axial_kg_m2: Annotated[float, Parameter("Inertia of a half about its centre, along the spine.", "kg m2")] = 0.01
     arm_m: Annotated[float, Parameter("Distance from a half's centre to the waist.", "m")] = 0.25
     drive: Annotated[str, Parameter(
-        "The waist's angles are imposed and torques follow (motion), or torques are given (torque).",
+        "Drive of the waist: an imposed motion, whose torques follow (motion), or commanded torques (torque).",
         choices=("motion", "torque"),
     )] = "motion"
     limit_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=0.5 * math.pi)] = 0.5 * math.pi
-    bandwidth_rad_s: Annotated[float, Parameter("How fast commanded angles are followed.", "rad/s", le=100000)] = 20.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which the joints follow commanded angles (second order, critically damped).", "rad/s", le=100000,
+    )] = 20.0
     torque_limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 10.0
     gravity_m_s2: Annotated[float, Parameter(
-        "Gravity; 0 is its own fall, seen from a frame that falls with it.", "m/s2", ge=0, le=1000,
+        "Gravity, along -z of the world; 0: the fall, seen from a frame that falls with the cat.",
+        "m/s2", ge=0, le=1000,
     )] = 0.0
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

@@ -37,43 +37,53 @@ class ContinuousEel:
 
     # fmt: off
     drive: Annotated[str, Parameter(
-        "Commands are the parameters of a wave of curvature (wave), or curvatures along the body (nodes).",
+        "Commands: the parameters of a wave of curvature (wave), or curvatures along the body (nodes).",
         choices=("wave", "nodes"),
     )] = "wave"
-    length_m: Annotated[float, Parameter("l, the length.", "m", le=100)] = 2.08
-    half_width_m: Annotated[float, Parameter("Half-axis a of the section, along e2.", "m", le=100)] = 0.065
-    half_height_m: Annotated[float, Parameter("Half-axis b of the section, along e3.", "m", le=100)] = 0.09
+    length_m: Annotated[float, Parameter("Length l of the body.", "m", le=100)] = 2.08
+    half_width_m: Annotated[float, Parameter("Half-axis a of the section, along e2, to the side.", "m", le=100)] = 0.065
+    half_height_m: Annotated[float, Parameter("Half-axis b of the section, along e3, upwards.", "m", le=100)] = 0.09
     density_kg_m3: Annotated[float, Parameter("Density of the body.", "kg/m3", le=30000)] = 1000.0
     water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3", ge=0, le=20000)] = 1000.0
-    c1: Annotated[float, Parameter("Axial drag.", ge=0, le=100, live=True)] = 0.01
-    c2: Annotated[float, Parameter("Lateral drag.", ge=0, le=100, live=True)] = 1.0
-    c3: Annotated[float, Parameter("Vertical drag.", ge=0, le=100, live=True)] = 1.0
-    c4: Annotated[float, Parameter("Rolling drag.", ge=0, le=100, live=True)] = 1.0
-    c5: Annotated[float, Parameter("Lateral added mass.", ge=0, le=100)] = 1.0
-    c6: Annotated[float, Parameter("Vertical added mass.", ge=0, le=100)] = 1.0
-    c7: Annotated[float, Parameter("Rolling added mass.", ge=0, le=100)] = 1.0
+    c1: Annotated[float, Parameter("Coefficient of the axial drag.", ge=0, le=100, live=True)] = 0.01
+    c2: Annotated[float, Parameter("Coefficient of the lateral drag.", ge=0, le=100, live=True)] = 1.0
+    c3: Annotated[float, Parameter("Coefficient of the vertical drag.", ge=0, le=100, live=True)] = 1.0
+    c4: Annotated[float, Parameter("Coefficient of the rolling drag.", ge=0, le=100, live=True)] = 1.0
+    c5: Annotated[float, Parameter("Coefficient of the lateral added mass.", ge=0, le=100)] = 1.0
+    c6: Annotated[float, Parameter("Coefficient of the vertical added mass.", ge=0, le=100)] = 1.0
+    c7: Annotated[float, Parameter("Coefficient of the rolling added mass.", ge=0, le=100)] = 1.0
     wake: Annotated[str, Parameter("Whether the tail sheds a wake.", choices=("on", "off"))] = "on"
     yaw_rad_m: Annotated[float, Parameter(
-        "Of K_z = s(t) [(yaw + growth X) sin 2 pi (t / period - X / wavelength) + offset].",
+        "Amplitude `yaw` of the curvature K_z at the head. K_z = s(t) [(yaw + growth X) sin 2 pi (t / period - X / "
+        "wavelength) + offset].",
         "rad/m", signed=True, le=1000, live=True,
     )] = 0.3
     yaw_growth_rad_m2: Annotated[float, Parameter(
-        "Growth of K_z.", "rad/m2", signed=True, le=1000, live=True,
+        "Growth of the amplitude of K_z along the body.", "rad/m2", signed=True, le=1000, live=True,
     )] = 1.2 / 2.08
-    yaw_offset_rad_m: Annotated[float, Parameter("Offset of K_z.", "rad/m", signed=True, le=1000)] = 0.0
+    yaw_offset_rad_m: Annotated[float, Parameter("Offset of the curvature K_z.", "rad/m", signed=True, le=1000)] = 0.0
     pitch_rad_m: Annotated[float, Parameter(
-        "The same of K_y, whose sine is ahead by the lead.", "rad/m", signed=True, le=1000, live=True,
+        "Amplitude of the curvature K_y at the head; K_y has the form of K_z, and its sine is ahead by the lead.",
+        "rad/m", signed=True, le=1000, live=True,
     )] = 0.0
-    pitch_growth_rad_m2: Annotated[float, Parameter("Growth of K_y.", "rad/m2", signed=True, le=1000, live=True)] = 0.0
-    pitch_offset_rad_m: Annotated[float, Parameter("Offset of K_y.", "rad/m", signed=True, le=1000)] = 0.0
-    pitch_lead_rad: Annotated[float, Parameter("Lead of K_y.", "rad", signed=True, le=2.0 * math.pi)] = math.pi / 3.0
-    wavelength_m: Annotated[float, Parameter("Length of the wave.", "m", le=10000)] = 2.08
+    pitch_growth_rad_m2: Annotated[float, Parameter(
+        "Growth of the amplitude of K_y along the body.", "rad/m2", signed=True, le=1000, live=True,
+    )] = 0.0
+    pitch_offset_rad_m: Annotated[float, Parameter("Offset of the curvature K_y.", "rad/m", signed=True, le=1000)] = 0.0
+    pitch_lead_rad: Annotated[float, Parameter(
+        "Phase lead of the sine of K_y over that of K_z.", "rad", signed=True, le=2.0 * math.pi,
+    )] = math.pi / 3.0
+    wavelength_m: Annotated[float, Parameter("Wavelength of the wave.", "m", le=10000)] = 2.08
     period_s: Annotated[float, Parameter("Period of the wave.", "s", le=10000)] = 1.0
-    ramp_s: Annotated[float, Parameter("Length of the wave's quintic start s(t).", "s", ge=0, le=10000)] = 1.0
-    curvature_nodes: Annotated[int, Parameter("Curvatures from head to tail, drive=nodes.", le=200, ge=2)] = 7
-    pitched: Annotated[str, Parameter("Curvatures about e2 as well, drive=nodes.", choices=("on", "off"))] = "off"
+    ramp_s: Annotated[float, Parameter("Duration of the wave's soft start s(t), a quintic.", "s", ge=0, le=10000)] = 1.0
+    curvature_nodes: Annotated[int, Parameter(
+        "Number of commanded curvatures from head to tail, drive=nodes.", le=200, ge=2,
+    )] = 7
+    pitched: Annotated[str, Parameter(
+        "Whether curvatures about e2 are commanded as well.", choices=("on", "off"),
+    )] = "off"
     bandwidth_rad_s: Annotated[float, Parameter(
-        "How fast commands are followed, by a critically damped filter (the frequency: of first order).",
+        "Bandwidth at which the body follows commands (second order, critically damped; the frequency: first order).",
         "rad/s", le=100000, live=True,
     )] = 20.0
     current_x_m_s: Annotated[float, Parameter(
@@ -89,9 +99,13 @@ class ContinuousEel:
         "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
     )] = 9.81
     nodes: Annotated[int, Parameter(
-        "Along the body; at least 24, 24 a wavelength, or 6 a curvature node, which is the default.", le=100_000,
+        "Number of nodes along the body; at least 24, 24 a wavelength, or 6 a curvature node, to which the default "
+        "rises.",
+        le=100_000,
     )] = 64
-    points: Annotated[int, Parameter("Of each cell: integrals of order 2 points - 2.", le=5)] = 4
+    points: Annotated[int, Parameter(
+        "Gauss-Lobatto points of a cell; their integrals over it are of order 2 points - 2.", le=5,
+    )] = 4
     substeps: Substeps = 1
     start_depth_m: StartDepth = START_DEPTH_M
     # fmt: on

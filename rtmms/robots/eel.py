@@ -39,19 +39,23 @@ class Eel:
 
     # fmt: off
     drive: Annotated[str, Parameter(
-        "The shape is imposed and torques follow (motion), or torques are given (torque).",
+        "Drive of the joints: an imposed motion, whose torques follow (motion), or commanded torques (torque).",
         choices=("motion", "torque"),
     )] = "motion"
     command: Annotated[str, Parameter(
-        "Commands: angles added to the gait, or torques (drive=torque only); auto: what the drive is named for.",
+        "Commands: angles added to the gait, or torques (drive=torque only); auto: angles with drive=motion, else "
+        "torques.",
         choices=("auto", "angle", "torque"),
     )] = "auto"
-    gait: Annotated[str, Parameter("The paper's two examples, or none.", choices=("planar", "loop", "none"))] = "planar"
+    gait: Annotated[str, Parameter(
+        "Gait: one of the paper's two examples (planar, loop), or none.", choices=("planar", "loop", "none"),
+    )] = "planar"
     added_mass: Annotated[str, Parameter(
-        "kirchhoff conserves momentum and energy without drag; khalil2007, the paper's, does not.",
+        "Law of the added mass. kirchhoff conserves momentum and energy without drag; khalil2007, the paper's, does "
+        "not.",
         choices=("kirchhoff", "khalil2007"),
     )] = "kirchhoff"
-    joints: Annotated[int, Parameter("Spherical joints.", le=200)] = 12
+    joints: Annotated[int, Parameter("Number of spherical joints.", le=200)] = 12
     head_length_m: Annotated[float, Parameter("Length of the head.", "m", le=100)] = 0.4
     link_length_m: Annotated[float, Parameter("Length of a link.", "m", le=100)] = 0.14
     half_width_m: Annotated[float, Parameter("Half-axis a of the sections, along y.", "m", le=100)] = 0.065
@@ -60,23 +64,27 @@ class Eel:
     tail_length_m: Annotated[float, Parameter("Axial half-axis of the half-ellipsoid at the tail.", "m", le=100)] = 0.09
     density_kg_m3: Annotated[float, Parameter("Density of the body.", "kg/m3", le=30000)] = 1000.0
     water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3", ge=0, le=20000)] = 1000.0
-    c1: Annotated[float, Parameter("Axial drag.", ge=0, le=100, live=True)] = 0.01
-    c2: Annotated[float, Parameter("Lateral drag.", ge=0, le=100, live=True)] = 1.0
-    c3: Annotated[float, Parameter("Vertical drag.", ge=0, le=100, live=True)] = 1.0
-    c4: Annotated[float, Parameter("Rolling drag.", ge=0, le=100, live=True)] = 1.0
-    c5: Annotated[float, Parameter("Lateral added mass.", ge=0, le=100)] = 1.0
-    c6: Annotated[float, Parameter("Vertical added mass.", ge=0, le=100)] = 1.0
-    c7: Annotated[float, Parameter("Rolling added mass.", ge=0, le=100)] = 1.0
-    amplitude_rad: Annotated[float, Parameter("A of the gait, eqs 63 to 65.", "rad", ge=0, le=math.pi)] = 0.06
-    growth_1_m: Annotated[float, Parameter("alpha of the gait.", "1/m", signed=True, le=100)] = 1.2
-    wavelength_m: Annotated[float, Parameter("lambda of the gait.", "m", le=10000)] = 1.8
-    period_s: Annotated[float, Parameter("T of the gait.", "s", le=10000)] = 2.0
-    ramp_s: Annotated[float, Parameter("t_f of the gait.", "s", ge=0, le=10000)] = 2.0
+    c1: Annotated[float, Parameter("Coefficient of the axial drag.", ge=0, le=100, live=True)] = 0.01
+    c2: Annotated[float, Parameter("Coefficient of the lateral drag.", ge=0, le=100, live=True)] = 1.0
+    c3: Annotated[float, Parameter("Coefficient of the vertical drag.", ge=0, le=100, live=True)] = 1.0
+    c4: Annotated[float, Parameter("Coefficient of the rolling drag.", ge=0, le=100, live=True)] = 1.0
+    c5: Annotated[float, Parameter("Coefficient of the lateral added mass.", ge=0, le=100)] = 1.0
+    c6: Annotated[float, Parameter("Coefficient of the vertical added mass.", ge=0, le=100)] = 1.0
+    c7: Annotated[float, Parameter("Coefficient of the rolling added mass.", ge=0, le=100)] = 1.0
+    amplitude_rad: Annotated[float, Parameter(
+        "Amplitude A of the gait (Khalil 2007, eqs 63 to 65).", "rad", ge=0, le=math.pi,
+    )] = 0.06
+    growth_1_m: Annotated[float, Parameter(
+        "Growth alpha of the gait's amplitude along the body (Khalil 2007, eqs 63 to 65).", "1/m", signed=True, le=100,
+    )] = 1.2
+    wavelength_m: Annotated[float, Parameter("Wavelength lambda of the gait.", "m", le=10000)] = 1.8
+    period_s: Annotated[float, Parameter("Period T of the gait.", "s", le=10000)] = 2.0
+    ramp_s: Annotated[float, Parameter("Duration t_f of the gait's soft start.", "s", ge=0, le=10000)] = 2.0
     yaw_offset_rad: Annotated[float, Parameter(
-        "Offset of every yaw joint (O_ff1).", "rad", signed=True, le=math.pi,
+        "Offset O_ff1 of every yaw joint in the gait.", "rad", signed=True, le=math.pi,
     )] = 0.0
     pitch_offset_rad: Annotated[float, Parameter(
-        "Offset of every pitch joint when gait is loop (O_ff2).", "rad", signed=True, le=math.pi,
+        "Offset O_ff2 of every pitch joint in the gait, gait=loop.", "rad", signed=True, le=math.pi,
     )] = math.pi / 40.0
     kp_n_m: Annotated[float, Parameter(
         "Stiffness of the servo about the gait, drive=torque.", "N m/rad", ge=0, le=1e6, live=True, in_model=False,
@@ -85,7 +93,8 @@ class Eel:
         "Damping of the servo about the gait, drive=torque.", "N m s/rad", ge=0, le=1e6, live=True, in_model=False,
     )] = 2.0
     bandwidth_rad_s: Annotated[float, Parameter(
-        "How fast commanded angles are followed, drive=motion.", "rad/s", le=100000, live=True, in_model=False,
+        "Bandwidth at which the joints follow commanded angles (second order, critically damped).",
+        "rad/s", le=100000, live=True, in_model=False,
     )] = 20.0
     current_x_m_s: Annotated[float, Parameter(
         "Uniform current along x, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,

@@ -43,60 +43,75 @@ class Fish:
 
     # fmt: off
     flow: Annotated[str, Parameter(
-        "Water around the fish; the stream runs along +x and the fish looks against it.",
+        "Flow of the water; the stream runs along +x, and the fish looks against it.",
         choices=("street", "uniform", "accelerating", "shear", "still", "file"),
     )] = "street"
     flow_file: Annotated[str, NamesFile("input"), Parameter(
-        "File of flow=file: .npz or .nc, see rtmms.fluids.flow_grid.",
+        "File of the flow, flow=file: .npz or .nc, see rtmms.fluids.flow_grid.",
     )] = ""
     tether: Annotated[str, Parameter(
-        "A spring across the stream at the nose (lateral), along it too (held), or none.",
+        "Springs at the nose: across the stream (lateral), across and along it (held), or none.",
         choices=("lateral", "held", "none"),
     )] = "lateral"
     gait: Annotated[str, Parameter(
-        "none is passive; wave is a travelling wave of the tail's rest angles, through kp and kd.",
+        "Gait: none, which is passive, or a travelling wave of the tail's rest angles through kp and kd (wave).",
         choices=("none", "wave"),
     )] = "none"
-    length_m: Annotated[float, Parameter("Length.", "m", le=100)] = 0.2
-    head: Annotated[float, Parameter("Length of the head, of the whole.", le=0.9)] = 0.3
-    joints: Annotated[int, Parameter("Joints of the tail.", le=100)] = 8
-    width: Annotated[float, Parameter("Factor on the sections' half-axes a, across.", le=100)] = 1.0
-    height: Annotated[float, Parameter("Factor on the sections' half-axes b, up.", le=100)] = 1.0
+    length_m: Annotated[float, Parameter("Length of the fish.", "m", le=100)] = 0.2
+    head: Annotated[float, Parameter("Length of the head as a share of the fish's length.", le=0.9)] = 0.3
+    joints: Annotated[int, Parameter("Number of joints of the tail.", le=100)] = 8
+    width: Annotated[float, Parameter("Factor on the half-axes a of the sections, to the side.", le=100)] = 1.0
+    height: Annotated[float, Parameter("Factor on the half-axes b of the sections, upwards.", le=100)] = 1.0
     density_kg_m3: Annotated[float, Parameter("Density of the body.", "kg/m3", le=30000)] = 1000.0
     water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3", le=20000)] = 1000.0
     flexural_stiffness_n_m2: Annotated[float, Parameter(
-        "EI of the tail, the same all along.", "N m2", le=1e6, live=True,
+        "Flexural stiffness EI of the tail, constant along it.", "N m2", le=1e6, live=True,
     )] = 2e-3
     kelvin_voigt_s: Annotated[float, Parameter(
-        "Damping of the tail over its stiffness.", "s", ge=0, le=1000, live=True,
+        "Ratio of the tail's damping to its stiffness.", "s", ge=0, le=1000, live=True,
     )] = 2e-3
-    friction: Annotated[float, Parameter("Coefficient of axial drag.", ge=0, le=100, live=True)] = 0.006
-    cross_drag: Annotated[float, Parameter("Coefficient of lateral drag.", ge=0, le=100, live=True)] = 1.0
-    wake: Annotated[int, Parameter("1: the tail sheds a wake.", ge=0, le=1)] = 1
-    couple: Annotated[int, Parameter("1: the couple of (48), with which energy does not close.", ge=0, le=1)] = 0
+    friction: Annotated[float, Parameter(
+        "Coefficient of the axial drag, on the perimeter.", ge=0, le=100, live=True,
+    )] = 0.006
+    cross_drag: Annotated[float, Parameter("Coefficient of the drag across the body.", ge=0, le=100, live=True)] = 1.0
+    wake: Annotated[int, Parameter("Whether the tail sheds a wake (1) or not (0).", ge=0, le=1)] = 1
+    couple: Annotated[int, Parameter(
+        "Whether sections have the couple of Boyer 2017, eq. 48 (1), with which energy does not close, or not (0).",
+        ge=0, le=1,
+    )] = 0
     lateral_n_m: Annotated[float, Parameter(
-        "Spring across the stream at the nose.", "N/m", ge=0, le=1e6, live=True,
+        "Stiffness of the spring across the stream at the nose.", "N/m", ge=0, le=1e6, live=True,
     )] = 2.0
     along_n_m: Annotated[float, Parameter(
-        "Spring along the stream at the nose.", "N/m", ge=0, le=1e6, live=True,
+        "Stiffness of the spring along the stream at the nose, tether=held.", "N/m", ge=0, le=1e6, live=True,
     )] = 20.0
-    stream_m_s: Annotated[float, Parameter("U, the stream.", "m/s", signed=True, le=100, live=True)] = 0.5
+    stream_m_s: Annotated[float, Parameter("Velocity U of the stream.", "m/s", signed=True, le=100, live=True)] = 0.5
     acceleration_m_s2: Annotated[float, Parameter(
-        "Rate of U, flow=accelerating.", "m/s2", signed=True, le=1000, live=True,
+        "Rate of change of U, flow=accelerating.", "m/s2", signed=True, le=1000, live=True,
     )] = 0.2
-    shear_1_s: Annotated[float, Parameter("du/dy, flow=shear.", "1/s", signed=True, le=1000, live=True)] = 0.5
+    shear_1_s: Annotated[float, Parameter(
+        "Shear du/dy of the stream, flow=shear.", "1/s", signed=True, le=1000, live=True,
+    )] = 0.5
     cylinder_m: Annotated[float, Parameter(
-        "Diameter of the street's cylinder (rtmms.fluids.ambient.Street).", "m", le=100,
+        "Diameter of the street's cylinder, flow=street (rtmms.fluids.ambient.Street).", "m", le=100,
     )] = 0.05
     strouhal: Annotated[float, Parameter("Strouhal number of the street.", le=10)] = 0.2
-    advection: Annotated[float, Parameter("Speed of the street's vortices, of the stream.", le=0.999)] = 0.85
-    aspect: Annotated[float, Parameter("Width of the street over the distance of its vortices.", le=10)] = 0.281
-    core: Annotated[float, Parameter("Core of the street's vortices.", ge=0, le=10)] = 0.4
-    phase: Annotated[float, Parameter("Phase of the street.", signed=True, le=1000)] = 0.0
-    amplitude_rad: Annotated[float, Parameter("Amplitude of a joint in the wave.", "rad", ge=0, le=math.pi)] = 0.2
-    wavelength_m: Annotated[float, Parameter("Length of the wave.", "m", le=10000)] = 0.2
+    advection: Annotated[float, Parameter("Velocity of the street's vortices as a fraction of U.", le=0.999)] = 0.85
+    aspect: Annotated[float, Parameter(
+        "Distance of the street's rows over the spacing of their vortices.", le=10,
+    )] = 0.281
+    core: Annotated[float, Parameter(
+        "Radius of the vortices' cores as a fraction of the cylinder's diameter.", ge=0, le=10,
+    )] = 0.4
+    phase: Annotated[float, Parameter(
+        "Advance of the street at t = 0 as a fraction of the vortices' spacing.", signed=True, le=1000,
+    )] = 0.0
+    amplitude_rad: Annotated[float, Parameter(
+        "Amplitude of the wave's angles at the tail's end; it grows linearly from the nose.", "rad", ge=0, le=math.pi,
+    )] = 0.2
+    wavelength_m: Annotated[float, Parameter("Wavelength of the wave.", "m", le=10000)] = 0.2
     period_s: Annotated[float, Parameter("Period of the wave.", "s", le=10000)] = 0.5
-    ramp_s: Annotated[float, Parameter("Start of the wave.", "s", ge=0, le=10000)] = 0.5
+    ramp_s: Annotated[float, Parameter("Duration of the wave's soft start.", "s", ge=0, le=10000)] = 0.5
     kp_n_m: Annotated[float, Parameter("Stiffness of the wave's servo.", "N m/rad", ge=0, le=1e6, live=True)] = 0.5
     kd_n_m_s: Annotated[float, Parameter("Damping of the wave's servo.", "N m s/rad", ge=0, le=1e6, live=True)] = 1e-3
     limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m", le=1e6)] = 0.05
@@ -104,7 +119,7 @@ class Fish:
         "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
     )] = 9.81
     pieces: Annotated[int, Parameter(
-        "Sections of a link, at Gauss points; the head has three times as many.", le=100,
+        "Number of sections of a link, at Gauss points; the head has three times as many.", le=100,
     )] = 3
     integrator: Integrator = "implicit2"
     substeps: Substeps = 1

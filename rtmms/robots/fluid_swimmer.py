@@ -29,16 +29,18 @@ class FluidSwimmer:
     """
 
     # fmt: off
-    half_length_m: Annotated[float, Parameter("a of each ellipse.", "m")] = 1.0
-    half_width_m: Annotated[float, Parameter("b of each ellipse.", "m")] = 0.1
+    half_length_m: Annotated[float, Parameter("Half-axis a of each ellipse, along the body.", "m")] = 1.0
+    half_width_m: Annotated[float, Parameter("Half-axis b of each ellipse, across the body.", "m")] = 0.1
     gap_m: Annotated[float, Parameter("Distance from an ellipse's end to the joint beside it.", "m")] = 0.1
     density_kg_m3: Annotated[float, Parameter("Density of the bodies and of the fluid.", "kg/m3")] = 1.0
     drive: Annotated[str, Parameter(
-        "The shape is imposed and torques follow (motion), or torques are given (torque).",
+        "Drive of the joints: an imposed motion, whose torques follow (motion), or commanded torques (torque).",
         choices=("motion", "torque"),
     )] = "motion"
     limit_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=math.pi)] = math.pi
-    bandwidth_rad_s: Annotated[float, Parameter("How fast commanded angles are followed.", "rad/s", le=100000)] = 20.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which the joints follow commanded angles (second order, critically damped).", "rad/s", le=100000,
+    )] = 20.0
     torque_limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 10.0
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

@@ -33,48 +33,62 @@ SIDES = (("right", 0.0, 1.0), ("left", math.pi, -1.0))
 class ModalMoth:
     """Parameters of the vehicle, in SI units and radians.
 
-    The declaration of each field has its meaning, unit and range. Values that the paper does not state
-    (docs/modal_moth.md) are marked *.
+    The declaration of each field has its meaning, unit and range, and states which values are not in the paper
+    (docs/modal_moth.md).
     """
 
     # fmt: off
-    thorax: Annotated[str, Parameter("Whether the thorax moves.", choices=("free", "fixed"))] = "free"
+    thorax: Annotated[str, Parameter(
+        "Whether the thorax moves (free) or is held (fixed).", choices=("free", "fixed"),
+    )] = "free"
     added_mass: Annotated[str, Parameter(
-        "none, as in the paper's run (steady forces alone), or flat (rho pi c^2 / 4).", choices=tuple(ADDED),
+        "Added mass of the wings: none, as in the paper's run (steady forces alone), or flat (rho pi c^2 / 4).",
+        choices=tuple(ADDED),
     )] = "none"
     modes: Annotated[int, Parameter(
-        "Modes of twist of each wing, sin((2 k - 1) pi X / 2 l); the paper's wing has one.", le=12,
+        "Number of twist modes of each wing, sin((2 k - 1) pi X / 2 l); the paper's wing has one.", le=12,
     )] = 1
-    sections: Annotated[int, Parameter("Gauss points along a wing.", le=100)] = 8
+    sections: Annotated[int, Parameter("Number of Gauss points along a wing.", le=100)] = 8
     thorax_kg: Annotated[float, Parameter("Mass of the thorax.", "kg", le=10)] = 1.5e-3
     wing_kg: Annotated[float, Parameter("Mass of a wing.", "kg", le=10)] = 47e-6
-    span_m: Annotated[float, Parameter("l, the span of a wing.", "m", le=10)] = 48.5e-3
-    chord_m: Annotated[float, Parameter("c, the chord of a wing.", "m", le=10)] = 18.3e-3
-    thorax_radius_m: Annotated[float, Parameter("Half-axes of the thorax across. *", "m", le=10)] = 5e-3
-    thorax_height_m: Annotated[float, Parameter("Half-axis of the thorax upwards. *", "m", le=10)] = 18e-3
-    hinge: Annotated[float, Parameter("Hinges above the thorax's centre, of its height. *", ge=0, le=10)] = 0.5
-    frequency_hz: Annotated[float, Parameter("omega / 2 pi of the strokes.", "Hz", le=10000)] = 26.0
+    span_m: Annotated[float, Parameter("Span l of a wing.", "m", le=10)] = 48.5e-3
+    chord_m: Annotated[float, Parameter("Chord c of a wing.", "m", le=10)] = 18.3e-3
+    thorax_radius_m: Annotated[float, Parameter(
+        "Half-axes of the thorax to the front and to the sides; not in the paper.", "m", le=10,
+    )] = 5e-3
+    thorax_height_m: Annotated[float, Parameter(
+        "Half-axis of the thorax upwards; not in the paper.", "m", le=10,
+    )] = 18e-3
+    hinge: Annotated[float, Parameter(
+        "Height of the hinges above the thorax's centre, as a share of thorax_height_m; not in the paper.", ge=0, le=10,
+    )] = 0.5
+    frequency_hz: Annotated[float, Parameter("Frequency omega / 2 pi of the strokes.", "Hz", le=10000)] = 26.0
     flap_rad: Annotated[float, Parameter(
-        "A: flap = A cos omega t.", "rad", ge=0, le=math.pi, live=True,
+        "Amplitude A of the flapping A cos omega t.", "rad", ge=0, le=math.pi, live=True,
     )] = 55.0 * math.pi / 180.0
     feather_rad: Annotated[float, Parameter(
-        "B: feather = B sin omega t.", "rad", ge=0, le=math.pi, live=True,
+        "Amplitude B of the feathering B sin omega t.", "rad", ge=0, le=math.pi, live=True,
     )] = 35.0 * math.pi / 180.0
-    twist_rigidity_n_m2: Annotated[float, Parameter("G I of a wing. *", "N m2", le=1000, live=True)] = 3e-5
-    damping_ratio: Annotated[float, Parameter("Damping of a wing's modes. *", ge=0, le=10, live=True)] = 0.02
+    twist_rigidity_n_m2: Annotated[float, Parameter(
+        "Torsional rigidity G I of a wing; not in the paper.", "N m2", le=1000, live=True,
+    )] = 3e-5
+    damping_ratio: Annotated[float, Parameter(
+        "Damping ratio of a wing's modes; not in the paper.", ge=0, le=10, live=True,
+    )] = 0.02
     pressure: Annotated[float, Parameter(
-        "Where the air acts, in chords behind the leading edge.", ge=0, le=1, live=True,
+        "Place at which the air acts, in chords behind the leading edge.", ge=0, le=1, live=True,
     )] = 0.25
     air_density_kg_m3: Annotated[float, Parameter("Density of the air.", "kg/m3", ge=0, le=20000)] = 1.2
     gravity_m_s2: Annotated[float, Parameter(
         "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
     )] = 9.81
     bandwidth_rad_s: Annotated[float, Parameter(
-        "How fast commanded offsets and gains are followed.", "rad/s", le=1e6, live=True,
+        "Bandwidth at which the wings follow commanded offsets and gains (second order, critically damped).",
+        "rad/s", le=1e6, live=True,
     )] = 60.0
     integrator: Integrator = "rk4"
     step_s: Annotated[float, Parameter(
-        "Longest step of the method: the plant takes as many equal ones as its dt needs.", "s", le=1,
+        "Longest step of the integration method; dt is divided into equal steps.", "s", le=1,
     )] = 2.5e-4
     # fmt: on
 

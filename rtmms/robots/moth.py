@@ -41,50 +41,60 @@ class Moth:
 
     # fmt: off
     drive: Annotated[str, Parameter(
-        "The strokes are imposed (motion), or their torques are given, with a servo about the stroke (torque).",
+        "Drive of the strokes: an imposed motion (motion), or torques with a servo about the stroke (torque).",
         choices=("motion", "torque"),
     )] = "motion"
-    thorax: Annotated[str, Parameter("Whether the thorax moves.", choices=("free", "fixed"))] = "free"
+    thorax: Annotated[str, Parameter(
+        "Whether the thorax moves (free) or is held (fixed).", choices=("free", "fixed"),
+    )] = "free"
     added_mass: Annotated[str, Parameter(
-        "none, flat (rho pi c^2 / 4, a flat plate's) or paper (rho pi c^2, as printed: four times that).",
+        "Added mass of the wings. none; flat: rho pi c^2 / 4, a flat plate's; paper: rho pi c^2, as printed, four "
+        "times that.",
         choices=tuple(ADDED),
     )] = "flat"
     start: Annotated[str, Parameter(
-        "On the hovering orbit, with the amplitude that it needs, or at rest at the end of the stroke, with "
-        "amplitude_rad.",
+        "State at the start. hover: on the hovering orbit, with the amplitude it needs; rest: at rest at the stroke's "
+        "end, with amplitude_rad.",
         choices=("hover", "rest"),
     )] = "hover"
-    sections: Annotated[int, Parameter("Sections of a wing (M).", le=100)] = 4
-    span_m: Annotated[float, Parameter("S, the span of a wing.", "m", le=10)] = 70e-3
-    chord_m: Annotated[float, Parameter("C, the chord of a wing.", "m", le=10)] = 31.5e-3
-    thickness_m: Annotated[float, Parameter("e, the thickness of a wing.", "m", le=10)] = 0.1e-3
-    thorax_a_m: Annotated[float, Parameter("Half-axis of the thorax along s.", "m", le=10)] = 8.5e-3
-    thorax_b_m: Annotated[float, Parameter("Half-axis of the thorax along n.", "m", le=10)] = 8.5e-3
-    thorax_c_m: Annotated[float, Parameter("Half-axis of the thorax along a.", "m", le=10)] = 28e-3
+    sections: Annotated[int, Parameter("Number M of sections of a wing.", le=100)] = 4
+    span_m: Annotated[float, Parameter("Span S of a wing.", "m", le=10)] = 70e-3
+    chord_m: Annotated[float, Parameter("Chord C of a wing.", "m", le=10)] = 31.5e-3
+    thickness_m: Annotated[float, Parameter("Thickness e of a wing.", "m", le=10)] = 0.1e-3
+    thorax_a_m: Annotated[float, Parameter("Half-axis a of the thorax along s, to the right.", "m", le=10)] = 8.5e-3
+    thorax_b_m: Annotated[float, Parameter("Half-axis b of the thorax along n, forwards.", "m", le=10)] = 8.5e-3
+    thorax_c_m: Annotated[float, Parameter("Half-axis c of the thorax along a, upwards.", "m", le=10)] = 28e-3
     hinge: Annotated[float, Parameter(
-        "alpha: the hinges are at alpha c above the thorax's centre.", ge=0, le=10,
+        "Height alpha of the hinges above the thorax's centre, as a share of its half-axis c.", ge=0, le=10,
     )] = 0.65
     thorax_density_kg_m3: Annotated[float, Parameter("Density of the thorax.", "kg/m3", le=30000)] = 800.0
     wing_density_kg_m3: Annotated[float, Parameter("Density of a wing.", "kg/m3", le=30000)] = 1400.0
     air_density_kg_m3: Annotated[float, Parameter("Density of the air.", "kg/m3", ge=0, le=20000)] = 1.22
     amplitude_rad: Annotated[float, Parameter(
-        "A of the stroke r1 = A cos omega t; with start=hover, where the search for it starts.",
+        "Amplitude A of the stroke r1 = A cos omega t; with start=hover, the start of its search.",
         "rad", ge=0, le=math.pi,
     )] = 41.3 * math.pi / 180.0
-    omega_rad_s: Annotated[float, Parameter("omega of the stroke.", "rad/s", le=100000)] = 50.0 * math.pi
+    omega_rad_s: Annotated[float, Parameter(
+        "Angular frequency omega of the stroke.", "rad/s", le=100000,
+    )] = 50.0 * math.pi
     twist_root_n_m: Annotated[float, Parameter(
-        "k_t^1, stiffness against twist at the root, linear along the wing.", "N m/rad", le=1e6, live=True,
+        "Stiffness k_t^1 against twist at the root; it changes linearly along the wing.", "N m/rad", le=1e6, live=True,
     )] = 3e-3
-    twist_tip_n_m: Annotated[float, Parameter("k_t^2, the same at the tip.", "N m/rad", le=1e6, live=True)] = 9e-3
+    twist_tip_n_m: Annotated[float, Parameter(
+        "Stiffness k_t^2 against twist at the tip; it changes linearly along the wing.", "N m/rad", le=1e6, live=True,
+    )] = 9e-3
     bend_root_n_m: Annotated[float, Parameter(
-        "k_b^1, stiffness against bending at the root, linear along the wing.", "N m/rad", le=1e6, live=True,
+        "Stiffness k_b^1 against bending at the root; it changes linearly along the wing.",
+        "N m/rad", le=1e6, live=True,
     )] = 36e-3
-    bend_tip_n_m: Annotated[float, Parameter("k_b^2, the same at the tip.", "N m/rad", le=1e6, live=True)] = 9e-3
+    bend_tip_n_m: Annotated[float, Parameter(
+        "Stiffness k_b^2 against bending at the tip; it changes linearly along the wing.", "N m/rad", le=1e6, live=True,
+    )] = 9e-3
     damping_n_m_s: Annotated[float, Parameter(
-        "mu, damping of twist and bending.", "N m s/rad", ge=0, le=1000, live=True,
+        "Damping mu of twist and bending.", "N m s/rad", ge=0, le=1000, live=True,
     )] = 1e-5
     pressure: Annotated[float, Parameter(
-        "Where the air acts, in chords behind the leading edge.", ge=0, le=1, live=True,
+        "Place at which the air acts, in chords behind the leading edge.", ge=0, le=1, live=True,
     )] = 0.4
     kp_n_m: Annotated[float, Parameter(
         "Stiffness of the servo about the stroke, drive=torque.", "N m/rad", ge=0, le=1e6, live=True, in_model=False,
@@ -93,10 +103,11 @@ class Moth:
         "Damping of the servo about the stroke, drive=torque.", "N m s/rad", ge=0, le=1e6, live=True, in_model=False,
     )] = 4e-4
     rotor_kg_m2: Annotated[float, Parameter(
-        "Inertia of each stroke's motor, drive=torque (the wing's root itself is massless).", "kg m2", le=1000,
+        "Inertia of each stroke's motor, drive=torque; the wing's root itself has no mass.", "kg m2", le=1000,
     )] = 1e-7
     bandwidth_rad_s: Annotated[float, Parameter(
-        "How fast commanded offsets and gains are followed.", "rad/s", le=1e6, live=True, in_model=False,
+        "Bandwidth at which the wings follow commanded offsets and gains (second order, critically damped).",
+        "rad/s", le=1e6, live=True, in_model=False,
     )] = 60.0
     wind_x_m_s: Annotated[float, Parameter(
         "Uniform wind along x, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
@@ -112,7 +123,7 @@ class Moth:
     )] = 9.81
     integrator: Integrator = "rk4"
     step_s: Annotated[float, Parameter(
-        "Longest step of the method: the plant takes as many equal ones as its dt needs.", "s", le=1,
+        "Longest step of the integration method; dt is divided into equal steps.", "s", le=1,
     )] = 1e-4
     nodes: Annotated[int, Parameter(
         "Gauss nodes of a blade.", le=1000, ge=2, why="with which path and work are right to 0.1 %",

@@ -9,8 +9,8 @@ from rtmms.base.parameters import Parameter, read_number
 from rtmms.mechanism.methods import METHODS
 from rtmms.plant.validation import MAX_SUBSTEPS
 
-Integrator = Annotated[str, Parameter("Method of a step.", choices=tuple(METHODS))]
-Substeps = Annotated[int, Parameter("Steps of the method in a step of the plant.", le=MAX_SUBSTEPS)]
+Integrator = Annotated[str, Parameter("Integration method.", choices=tuple(METHODS))]
+Substeps = Annotated[int, Parameter("Steps of the integration method in a step of the plant.", le=MAX_SUBSTEPS)]
 
 StartDepth = Annotated[float, Parameter(
     "Depth at t = 0 below the surface of the water, z = 0.", "m", ge=0, le=1e4, in_model=False,

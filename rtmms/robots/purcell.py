@@ -25,13 +25,17 @@ class Purcell:
 
     # fmt: off
     length_m: Annotated[float, Parameter("Length of each rod.", "m")] = 1.0
-    tangential_n_s_m2: Annotated[float, Parameter("c_t: force a metre and m/s along a rod.", "N s/m2")] = 1.0
-    normal_n_s_m2: Annotated[float, Parameter("c_n: force a metre and m/s across a rod.", "N s/m2")] = 2.0
+    tangential_n_s_m2: Annotated[float, Parameter(
+        "Resistance c_t along a rod: force per metre and m/s.", "N s/m2",
+    )] = 1.0
+    normal_n_s_m2: Annotated[float, Parameter("Resistance c_n across a rod: force per metre and m/s.", "N s/m2")] = 2.0
     limit_rad: Annotated[float, Parameter(
-        "Limit of each joint; beyond 2 pi / 3 on one side the rods may meet, which nothing hinders.", "rad", le=math.pi,
+        "Limit of each joint's angle. Beyond 2 pi / 3 on one side the rods may meet, and the model does not prevent "
+        "it.",
+        "rad", le=math.pi,
     )] = math.pi
     bandwidth_rad_s: Annotated[float, Parameter(
-        "How fast joints follow their commands, by a filter of second order.", "rad/s", le=100000,
+        "Bandwidth at which the joints follow commanded angles (second order, critically damped).", "rad/s", le=100000,
     )] = 20.0
     start_depth_m: StartDepth = START_DEPTH_M
     # fmt: on

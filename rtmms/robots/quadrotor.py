@@ -32,19 +32,23 @@ class Quadrotor:
     """
 
     # fmt: off
-    mass_kg: Annotated[float, Parameter("Mass.", "kg")] = 0.5
+    mass_kg: Annotated[float, Parameter("Mass of the robot.", "kg")] = 0.5
     ixx_kg_m2: Annotated[float, Parameter("Inertia about x through the centre of mass.", "kg m2")] = 2.3e-3
     iyy_kg_m2: Annotated[float, Parameter("Inertia about y through the centre of mass.", "kg m2")] = 2.3e-3
     izz_kg_m2: Annotated[float, Parameter("Inertia about z through the centre of mass.", "kg m2")] = 4.0e-3
     arm_m: Annotated[float, Parameter(
         "Distance of each rotor from the centre of mass: front (+x), left (+y), back, right.", "m",
     )] = 0.17
-    thrust_n_s2: Annotated[float, Parameter("k_t: thrust k_t w^2 of a rotor at w rad/s.", "N s2")] = 5.6e-6
-    drag_n_m_s2: Annotated[float, Parameter("k_d: drag torque k_d w^2 of a rotor at w rad/s.", "N m s2")] = 1.4e-7
-    motor_s: Annotated[float, Parameter("Lag of a motor.", "s", ge=0)] = 0.05
+    thrust_n_s2: Annotated[float, Parameter(
+        "Thrust coefficient k_t of a rotor: thrust k_t w^2 at w rad/s.", "N s2",
+    )] = 5.6e-6
+    drag_n_m_s2: Annotated[float, Parameter(
+        "Drag coefficient k_d of a rotor: drag torque k_d w^2 at w rad/s.", "N m s2",
+    )] = 1.4e-7
+    motor_s: Annotated[float, Parameter("Time constant of a motor's lag.", "s", ge=0)] = 0.05
     max_speed_rad_s: Annotated[float, Parameter("Limit of a rotor's speed.", "rad/s")] = 800.0
     drag_area_m2: Annotated[float, Parameter(
-        "Drag coefficient times area, from any side.", "m2", ge=0, live=True,
+        "Drag area, coefficient times area, the same from any side.", "m2", ge=0, live=True,
     )] = 0.01
     air_density_kg_m3: Annotated[float, Parameter("Density of the air.", "kg/m3", ge=0)] = 1.2
     wind_x_m_s: Annotated[float, Parameter(
@@ -57,10 +61,10 @@ class Quadrotor:
         "Uniform wind along z, world frame.", "m/s", signed=True, live=True, in_model=False,
     )] = 0.0
     floor: Annotated[bool, Parameter(
-        "A floor at z = 0, on which it stands at the start by a foot below each rotor.",
+        "Whether there is a floor at z = 0. At the start the robot stands on it by a foot below each rotor.",
     )] = False
-    foot_m: Annotated[float, Parameter("Feet below the centre of mass, of the floor.", "m")] = 0.05
-    floor_friction: Annotated[float, Parameter("Coefficient of friction of the feet.", ge=0)] = 0.6
+    foot_m: Annotated[float, Parameter("Distance of the feet below the centre of mass, floor=true.", "m")] = 0.05
+    floor_friction: Annotated[float, Parameter("Coefficient of friction of the feet on the floor.", ge=0)] = 0.6
     gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0, live=True)] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

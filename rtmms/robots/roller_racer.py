@@ -28,17 +28,20 @@ class RollerRacer:
 
     # fmt: off
     drive: Annotated[str, Parameter(
-        "Joints are as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+        "Drive of the joint: an imposed motion, whose torques follow (motion), or commanded torques (torque).",
+        choices=("motion", "torque"),
     )] = "motion"
     seat_kg: Annotated[float, Parameter("Mass of the seat.", "kg")] = 1.0
     seat_kg_m2: Annotated[float, Parameter("Inertia of the seat about z.", "kg m2")] = 0.1
-    seat_m: Annotated[float, Parameter("From the seat's axle forward to the joint.", "m")] = 0.4
+    seat_m: Annotated[float, Parameter("Distance from the seat's axle forward to the joint.", "m")] = 0.4
     bar_kg: Annotated[float, Parameter("Mass of the handlebar.", "kg")] = 0.1
     bar_kg_m2: Annotated[float, Parameter("Inertia of the handlebar about z.", "kg m2")] = 0.02
-    bar_m: Annotated[float, Parameter("From the joint forward to the handlebar's axle.", "m")] = 0.1
+    bar_m: Annotated[float, Parameter("Distance from the joint forward to the handlebar's axle.", "m")] = 0.1
     angle_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=3)] = 1.2
     torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 5.0
-    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 50.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which the joints follow commanded angles (second order, critically damped).", "rad/s",
+    )] = 50.0
     gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

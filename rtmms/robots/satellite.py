@@ -37,10 +37,12 @@ class Satellite:
         "Distance of the x wheel along x, of the y wheel along y; the z wheel has failed.", "m",
     )] = 0.2
     drive: Annotated[str, Parameter(
-        "The wheels' angles are imposed and torques follow (motion), or torques are given (torque).",
+        "Drive of the wheels: an imposed motion, whose torques follow (motion), or commanded torques (torque).",
         choices=("motion", "torque"),
     )] = "motion"
-    bandwidth_rad_s: Annotated[float, Parameter("How fast commanded angles are followed.", "rad/s", le=100000)] = 20.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which the joints follow commanded angles (second order, critically damped).", "rad/s", le=100000,
+    )] = 20.0
     torque_limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 1.0
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

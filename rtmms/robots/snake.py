@@ -27,8 +27,8 @@ class Snake:
 
     # fmt: off
     drive: Annotated[str, Parameter(
-        "leader: a wheel under the head and the first joint are moved, the other joints follow where their axles "
-        "lead; torque: torques on all joints, no wheel is driven; servo: the same by servos.",
+        "Drive of the snake. leader: a wheel under the head and the first joint move; the axles lead the other joints. "
+        "torque: torques on all joints, no driven wheel. servo: servos on all joints, no driven wheel.",
         choices=("leader", "torque", "servo"),
     )] = "leader"
     links: Annotated[int, Parameter("Number of links.", le=500, ge=2)] = 8
@@ -41,14 +41,18 @@ class Snake:
     servo_n_m: Annotated[float, Parameter("Stiffness of a servo, drive=servo.", "N m/rad")] = 4.0
     servo_n_m_s: Annotated[float, Parameter("Damping of a servo, drive=servo.", "N m s/rad", ge=0)] = 0.2
     torque_n_m: Annotated[float, Parameter(
-        "Limit of a servo's torque, drive=servo, and of commanded torques.", "N m",
+        "Limit of a servo's torque (drive=servo), and of commanded torques.", "N m",
     )] = 5.0
     damping_n_m_s: Annotated[float, Parameter(
-        "Damping of every joint that follows or takes a torque.", "N m s/rad", ge=0,
+        "Damping of every joint whose motion is not imposed.", "N m s/rad", ge=0,
     )] = 0.0
     wheel_m: Annotated[float, Parameter("Radius of the driven wheel under the head, drive=leader.", "m")] = 0.05
     angle_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=math.pi)] = 1.2
-    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 20.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which joints follow commanded angles (second order, critically damped), and the wheel its speed "
+        "(first order).",
+        "rad/s",
+    )] = 20.0
     gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

@@ -28,17 +28,20 @@ class Snakeboard:
 
     # fmt: off
     drive: Annotated[str, Parameter(
-        "Joints are as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+        "Drive of the joints: an imposed motion, whose torques follow (motion), or commanded torques (torque).",
+        choices=("motion", "torque"),
     )] = "motion"
-    mass_kg: Annotated[float, Parameter("Mass of the whole.", "kg")] = 6.0
-    board_kg_m2: Annotated[float, Parameter("Inertia about z of the board alone.", "kg m2")] = 0.016
-    rotor_kg_m2: Annotated[float, Parameter("Inertia about z of the rotor.", "kg m2")] = 0.072
-    axle_kg_m2: Annotated[float, Parameter("Inertia about z of each axle.", "kg m2")] = 0.0013
-    half_length_m: Annotated[float, Parameter("From the middle to an axle.", "m")] = 0.2
+    mass_kg: Annotated[float, Parameter("Mass of the whole snakeboard.", "kg")] = 6.0
+    board_kg_m2: Annotated[float, Parameter("Inertia of the board alone about z.", "kg m2")] = 0.016
+    rotor_kg_m2: Annotated[float, Parameter("Inertia of the rotor about z.", "kg m2")] = 0.072
+    axle_kg_m2: Annotated[float, Parameter("Inertia of each axle about z.", "kg m2")] = 0.0013
+    half_length_m: Annotated[float, Parameter("Distance from the board's middle to an axle.", "m")] = 0.2
     rotor_rad: Annotated[float, Parameter("Limit of the rotor's commanded angle.", "rad")] = math.pi
     axle_rad: Annotated[float, Parameter("Limit of an axle's commanded angle.", "rad", le=1.5)] = 1.4
     torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 5.0
-    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 50.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which the joints follow commanded angles (second order, critically damped).", "rad/s",
+    )] = 50.0
     gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

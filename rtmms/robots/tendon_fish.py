@@ -98,36 +98,41 @@ class TendonFish:
 
     # fmt: off
     head: Annotated[str, Parameter(
-        "planar: the head stays in the plane; rolling: it may roll on a spring.", choices=("planar", "rolling"),
+        "Motion of the head: in the plane (planar), or with a roll on a spring as well (rolling).",
+        choices=("planar", "rolling"),
     )] = "planar"
-    tail_drag: Annotated[float, Parameter("Coefficient of the drag across, of plates and fin.", ge=0)] = 5.018
-    head_drag: Annotated[float, Parameter("Coefficient of the drag across, of the head.", ge=0)] = 34.96
+    tail_drag: Annotated[float, Parameter("Coefficient of the drag across plates and fin.", ge=0)] = 5.018
+    head_drag: Annotated[float, Parameter("Coefficient of the drag across the head.", ge=0)] = 34.96
     plate_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the plates.", ge=0)] = 1.0
     fin_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the fin.", ge=0)] = 0.0
     head_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the head.", ge=0)] = 1.922
-    wake: Annotated[float, Parameter("Factor of the wake's added mass rho pi b^2, b the fin's largest.", ge=0)] = 0.0
-    drag_area_m2: Annotated[float, Parameter("Drag area along the head.", "m2", ge=0)] = 0.04593
-    linear_drag_n_s_m: Annotated[float, Parameter("Linear drag along the head.", "N s/m", ge=0)] = 0.0
-    skin_area_m2: Annotated[float, Parameter(
-        "Wetted area with the friction of a boundary layer, along the head.", "m2", ge=0,
+    wake: Annotated[float, Parameter(
+        "Factor of the wake's added mass rho pi b^2, with the fin's largest half height b.", ge=0,
     )] = 0.0
-    slack_m: Annotated[float, Parameter("Slack of each cable; < 0: it is stretched.", "m", signed=True)] = -1.158e-3
-    sheet_n_m: Annotated[float, Parameter("Stiffness of each hinge.", "N m/rad", ge=0)] = 0.65
-    sheet_n_m_s: Annotated[float, Parameter("Damping of each hinge.", "N m s/rad", ge=0)] = 0.0
+    drag_area_m2: Annotated[float, Parameter("Drag area of the head along its axis.", "m2", ge=0)] = 0.04593
+    linear_drag_n_s_m: Annotated[float, Parameter("Linear drag of the head along its axis.", "N s/m", ge=0)] = 0.0
+    skin_area_m2: Annotated[float, Parameter(
+        "Wetted area of the head for the friction of a boundary layer along its axis.", "m2", ge=0,
+    )] = 0.0
+    slack_m: Annotated[float, Parameter("Slack of each cable; < 0: a stretched cable.", "m", signed=True)] = -1.158e-3
+    sheet_n_m: Annotated[float, Parameter("Stiffness of each plate's hinge.", "N m/rad", ge=0)] = 0.65
+    sheet_n_m_s: Annotated[float, Parameter("Damping of each plate's hinge.", "N m s/rad", ge=0)] = 0.0
     fin_n_m: Annotated[float, Parameter(
-        "Stiffness of a hinge at the fin's root, which needs shorter steps; 0: the fin is rigid.", "N m/rad", ge=0,
+        "Stiffness of a hinge at the fin's root, which needs shorter steps; 0: a rigid fin.", "N m/rad", ge=0,
     )] = 0.0
     cable_n_m: Annotated[float, Parameter("Stiffness of a cable.", "N/m")] = 20e3
     cable_n_s_m: Annotated[float, Parameter("Damping of a cable.", "N s/m", ge=0)] = 10.0
     cable_m: Annotated[float, Parameter("Length of a cable without slack.", "m")] = 0.280897
-    roll_n_m: Annotated[float, Parameter("Stiffness of head=rolling.", "N m/rad", ge=0)] = 10.0
-    roll_n_m_s: Annotated[float, Parameter("Damping of head=rolling.", "N m s/rad", ge=0)] = 1.0
+    roll_n_m: Annotated[float, Parameter("Stiffness of the head's roll, head=rolling.", "N m/rad", ge=0)] = 10.0
+    roll_n_m_s: Annotated[float, Parameter("Damping of the head's roll, head=rolling.", "N m s/rad", ge=0)] = 1.0
     water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3")] = 1000.0
     motor_rad_s: Annotated[float, Parameter(
-        "Speed of the motor where nothing commands it: 0.747 beats of the tail a second.", "rad/s", signed=True,
+        "Speed of the motor without a command; the default is 0.747 beats of the tail a second.", "rad/s", signed=True,
     )] = 4.694
     motor_limit_rad_s: Annotated[float, Parameter("Limit of the motor's speed.", "rad/s")] = 16.0
-    motor_bandwidth_rad_s: Annotated[float, Parameter("How fast the motor follows its command.", "rad/s")] = 20.0
+    motor_bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which the motor follows commanded speeds (first order).", "rad/s",
+    )] = 20.0
     integrator: Integrator = "rk4"
     substeps: Substeps = 1
     start_depth_m: StartDepth = START_DEPTH_M

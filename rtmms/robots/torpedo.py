@@ -32,23 +32,29 @@ class Torpedo:
     length_m: Annotated[float, Parameter("Length of the hull, which floats: it weighs what it displaces.", "m")] = 1.3
     radius_m: Annotated[float, Parameter("Radius of the hull.", "m")] = 0.095
     weight_below_m: Annotated[float, Parameter(
-        "Centre of mass below the centre of buoyancy, which rights the hull.", "m", ge=0,
+        "Distance of the centre of mass below the centre of buoyancy, which rights the hull.", "m", ge=0,
     )] = 0.02
     axial_drag_kg_m: Annotated[float, Parameter(
-        "X: force X u times the size of u, against u.", "kg/m", ge=0, live=True,
+        "Quadratic damping X along x: a force X u times the size of u, against u.", "kg/m", ge=0, live=True,
     )] = 1.6
-    cross_drag: Annotated[float, Parameter("Coefficient of the hull's drag across.", ge=0, live=True)] = 1.1
+    cross_drag: Annotated[float, Parameter("Coefficient of the drag across the hull.", ge=0, live=True)] = 1.1
     axial_added_kg: Annotated[float, Parameter("Added mass along the hull.", "kg", ge=0)] = 0.9
     fin_span_m: Annotated[float, Parameter("Span of each fin.", "m")] = 0.15
     fin_chord_m: Annotated[float, Parameter("Chord of each fin.", "m")] = 0.1
-    fin_behind_m: Annotated[float, Parameter("Leading edge of each fin behind the hull's middle.", "m")] = 0.5
+    fin_behind_m: Annotated[float, Parameter(
+        "Distance of each fin's leading edge behind the hull's middle.", "m",
+    )] = 0.5
     fin_limit_rad: Annotated[float, Parameter("Limit of a fin's angle.", "rad")] = 0.35
     fin_bandwidth_rad_s: Annotated[float, Parameter(
-        "How fast a fin follows its command, by a filter of second order.", "rad/s",
+        "Bandwidth at which the fins follow commanded angles (second order, critically damped).", "rad/s",
     )] = 20.0
-    propeller_n_s2: Annotated[float, Parameter("k: thrust k n times the size of n, at n rad/s.", "N s2")] = 1.6e-4
-    propeller_moment_m: Annotated[float, Parameter("Moment about x per newton of thrust.", "m", signed=True)] = -0.14
-    propeller_s: Annotated[float, Parameter("Lag of the propeller.", "s", ge=0)] = 0.1
+    propeller_n_s2: Annotated[float, Parameter(
+        "Thrust coefficient k of the propeller: thrust k n times the size of n, at n rad/s.", "N s2",
+    )] = 1.6e-4
+    propeller_moment_m: Annotated[float, Parameter(
+        "Moment of the propeller about x per newton of thrust.", "m", signed=True,
+    )] = -0.14
+    propeller_s: Annotated[float, Parameter("Time constant of the propeller's lag.", "s", ge=0)] = 0.1
     propeller_limit_rad_s: Annotated[float, Parameter("Limit of the propeller's speed.", "rad/s")] = 200.0
     water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3")] = 1000.0
     current_x_m_s: Annotated[float, Parameter(

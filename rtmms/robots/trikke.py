@@ -29,25 +29,30 @@ class Trikke:
 
     # fmt: off
     drive: Annotated[str, Parameter(
-        "Joints are as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+        "Drive of the joints: an imposed motion, whose torques follow (motion), or commanded torques (torque).",
+        choices=("motion", "torque"),
     )] = "motion"
     fork: Annotated[str, Parameter(
-        "driven, or passive: a spring and a damper hold it, and it has no actuator.", choices=("driven", "passive"),
+        "Fork: driven, or passive, which has a spring, a damper and no actuator.", choices=("driven", "passive"),
     )] = "driven"
     frame_kg: Annotated[float, Parameter("Mass of the frame.", "kg")] = 10.0
     frame_kg_m2: Annotated[float, Parameter("Inertia of the frame about z.", "kg m2")] = 0.8
-    centre_m: Annotated[float, Parameter("Centre of mass of the frame before the rear axle.", "m", ge=0)] = 0.3
-    base_m: Annotated[float, Parameter("From the rear axle to the fork's axis.", "m")] = 0.9
-    trail_m: Annotated[float, Parameter("From the fork's axis back to its wheel.", "m", ge=0)] = 0.05
+    centre_m: Annotated[float, Parameter(
+        "Distance of the frame's centre of mass before the rear axle.", "m", ge=0,
+    )] = 0.3
+    base_m: Annotated[float, Parameter("Distance from the rear axle to the fork's axis.", "m")] = 0.9
+    trail_m: Annotated[float, Parameter("Distance from the fork's axis back to its wheel.", "m", ge=0)] = 0.05
     fork_kg: Annotated[float, Parameter("Mass of the fork, at the wheel.", "kg")] = 1.5
     fork_kg_m2: Annotated[float, Parameter("Inertia of the fork about z.", "kg m2")] = 0.02
-    fork_n_m: Annotated[float, Parameter("Spring of the passive fork.", "N m/rad", ge=0)] = 5.0
-    fork_n_m_s: Annotated[float, Parameter("Damper of the passive fork.", "N m s/rad", ge=0)] = 0.5
+    fork_n_m: Annotated[float, Parameter("Stiffness of the passive fork's spring.", "N m/rad", ge=0)] = 5.0
+    fork_n_m_s: Annotated[float, Parameter("Damping of the passive fork.", "N m s/rad", ge=0)] = 0.5
     rider_kg_m2: Annotated[float, Parameter("Inertia of the rider's swing about z.", "kg m2")] = 2.0
     rider_rad: Annotated[float, Parameter("Limit of the rider's commanded angle.", "rad")] = math.pi / 2
     fork_rad: Annotated[float, Parameter("Limit of the fork's commanded angle.", "rad", le=1.5)] = 1.2
     torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 50.0
-    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 30.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which the joints follow commanded angles (second order, critically damped).", "rad/s",
+    )] = 30.0
     gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

@@ -30,7 +30,8 @@ class Unicycle:
 
     # fmt: off
     drive: Annotated[str, Parameter(
-        "The wheels turn as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+        "Drive of the wheels: an imposed motion, whose torques follow (motion), or commanded torques (torque).",
+        choices=("motion", "torque"),
     )] = "motion"
     wheel_m: Annotated[float, Parameter("Radius of a wheel.", "m")] = 0.05
     half_track_m: Annotated[float, Parameter("Half the distance between the wheels.", "m")] = 0.15
@@ -38,11 +39,15 @@ class Unicycle:
     inertia_kg_m2: Annotated[float, Parameter(
         "Inertia of the platform about z through its centre of mass.", "kg m2", ge=0,
     )] = 0.03
-    ahead_m: Annotated[float, Parameter("Centre of mass of the platform before the axle.", "m", signed=True)] = 0.0
+    ahead_m: Annotated[float, Parameter(
+        "Distance of the platform's centre of mass before the axle.", "m", signed=True,
+    )] = 0.0
     wheel_kg: Annotated[float, Parameter("Mass of each wheel, a disc.", "kg")] = 0.1
     speed_rad_s: Annotated[float, Parameter("Limit of commanded speeds.", "rad/s")] = 40.0
     torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 1.0
-    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 20.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth at which the wheels follow commanded speeds (first order).", "rad/s",
+    )] = 20.0
     gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1

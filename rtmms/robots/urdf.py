@@ -32,18 +32,18 @@ class Options:
         "Simulator of the file; mujoco needs MuJoCo and has parameters of its own.", choices=("rtmms", "mujoco"),
     )] = "rtmms"
     base: Annotated[str, Parameter(
-        "Base of the root link; auto: fixed where it has no mass, with what is fixed to it.",
+        "Base of the root link; auto: fixed if the root link, with what is fixed to it, has no mass.",
         choices=("auto", "free", "fixed"),
     )] = "auto"
     drive: Annotated[str, Parameter(
-        "Drive of joints: by the file's transmissions, else torque; or one kind for every joint (motion: imposed "
-        "through a filter of second order).",
+        "Drive of the joints: by the file's transmissions, else torque; or one kind for every joint. motion: imposed, "
+        "through a filter of second order.",
         choices=("transmissions", "torque", "servo", "motion", "none"),
     )] = "transmissions"
     servo_n_m: Annotated[float, Parameter("Stiffness of servos.", "N m/rad")] = 20.0
     servo_n_m_s: Annotated[float, Parameter("Damping of servos.", "N m s/rad", ge=0)] = 1.0
     bandwidth_rad_s: Annotated[float, Parameter(
-        "Bandwidth at which servos and motions follow their commands.", "rad/s",
+        "Bandwidth at which servos and motions follow their commands (second order, critically damped).", "rad/s",
     )] = 20.0
     stop_n_m: Annotated[float | None, Parameter(
         "Stiffness beyond the limits of free joints; none: hard stops (JointLimit); 0: no stops.",
@@ -51,14 +51,14 @@ class Options:
     )] = None
     stop_n_m_s: Annotated[float, Parameter("Damping beyond the limits of free joints.", "N m s/rad", ge=0)] = 0.0
     braking_s: Annotated[float, Parameter(
-        "Braking time of stops that are never passed, of highest rates and of motions with an effort limit.", "s",
+        "Braking time of hard stops, of highest rates, and of motions with an effort limit.", "s",
     )] = BRAKING_S
     drag: Annotated[float, Parameter("Drag coefficient of the links' collision shapes; 0 for none.", ge=0)] = 0.0
     added_mass: Annotated[float, Parameter(
         "Factor on a slender body's added mass, of the same shapes; 0 for none.", ge=0,
     )] = 0.0
     buoyancy: Annotated[str, Parameter(
-        "Buoyancy: none, of the collision shapes (shapes, or true), or neutral: every link floats.",
+        "Buoyancy: none, that of the collision shapes (shapes, or true), or that of links that float (neutral).",
         choices=("none", "shapes", "neutral"),
     )] = "none"
     fluid_density_kg_m3: Annotated[float, Parameter("Density of the fluid.", "kg/m3")] = 1000.0

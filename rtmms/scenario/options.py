@@ -214,11 +214,13 @@ class RunOptions:
         Limit of steps with a value older than its sender allows: end the run after more than N, or exit with 1 if they
         are more than P% at the end.
     max_misses : str | None, optional
-        The same limit for steps without a command in time.
+        Limit of steps without a command in time: end the run after more than N, or exit with 1 if
+        they are more than P% at the end.
     max_consecutive_misses : int | None, optional
         End the run after more than N misses in a row.
     max_overruns : str | None, optional
-        The same limit for steps that took longer than their period.
+        Limit of steps that took longer than their period: end the run after more than N, or exit with 1 if
+        they are more than P% at the end.
     max_consecutive_overruns : int | None, optional
         End the run after more than N overruns in a row.
     on_surface : str, default 'warn'
@@ -338,13 +340,15 @@ class RunOptions:
         "they are more than P% at the end.", metavar="N|P%", limit=True, reason=_MISSED,
     )] = None
     max_misses: Annotated[str | None, Option(
-        "The same limit for steps without a command in time.", metavar="N|P%", limit=True, reason=_MISSED,
+        "Limit of steps without a command in time: end the run after more than N, or exit with 1 if they are "
+        "more than P% at the end.", metavar="N|P%", limit=True, reason=_MISSED,
     )] = None
     max_consecutive_misses: Annotated[int | None, Option(
         "End the run after more than N misses in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_MISSED,
     )] = None
     max_overruns: Annotated[str | None, Option(
-        "The same limit for steps that took longer than their period.", metavar="N|P%", limit=True, reason=_OVERRUN,
+        "Limit of steps that took longer than their period: end the run after more than N, or exit with 1 if they are "
+        "more than P% at the end.", metavar="N|P%", limit=True, reason=_OVERRUN,
     )] = None
     max_consecutive_overruns: Annotated[int | None, Option(
         "End the run after more than N overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,

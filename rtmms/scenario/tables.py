@@ -26,40 +26,42 @@ class RobotTable:
     Attributes
     ----------
     robot : str
-        Name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.
+        Robot: a name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.
     name : str, default ''
         Name of this robot in the run; '': one, two, three, .
     position : Point | None, optional
-        Place at the start and after a reset, world; none: its own. Unit: m.
+        Place at the start and after a reset, world frame; none: the robot's own. Unit: m.
     heading_deg : float | None, optional
-        Heading at the start and after a reset, about z; none: its own. Unit: deg.
+        Heading at the start and after a reset, about z; none: the robot's own. Unit: deg.
     preset : str | None, optional
-        Named set of its parameters, or FILE.toml.
+        Named set of the robot's parameters, or FILE.toml.
     parameters : dict
-        Its parameters, over [parameters].
+        Parameters of the robot, over [parameters].
     sensors : str, default 'ideal'
-        Its sensors: ideal, typical, FILE.toml; otherwise those of the run.
+        Sensors of the robot: ideal, typical, FILE.toml; otherwise those of the run.
     estimate : bool, default False
-        Runs the estimator; its outputs have the estimate.
+        Whether the estimator runs; the outputs then have its estimate.
     sees : list | dict
-        Robots that it senses: names, or a table of tables with keys of `sight`.
+        Robots that the robot senses: names, or a table of tables with keys of `sight`.
     """
 
     # fmt: off
-    robot: Annotated[str, Parameter("Name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.")]
+    robot: Annotated[str, Parameter("Robot: a name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.")]
     name: Annotated[str, Parameter("Name of this robot in the run; '': one, two, three, ...")] = ""
     position: Annotated[Point | None, Parameter(
-        "Place at the start and after a reset, world; none: its own.", "m", signed=True,
+        "Place at the start and after a reset, world frame; none: the robot's own.", "m", signed=True,
     )] = None
     heading_deg: Annotated[float | None, Parameter(
-        "Heading at the start and after a reset, about z; none: its own.", "deg", signed=True,
+        "Heading at the start and after a reset, about z; none: the robot's own.", "deg", signed=True,
     )] = None
-    preset: Annotated[str | None, Parameter("Named set of its parameters, or FILE.toml.")] = None
-    parameters: Annotated[dict, Parameter("Its parameters, over [parameters].")] = field(default_factory=dict)
-    sensors: Annotated[str, Parameter("Its sensors: ideal, typical, FILE.toml; otherwise those of the run.")] = "ideal"
-    estimate: Annotated[bool, Parameter("Runs the estimator; its outputs have the estimate.")] = False
+    preset: Annotated[str | None, Parameter("Named set of the robot's parameters, or FILE.toml.")] = None
+    parameters: Annotated[dict, Parameter("Parameters of the robot, over [parameters].")] = field(default_factory=dict)
+    sensors: Annotated[str, Parameter(
+        "Sensors of the robot: ideal, typical, FILE.toml; otherwise those of the run.",
+    )] = "ideal"
+    estimate: Annotated[bool, Parameter("Whether the estimator runs; the outputs then have its estimate.")] = False
     sees: Annotated[list | dict, Parameter(
-        "Robots that it senses: names, or a table of tables with keys of `sight`.",
+        "Robots that the robot senses: names, or a table of tables with keys of `sight`.",
     )] = field(default_factory=list)
     # fmt: on
 
@@ -71,7 +73,7 @@ class EventTable:
     Attributes
     ----------
     at_s : float
-        Simulated time. Unit: s.
+        Simulated time of the event. Unit: s.
     set : dict | None, optional
         New values: PARAMETER of the plant, or CONTROLLER.PARAMETER.
     fault : str | None, optional
@@ -85,7 +87,7 @@ class EventTable:
     """
 
     # fmt: off
-    at_s: Annotated[float, Parameter("Simulated time.", "s", ge=0)]
+    at_s: Annotated[float, Parameter("Simulated time of the event.", "s", ge=0)]
     set: Annotated[dict | None, Parameter(
         "New values: PARAMETER of the plant, or CONTROLLER.PARAMETER.",
     )] = None
@@ -103,9 +105,9 @@ class SweepTable:
     Attributes
     ----------
     method : str | None, optional
-        Combinations of all values, or samples; none: grid, and sobol where `samples` is given.
+        Method of the study: combinations of all values, or samples; none: grid, and sobol where `samples` is given.
     samples : int, default 0
-        Runs of the methods sobol and lhs.
+        Number of runs of the methods sobol and lhs.
     seed : int, default 0
         Seed of the samples.
     columns : tuple[str, ...], default ()
@@ -116,9 +118,10 @@ class SweepTable:
 
     # fmt: off
     method: Annotated[str | None, Parameter(
-        "Combinations of all values, or samples; none: grid, and sobol where `samples` is given.", choices=METHODS,
+        "Method of the study: combinations of all values, or samples; none: grid, and sobol where `samples` is given.",
+        choices=METHODS,
     )] = None
-    samples: Annotated[int, Parameter("Runs of the methods sobol and lhs.", ge=0, le=MAX_RUNS)] = 0
+    samples: Annotated[int, Parameter("Number of runs of the methods sobol and lhs.", ge=0, le=MAX_RUNS)] = 0
     seed: Annotated[int, Parameter("Seed of the samples.", ge=0)] = 0
     columns: Annotated[tuple[str, ...], Parameter("Columns of the table; none: the robot's summary.")] = ()
     over: Annotated[dict, Parameter("Variables, each with from:to:count, from:to, or values.")] = field(

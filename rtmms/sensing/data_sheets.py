@@ -37,7 +37,7 @@ class Sensor:
     latency_s : float, default 0.0
         Time from a sample to its delivery. Unit: s.
     jitter_s : float, default 0.0
-        Further delay, uniform from 0 to this; samples keep their order. Unit: s.
+        Maximum of a further delay, uniform from 0; samples keep their order. Unit: s.
     dropout : float, default 0.0
         Share of lost samples.
     position_m : Vector, default (0, 0, 0)
@@ -51,7 +51,7 @@ class Sensor:
     phase_s: Annotated[float, Parameter("Time of the first sample.", "s", ge=0)] = 0.0
     latency_s: Annotated[float, Parameter("Time from a sample to its delivery.", "s", ge=0)] = 0.0
     jitter_s: Annotated[float, Parameter(
-        "Further delay, uniform from 0 to this; samples keep their order.", "s", ge=0,
+        "Maximum of a further delay, uniform from 0; samples keep their order.", "s", ge=0,
     )] = 0.0
     dropout: Annotated[float, Parameter("Share of lost samples.", ge=0, le=1)] = 0.0
     position_m: Annotated[Vector, Parameter("Place of the sensor, body axes.", "m", signed=True)] = _ZERO
@@ -151,13 +151,13 @@ class Magnetometer(Sensor):
     field_t : Vector | None, optional
         Earth's field, world; none: the World Magnetic Model's. Unit: T.
     latitude_deg : float, default 43.11
-        Place of the World Magnetic Model. Unit: deg.
+        Latitude for the World Magnetic Model. Unit: deg.
     longitude_deg : float, default 5.94
-        Place of the World Magnetic Model. Unit: deg.
+        Longitude for the World Magnetic Model. Unit: deg.
     altitude_m : float, default 0.0
-        Place of the World Magnetic Model. Unit: m.
+        Altitude for the World Magnetic Model. Unit: m.
     year : float, default 2026.0
-        Time of the World Magnetic Model, with its fraction.
+        Year for the World Magnetic Model, with its fraction.
     noise_t : float, default 0.0
         Standard deviation of the white noise of a sample. Unit: T.
     hard_iron_t : Vector, default (0, 0, 0)
@@ -177,10 +177,10 @@ class Magnetometer(Sensor):
     field_t: Annotated[Vector | None, Parameter(
         "Earth's field, world; none: the World Magnetic Model's.", "T", signed=True,
     )] = None
-    latitude_deg: Annotated[float, Parameter("Place of the World Magnetic Model.", "deg", signed=True)] = 43.11
-    longitude_deg: Annotated[float, Parameter("Place of the World Magnetic Model.", "deg", signed=True)] = 5.94
-    altitude_m: Annotated[float, Parameter("Place of the World Magnetic Model.", "m", signed=True)] = 0.0
-    year: Annotated[float, Parameter("Time of the World Magnetic Model, with its fraction.", ge=0)] = 2026.0
+    latitude_deg: Annotated[float, Parameter("Latitude for the World Magnetic Model.", "deg", signed=True)] = 43.11
+    longitude_deg: Annotated[float, Parameter("Longitude for the World Magnetic Model.", "deg", signed=True)] = 5.94
+    altitude_m: Annotated[float, Parameter("Altitude for the World Magnetic Model.", "m", signed=True)] = 0.0
+    year: Annotated[float, Parameter("Year for the World Magnetic Model, with its fraction.", ge=0)] = 2026.0
     noise_t: Annotated[float, Parameter(_WHITE, "T", ge=0)] = 0.0
     hard_iron_t: Annotated[Vector, Parameter("Constant field of the robot itself.", "T", signed=True)] = _ZERO
     soft_iron_error: Annotated[Vector, Parameter(
@@ -254,9 +254,9 @@ class Dvl(Sensor):
     range_noise_m : float, default 0.0
         Standard deviation of the white noise of a range. Unit: m.
     least_range_m : float, default 0.05
-        Least range of a beam. Unit: m.
+        Minimum range of a beam. Unit: m.
     range_m : float, default 50.0
-        Largest range of a beam. Unit: m.
+        Maximum range of a beam. Unit: m.
     beam_angle_deg : float, default 22.5
         Angle of the beams against the axis. Unit: deg.
     bottom_m : float, default -20.0
@@ -272,8 +272,8 @@ class Dvl(Sensor):
     limit_m_s: Annotated[float, Parameter("Largest reading in size; 0: no limit.", "m/s", ge=0)] = 0.0
     resolution_m_s: Annotated[float, Parameter(_RESOLUTION, "m/s", ge=0)] = 0.0
     range_noise_m: Annotated[float, Parameter("Standard deviation of the white noise of a range.", "m", ge=0)] = 0.0
-    least_range_m: Annotated[float, Parameter("Least range of a beam.", "m", ge=0)] = 0.05
-    range_m: Annotated[float, Parameter("Largest range of a beam.", "m", ge=0)] = 50.0
+    least_range_m: Annotated[float, Parameter("Minimum range of a beam.", "m", ge=0)] = 0.05
+    range_m: Annotated[float, Parameter("Maximum range of a beam.", "m", ge=0)] = 50.0
     beam_angle_deg: Annotated[float, Parameter("Angle of the beams against the axis.", "deg", signed=True)] = 22.5
     bottom_m: Annotated[float, Parameter("Height of the bottom, world.", "m", signed=True)] = -20.0
     # fmt: on
@@ -320,7 +320,7 @@ class Currents(Sensor):
     of : str, default ''
         Output that is measured; '': the torques of the rods or joints.
     torque_constant_n_m_a : float, default 1.0
-        Torque of an ampere. Unit: N m/A.
+        Torque per ampere. Unit: N m/A.
     noise_a : float, default 0.0
         Standard deviation of the white noise of a sample. Unit: A.
     turn_on_a : float, default 0.0
@@ -332,7 +332,7 @@ class Currents(Sensor):
     # fmt: off
     rate_hz: float = 500.0
     of: Annotated[str, Parameter("Output that is measured; '': the torques of the rods or joints.")] = ""
-    torque_constant_n_m_a: Annotated[float, Parameter("Torque of an ampere.", "N m/A")] = 1.0
+    torque_constant_n_m_a: Annotated[float, Parameter("Torque per ampere.", "N m/A")] = 1.0
     noise_a: Annotated[float, Parameter(_WHITE, "A", ge=0)] = 0.0
     turn_on_a: Annotated[float, Parameter(_TURN_ON, "A", ge=0)] = 0.0
     resolution_a: Annotated[float, Parameter(_RESOLUTION, "A", ge=0)] = 0.0
@@ -429,11 +429,11 @@ class Camera(Sensor):
     of : str, default ''
         Markers, separated by commas; '': all in the world's frame.
     scale_px_m : float, default 1000.0
-        Pixels of a metre. Unit: px/m.
+        Pixels per metre. Unit: px/m.
     centre_x_px : float, default 0.0
-        First number of the camera's own position. Unit: px.
+        First coordinate of the camera's own position in the picture. Unit: px.
     centre_y_px : float, default 0.0
-        Second number of the camera's own position. Unit: px.
+        Second coordinate of the camera's own position in the picture. Unit: px.
     noise_px : float, default 0.0
         Standard deviation of the white noise of a sample. Unit: px.
     turn_on_px : float, default 0.0
@@ -445,9 +445,13 @@ class Camera(Sensor):
     # fmt: off
     rate_hz: float = 60.0
     of: Annotated[str, Parameter("Markers, separated by commas; '': all in the world's frame.")] = ""
-    scale_px_m: Annotated[float, Parameter("Pixels of a metre.", "px/m")] = 1000.0
-    centre_x_px: Annotated[float, Parameter("First number of the camera's own position.", "px", signed=True)] = 0.0
-    centre_y_px: Annotated[float, Parameter("Second number of the camera's own position.", "px", signed=True)] = 0.0
+    scale_px_m: Annotated[float, Parameter("Pixels per metre.", "px/m")] = 1000.0
+    centre_x_px: Annotated[float, Parameter(
+        "First coordinate of the camera's own position in the picture.", "px", signed=True,
+    )] = 0.0
+    centre_y_px: Annotated[float, Parameter(
+        "Second coordinate of the camera's own position in the picture.", "px", signed=True,
+    )] = 0.0
     noise_px: Annotated[float, Parameter(_WHITE, "px", ge=0)] = 0.0
     turn_on_px: Annotated[float, Parameter(_TURN_ON, "px", ge=0)] = 0.0
     resolution_px: Annotated[float, Parameter(_RESOLUTION, "px", ge=0)] = 0.0

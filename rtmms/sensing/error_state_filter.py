@@ -44,8 +44,10 @@ L_KIND, L_AXIS, L_TARGET = range(3)
 """Columns of a persistent error: kind, axis, and target: E_Q by the gyroscope, E_V by the accelerometer, -1 none."""
 
 
-class Lasting(NamedTuple):
-    """Persistent errors of the sensors, l of them: the filter estimates some and considers the others.
+class CorrelatedErrors(NamedTuple):
+    """Persistent errors of the sensors, l of them, which are correlated in time: constant, or Gauss-Markov processes.
+
+    The filter estimates some and considers the others.
 
     Attributes
     ----------
@@ -155,13 +157,13 @@ def strapdown(x: Array, gyro: Array, accel: Array, dt: float, gravity: Array, r:
 
 
 @kernel
-def add_lasting(row: Array, vector: Array, out: Array) -> None:
+def add_correlated(row: Array, vector: Array, out: Array) -> None:
     """Write the addition of a persistent error of 1 to a vector, in the sensor's axes.
 
     Parameters
     ----------
     row : Array
-        (3,) of `Lasting.rows`.
+        (3,) of `CorrelatedErrors.rows`.
     vector : Array
         (3,) the measured vector.
     out : Array
@@ -180,7 +182,8 @@ def add_lasting(row: Array, vector: Array, out: Array) -> None:
 
 @kernel
 def propagate(
-    x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array, lasting: Any,
+    x: Array, covariance: Array, gyro: Array, accel: Array, dt: float, noise: Array, r: Array, f: Array,
+    correlated: Any,
 ) -> None:  # fmt: skip
     """Advance state and covariance over dt: P <- F P F^T + Q, to first order in dt, with the persistent errors.
 
@@ -200,8 +203,8 @@ def propagate(
         (5, 3) scratch.
     f : Array
         (15, 15) scratch; the transition afterwards.
-    lasting : Any
-        Record of the persistent errors, see Lasting.
+    correlated : Any
+        Record of the persistent errors, see CorrelatedErrors.
     """
     wx, wy, wz = gyro[0] - x[X_BG], gyro[1] - x[X_BG + 1], gyro[2] - x[X_BG + 2]
     fx, fy, fz = accel[0] - x[X_BA], accel[1] - x[X_BA + 1], accel[2] - x[X_BA + 2]
@@ -235,12 +238,12 @@ def propagate(
         covariance[E_Q + k, E_Q + k] += noise[N_GYRO] ** 2 * dt
         covariance[E_BG + k, E_BG + k] += noise[N_BG] ** 2 * dt
         covariance[E_BA + k, E_BA + k] += noise[N_BA] ** 2 * dt
-    spread(x, covariance, (wx, wy, wz), (fx, fy, fz), dt, r, f, lasting)
+    spread(x, covariance, (wx, wy, wz), (fx, fy, fz), dt, r, f, correlated)
 
 
 @kernel
 def spread(
-    x: Array, covariance: Array, rate: Floats, force: Floats, dt: float, r: Array, f: Array, lasting: Any
+    x: Array, covariance: Array, rate: Floats, force: Floats, dt: float, r: Array, f: Array, correlated: Any
 ) -> None:  # fmt: skip
     """Add the persistent errors' part to the covariance over dt, and advance their own covariances.
 
@@ -258,11 +261,11 @@ def spread(
         (3, 3) or more rows, rotation at the middle of dt.
     f : Array
         (15, 15) the transition.
-    lasting : Any
-        Record of the persistent errors, see Lasting.
+    correlated : Any
+        Record of the persistent errors, see CorrelatedErrors.
     """
-    cross, rows, among, keep = lasting.cross, lasting.rows, lasting.among, lasting.keep
-    into, vector, mount = lasting.into, lasting.vector, lasting.mount
+    cross, rows, among, keep = correlated.cross, correlated.rows, correlated.among, correlated.keep
+    into, vector, mount = correlated.into, correlated.vector, correlated.mount
     count = rows.shape[0]
     transit(f, cross)
     # P <- F P F^T + F G B^T + B (F G)^T + B C B^T and G <- F G + B C; those that enter the motion are not estimated,
@@ -274,7 +277,7 @@ def spread(
         measured = rate if to == E_Q else force
         for k in range(3):
             vector[k] = mount[0, k] * measured[0] + mount[1, k] * measured[1] + mount[2, k] * measured[2]
-        add_lasting(rows[j], vector, into)
+        add_correlated(rows[j], vector, into)
         b0, b1, b2 = into[0], into[1], into[2]
         for k in range(3):
             vector[k] = mount[k, 0] * b0 + mount[k, 1] * b1 + mount[k, 2] * b2
@@ -294,16 +297,16 @@ def spread(
             for i in range(count):
                 cross[to + k, i] += into[k] * among[j, i]
     for j in range(count):
-        keep[j] = np.exp(-dt * lasting.fades[j])
+        keep[j] = np.exp(-dt * correlated.fades[j])
     for j in range(count):
-        if lasting.fades[j] > 0.0:
-            lasting.value[j] *= keep[j]
+        if correlated.fades[j] > 0.0:
+            correlated.value[j] *= keep[j]
             for i in range(E_SIZE):
                 cross[i, j] *= keep[j]
             for i in range(count):
                 among[i, j] *= keep[j]
                 among[j, i] *= keep[j]
-            among[j, j] += (1.0 - keep[j] * keep[j]) * lasting.variance[j]
+            among[j, j] += (1.0 - keep[j] * keep[j]) * correlated.variance[j]
 
 
 @kernel
@@ -368,7 +371,7 @@ def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity:
 @kernel
 def correct(
     x: Array, covariance: Array, rows: Array, own: Array, first: int, residual: Array, variance: Array, gate: float,
-    work: Array, error: Array, lasting: Any,
+    work: Array, error: Array, correlated: Any,
 ) -> float:  # fmt: skip
     """Correct state and covariance by a measurement, unless its innovation is over the gate.
 
@@ -396,8 +399,8 @@ def correct(
         (m + 1, m + 15 + l) scratch.
     error : Array
         (15,) scratch; the correction afterwards.
-    lasting : Any
-        Record of the persistent errors, see Lasting.
+    correlated : Any
+        Record of the persistent errors, see CorrelatedErrors.
 
     Returns
     -------
@@ -405,7 +408,7 @@ def correct(
         Normalised innovation squared.
     """
     m, n = residual.shape[0], own.shape[1]
-    cross, among = lasting.cross, lasting.among
+    cross, among = correlated.cross, correlated.among
     count = among.shape[0]
     at = m + E_SIZE
     # U = H P + H_c G^T, V = H G + H_c C; S = U H^T + V H_c^T + R and its Cholesky factors, L y = residual: y^T y
@@ -478,12 +481,12 @@ def correct(
             cross[k, j] -= total
     # and of those that are estimated: c <- c + Z^T y, C <- C - Z^T Z but where both are considered
     for k in range(count):
-        if not lasting.estimated[k]:
+        if not correlated.estimated[k]:
             continue
         for i in range(m):
-            lasting.value[k] += work[i, at + k] * work[m, i]
+            correlated.value[k] += work[i, at + k] * work[m, i]
         for j in range(count):
-            if lasting.estimated[j] and j > k:
+            if correlated.estimated[j] and j > k:
                 continue
             total = 0.0
             for i in range(m):
@@ -517,7 +520,7 @@ def inject(x: Array, error: Array) -> None:
 
 
 @kernel
-def expect_lasting(first: int, expected: Array, own: Array, lasting: Any) -> None:
+def expect_correlated(first: int, expected: Array, own: Array, correlated: Any) -> None:
     """Add the estimates of the persistent errors to an expected measurement, and write their derivatives.
 
     Parameters
@@ -528,10 +531,10 @@ def expect_lasting(first: int, expected: Array, own: Array, lasting: Any) -> Non
         (m,) perfect measurement; the estimates are added in place.
     own : Array
         (m, n) result: derivative by the errors first ... first + n - 1.
-    lasting : Any
-        Record of the persistent errors, see Lasting.
+    correlated : Any
+        Record of the persistent errors, see CorrelatedErrors.
     """
-    rows, into, vector = lasting.rows, lasting.into, lasting.vector
+    rows, into, vector = correlated.rows, correlated.into, correlated.vector
     size = expected.shape[0]
     for k in range(size):
         vector[k] = expected[k]
@@ -539,10 +542,10 @@ def expect_lasting(first: int, expected: Array, own: Array, lasting: Any) -> Non
         if size == 1:
             into[0] = 1.0 if rows[first + j, L_KIND] == OFFSET else vector[0]
         else:
-            add_lasting(rows[first + j], vector, into)
+            add_correlated(rows[first + j], vector, into)
         for k in range(size):
             own[k, j] = into[k]
-            expected[k] += into[k] * lasting.value[first + j]
+            expected[k] += into[k] * correlated.value[first + j]
 
 
 @kernel

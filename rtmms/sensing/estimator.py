@@ -33,11 +33,11 @@ from rtmms.sensing.error_state_filter import (
     X_Q,
     X_SIZE,
     X_V,
-    Lasting,
+    CorrelatedErrors,
     correct,
+    expect_correlated,
     expect_depth,
     expect_direction,
-    expect_lasting,
     expect_position,
     expect_velocity,
     forward,
@@ -71,9 +71,9 @@ class _One(NamedTuple):
     target: int = _MEASURES
 
 
-def lasting_errors(
+def correlated_errors(
     sensors: Mapping[str, Sensor], mount: Array, any_last: bool = True
-) -> tuple[Lasting, dict[str, slice]]:
+) -> tuple[CorrelatedErrors, dict[str, slice]]:
     """Return the persistent errors of the sensors, and the place of each sensor's errors among them.
 
     Parameters
@@ -87,7 +87,7 @@ def lasting_errors(
 
     Returns
     -------
-    tuple[Lasting, dict[str, slice]]
+    tuple[CorrelatedErrors, dict[str, slice]]
         Record of the errors, and by sensor the slice of its errors.
     """
     found: list[_One] = []
@@ -101,11 +101,11 @@ def lasting_errors(
     variance = np.array([one.deviation**2 for one in found], dtype=float)
     fades = np.array([one.fades for one in found], dtype=float)
     estimated = np.array([one.target == _MEASURES for one in found], dtype=np.int64)
-    lasting = Lasting(
+    correlated = CorrelatedErrors(
         rows, estimated, np.zeros(size), np.diag(variance), np.zeros((E_SIZE, size)), variance, fades, mount,
         np.zeros(3), np.zeros(3), np.zeros(size),
     )  # fmt: skip
-    return lasting, places
+    return correlated, places
 
 
 def _of(sensor: Sensor) -> Iterator[_One]:
@@ -138,7 +138,7 @@ def _crooked(scale: Vector, misaligned: Vector, target: int = _MEASURES) -> Iter
 # An estimator of a robot's pose and motion from what its sensors measure, however late.
 #
 # The filter runs some time behind, where every measurement has arrived and is taken in at its own instant; what the
-# newest rates and forces add is put on top. Errors of the sensors that last are states too (see estimation, lasting).
+# newest rates and forces add is put on top. Correlated errors of the sensors are states too (see CorrelatedErrors).
 
 
 UNKNOWN_HEIGHT_M = 1e3
@@ -162,8 +162,14 @@ _KINDS = (Depth, Dvl, Gps, Magnetometer)
 _DIVERGED = 10
 _SAMPLE = 10
 """Numbers of a sample of the imu: time, gyro, accel, and the gravity of that time."""
-_HEAD, _GRAVITY, _ROW, _LATE = 5, 7, 5, 5
-"""Numbers in a snapshot: of its head, of gravity, of a sensor, of a measurement that waits."""
+_HEAD = 5
+"""Numbers of a snapshot's head."""
+_GRAVITY = 7
+"""Numbers of a gravity in a snapshot."""
+_ROW = 5
+"""Numbers of a sensor in a snapshot."""
+_LATE = 5
+"""Numbers of a measurement that waits in a snapshot."""
 
 
 @dataclass
@@ -269,7 +275,7 @@ class Estimator:
         Height of the water's surface, from which depth counts, m, world.
     more : Mapping[str, float] | None, optional
         Factors by sensor on the variance of its measurements, for errors outside the data sheets (mountings, tides).
-    lasting : bool, default True
+    correlated : bool, default True
         False: the sensors count as if they had white noise alone.
 
     Raises
@@ -288,7 +294,7 @@ class Estimator:
     def __init__(
         self, sensors: Mapping[str, Sensor], *, position: Any = None, velocity: Any = (0.0, 0.0, 0.0),
         quaternion: Any = (1.0, 0.0, 0.0, 0.0), deviations: tuple[float, float, float] = (0.1, 0.1, 0.05),
-        gravity: Any = 9.80665, surface: float = 0.0, more: Mapping[str, float] | None = None, lasting: bool = True,
+        gravity: Any = 9.80665, surface: float = 0.0, more: Mapping[str, float] | None = None, correlated: bool = True,
     ) -> None:  # fmt: skip
         imus = [name for name, sensor in sensors.items() if isinstance(sensor, Imu)]
         if not imus:
@@ -304,10 +310,10 @@ class Estimator:
         self._gravities: list[tuple[float, Array]] = [(-math.inf, _downwards(gravity))]
         self._noise[N_GRAVITY:] = self._gravities[0][1]
         used: dict[str, Sensor] = {self.imu: imu, **self.sensors}
-        self._lasting, places = lasting_errors(used, self._to_body, lasting)
+        self._correlated, places = correlated_errors(used, self._to_body, correlated)
         factors = more or {}
         self._models = {
-            name: _Model(name, sensor, factors.get(name, 1.0), self._lasting, places[name], surface)
+            name: _Model(name, sensor, factors.get(name, 1.0), self._correlated, places[name], surface)
             for name, sensor in self.sensors.items()
         }
         latest = max([s.latency_s + s.jitter_s for s in self.sensors.values()], default=0.0)
@@ -452,7 +458,7 @@ class Estimator:
         for row, one in zip(late, waiting, strict=True):
             row[:2], row[2 : 2 + len(one.value)] = (one.time, one.order), one.value
         head = (self._time, self._trusts_from, self._first, self._held, len(waiting))
-        known = self._lasting
+        known = self._correlated
         since, new = self._gravities[-1]
         gravity = (max(since, -1.0), *new, *self._gravities[max(0, len(self._gravities) - 2)][1])
         parts = (head, gravity, self._x, self._p, known.value, known.among, known.cross, self._ring, rows, late)
@@ -472,7 +478,7 @@ class Estimator:
             It is no snapshot of an estimator of these sensors; the state has not changed.
         """
         names, room = list(self._models), len(self._ring)
-        known = self._lasting
+        known = self._correlated
         sizes = (
             _HEAD, _GRAVITY, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size,
             self._ring.size, _ROW * len(names),
@@ -527,7 +533,7 @@ class Estimator:
                 rotation_of(self._x, self._r)
                 force = self._x[X_BA:] - self._r[:3].T @ self._noise[N_GRAVITY:]
                 gyro = self._x[X_BG:X_BA] + zero
-                propagate(self._x, self._p, gyro, force, dt, self._noise, self._r, self._f, self._lasting)
+                propagate(self._x, self._p, gyro, force, dt, self._noise, self._r, self._f, self._correlated)
                 for k in range(3):
                     self._p[E_V + k, E_V + k] += BLIND_M_S2**2 * gap * dt
                     self._p[E_Q + k, E_Q + k] += BLIND_RAD_S**2 * gap * dt
@@ -547,7 +553,7 @@ class Estimator:
         self._in_row = dict.fromkeys(self._models, 0)
         for k, deviation in zip((E_P, E_V, E_Q), _ANEW, strict=True):
             self._p[k : k + 3, :] = self._p[:, k : k + 3] = 0.0
-            self._lasting.cross[k : k + 3] = 0.0
+            self._correlated.cross[k : k + 3] = 0.0
             for i in range(k, k + 3):
                 self._p[i, i] = deviation**2
 
@@ -575,7 +581,7 @@ class Estimator:
             return
         share = (0.5 * (self._time + to) - start) / (end - start)
         rate, force = rate0 + share * (rate1 - rate0), force0 + share * (force1 - force0)
-        propagate(self._x, self._p, rate, force, dt, self._noise, self._r, self._f, self._lasting)
+        propagate(self._x, self._p, rate, force, dt, self._noise, self._r, self._f, self._correlated)
         self._time = to
 
     def _take(self, measured: _Measurement, gyro: Array) -> None:
@@ -585,7 +591,7 @@ class Estimator:
         gate = GATES[len(residual)] if self._time >= self._trusts_from else 0.0
         squared = correct(
             self._x, self._p, model.rows, model.own, model.first, residual, model.variance, gate, model.work,
-            self._error, self._lasting,
+            self._error, self._correlated,
         )  # fmt: skip
         self._nis[name] = squared, len(residual)
         if squared > gate > 0.0:
@@ -612,7 +618,7 @@ class _Model:
     """Expected measurement of a sensor: rows (m, 15), own (m, n) of its persistent errors, expected, variance (m,)."""
 
     def __init__(
-        self, name: str, sensor: Sensor, more: float, lasting: Lasting, place: slice, surface: float
+        self, name: str, sensor: Sensor, more: float, correlated: CorrelatedErrors, place: slice, surface: float
     ) -> None:  # fmt: skip
         self.sensor, size = sensor, 1 if isinstance(sensor, Depth) else 3
         quantity = {Depth: "value", Dvl: "velocity", Gps: "position", Magnetometer: "field"}[type(sensor)]
@@ -620,8 +626,8 @@ class _Model:
         self.rows, self.expected = np.zeros((size, E_SIZE)), np.zeros(size)
         self.first, self.own = place.start, np.zeros((size, place.stop - place.start))
         self.variance = np.full(size, more * _variance(sensor))
-        self.work = np.zeros((size + 1, size + E_SIZE + len(lasting.variance)))
-        self._lasting, self._surface = lasting, surface
+        self.work = np.zeros((size + 1, size + E_SIZE + len(correlated.variance)))
+        self._correlated, self._surface = correlated, surface
         self._place, self._mount = np.array(sensor.position_m, dtype=float), rotation(sensor.rotation_deg)
         self._field = np.zeros(3)
         if isinstance(sensor, Magnetometer):
@@ -636,7 +642,7 @@ class _Model:
             expect_position(x, self._place, r, self.rows, self.expected)
         else:
             expect_direction(x, self._field, self._mount, r, self.rows, self.expected)
-        expect_lasting(self.first, self.expected, self.own, self._lasting)
+        expect_correlated(self.first, self.expected, self.own, self._correlated)
 
 
 def _downwards(gravity: Any) -> Array:

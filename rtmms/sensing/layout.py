@@ -48,7 +48,8 @@ M_VELOCITY = 8
 M_RATE = 11
 M_BEFORE = 14
 M_EARLIER = 28
-M_GRAVITY, M_VECTORS = 42, 45
+M_GRAVITY = 42
+M_VECTORS = 45
 """Columns of the measured motion: time s, position (3) m world, quaternion (4), velocity and rate (3) body; the same
 one step and two steps before (time < 0: none); gravity (3) m/s2, world; then the plant's vectors, one after the
 other.

@@ -316,16 +316,20 @@ SCENERIES = {
     GROUND: Scenery((226, 232, 238), (240, 243, 246), (222, 224, 226), (186, 192, 198)),
     SPACE: Scenery((6, 8, 18), (14, 18, 34), (14, 18, 34), (40, 48, 70), has_floor=False, text=(220, 226, 236)),
 }
-PATH, FORCE, FLOW, PLAN, GHOST, AHEAD, TRIED = (
-    (228, 87, 46),
-    (214, 40, 40),
-    (16, 120, 150),
-    (24, 150, 80),
-    (150, 96, 190),
-    (250, 190, 40),
-    (240, 222, 170),
-)
-"""Colours of the path, forces, flow, set-points, the estimate, the planned motion, and other tried motions."""
+PATH = (228, 87, 46)
+"""Colour of the path."""
+FORCE = (214, 40, 40)
+"""Colour of forces."""
+FLOW = (16, 120, 150)
+"""Colour of the flow."""
+PLAN = (24, 150, 80)
+"""Colour of set-points."""
+GHOST = (150, 96, 190)
+"""Colour of the estimate."""
+AHEAD = (250, 190, 40)
+"""Colour of the planned motion."""
+TRIED = (240, 222, 170)
+"""Colour of other tried motions."""
 SUN = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
 """Direction to the light, world."""
 

@@ -18,7 +18,9 @@ from rtmms.plant.validation import obeyed
 from rtmms.robots.manta.rods import limit_commands
 from tests.pendulum import Pendulum
 
-RUNS, STEPS, EVERY = 5, 60, 15
+RUNS = 5
+STEPS = 60
+EVERY = 15
 
 
 @pytest.fixture(scope="module")

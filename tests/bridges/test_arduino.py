@@ -32,7 +32,8 @@ pytestmark = [
 SKETCH = ROOT / "examples" / "arduino" / "manta_gait" / "manta_gait.ino"
 CONFIG = SKETCH.with_name("serial.toml")
 BOARD = Path(__file__).with_name("arduino")
-STATE, COMMAND = struct.Struct("<BIIfB"), struct.Struct("<BBI4h")
+STATE = struct.Struct("<BIIfB")
+COMMAND = struct.Struct("<BBI4h")
 
 
 @pytest.fixture(scope="module")

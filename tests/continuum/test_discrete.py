@@ -17,7 +17,9 @@ from rtmms.model.links import links_of
 from rtmms.robots import continuous_eel
 from tests.continuum.test_cosserat import reference
 
-A, B, LENGTH = 0.065, 0.09, 2.08
+A = 0.065
+B = 0.09
+LENGTH = 2.08
 
 
 def chain(n: int) -> Model:

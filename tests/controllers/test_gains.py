@@ -28,7 +28,8 @@ COORDINATES = ("z_error", "roll_error", "pitch_error", "yaw_error", "vx", "vy", 
 _SIZES = (0.01, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.05, 0.05, 0.05)
 INPUTS = ("thrust", "yaw", "pitch", "roll", "bias")
 _STEPS = (0.05, 0.05, 0.1, 0.05, 0.3)
-FREQUENCY_HZ, SAMPLE_S = 0.8, 5e-3
+FREQUENCY_HZ = 0.8
+SAMPLE_S = 5e-3
 CROSSOVER = {"depth": 0.5, "turn": 1.5, "roll": 0.8, "speed": 0.3}
 """rad/s, well below the beat's 5 rad/s, of which the averaged model knows nothing."""
 

@@ -17,7 +17,8 @@ import rtmms
 from rtmms.base.processes import KILL, end_with_parent
 
 PEER_PRIORITY = 70
-PEERS, PROXY = "tests.faults.peers", "tests.faults.proxy"
+PEERS = "tests.faults.peers"
+PROXY = "tests.faults.proxy"
 
 
 @dataclass

@@ -15,7 +15,8 @@ from rtmms.base.spatial import adjoint
 from rtmms.mechanism.flow import fluid_wrench
 from rtmms.model.compiled import State
 
-RHO, NU = 1000.0, 1e-6
+RHO = 1000.0
+NU = 1e-6
 TURNED = m.at(0.1, -0.2, 0.05, roll=0.3, pitch=-0.4, yaw=0.7)
 
 

@@ -80,7 +80,8 @@ c.terminate()
 c.freeInstance()
 print(json.dumps([answers, kept, whole, whole_after, whole_again, fresh]))
 """
-ERROR, FATAL = 3, 4
+ERROR = 3
+FATAL = 4
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,9 @@ pytestmark = pytest.mark.full
 
 FAST = ("rtmms/QuadrotorHover-v0", "rtmms/MantaDepth-v0", "rtmms/MantaPath-v0")
 EACH = [pytest.param(name, marks=() if name in FAST else pytest.mark.full) for name in IDS]
-RUNS, STEPS, LENGTH = 5, 30, 12
+RUNS = 5
+STEPS = 30
+LENGTH = 12
 
 
 @pytest.mark.parametrize("name", EACH)

@@ -13,9 +13,12 @@ from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Box, at
 
-DT, STEPS = 1e-2, 300
-ANGLE_RAD, RATE_RAD_S = 0.01, 0.05
-"""Standard deviations of the noise."""
+DT = 1e-2
+STEPS = 300
+ANGLE_RAD = 0.01
+"""Standard deviation of the noise of an angle."""
+RATE_RAD_S = 0.05
+"""Standard deviation of the noise of a rate."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from rtmms.model.description import facing
 from rtmms.sensing.data_sheets import Camera
 from rtmms.sensing.sensed import Sensed
 
-NOSE, TIP = (0.3, 0.02, 0.01), (0.2, 0.0, -0.03)
+NOSE = (0.3, 0.02, 0.01)
+TIP = (0.2, 0.0, -0.03)
 
 
 def arm(markers: Any = None, turned: bool = False, **more: Any) -> rtmms.TreePlant:

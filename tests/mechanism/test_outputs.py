@@ -9,7 +9,8 @@ from scipy.spatial.transform import Rotation
 import rtmms
 from rtmms.model.random_tree import random_state, random_tree
 
-STEP, G = 2e-4, 9.81
+STEP = 2e-4
+G = 9.81
 OF_A_BODY = ("position", "quaternion", "velocity", "angular_velocity", "specific_force")
 
 

@@ -11,7 +11,9 @@ import rtmms
 from rtmms import dynamics
 from rtmms import model as m
 
-J, TRANSVERSE, MASS = 2e-3, 1.2e-3, 0.2
+J = 2e-3
+TRANSVERSE = 1.2e-3
+MASS = 0.2
 HULL = np.diag([2e-2, 3e-2, 4e-2])
 PLACE = m.at(0.1, 0.05, 0.08, roll=0.4, pitch=-0.7)
 TAU = 0.05

@@ -34,7 +34,8 @@ from rtmms.sensing.sensed import Estimated, Sensed
 from rtmms.sensing.suite import read_profile
 from rtmms.world.levels import Levels
 
-U, A = np.array([0.42, -0.3, 0.15]), np.array([0.5, 0.2, -0.7])
+U = np.array([0.42, -0.3, 0.15])
+A = np.array([0.5, 0.2, -0.7])
 PLACE = Placement(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), (0.1, -0.2, 0.3))
 POLAR = Polar.beyond([-10.0, 0.0, 10.0], [-1.0, 0.1, 1.1], [0.03, 0.02, 0.04])
 SKIN: dict[str, Any] = {"drag": (0.3, 2.0, 3.0), "roll_drag": 0.1, "added": (0.01, 0.5, 0.7), "placement": PLACE}

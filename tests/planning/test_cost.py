@@ -14,7 +14,8 @@ from rtmms.planning.cost import POSE, Cost
 from rtmms.planning.swaying import sway_along, sway_holding
 from rtmms.planning.tasks import along_course, begin_at, hold
 
-RUNS, SAMPLES = 4, 6
+RUNS = 4
+SAMPLES = 6
 
 
 @pytest.fixture

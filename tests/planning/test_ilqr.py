@@ -17,8 +17,12 @@ from rtmms.planning.ilqr import IterativeLqr
 from rtmms.planning.planner import Knots
 from tests.pendulum import Pendulum
 
-Q, R, END = (3.0, 1.0, 0.2, 0.1), (0.02, 0.05), (5.0, 4.0, 1.0, 1.0)
-"""Diagonals of the weights on the carts' places and speeds, on their forces, and on the last state."""
+Q = (3.0, 1.0, 0.2, 0.1)
+"""Diagonal of the weights on the carts' places and speeds."""
+R = (0.02, 0.05)
+"""Diagonal of the weights on the carts' forces."""
+END = (5.0, 4.0, 1.0, 1.0)
+"""Diagonal of the weights on the last state."""
 
 
 @rtmms.cost(outputs=("joint_position", "joint_velocity"))

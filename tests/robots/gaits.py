@@ -13,7 +13,8 @@ from rtmms.robots.manta.coupling import move_supports
 from rtmms.robots.manta.layout import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.robots.manta.rods import ROD_SIZE
 
-FRONT, BACK = 0.215, 0.185
+FRONT = 0.215
+BACK = 0.185
 
 
 def gait(

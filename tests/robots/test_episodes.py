@@ -12,8 +12,12 @@ import rtmms
 from rtmms.plant.protocol import robots
 
 Array = npt.NDArray[np.float64]
-EPISODES, SECONDS, HOLD_S = 16, 4.0, 0.2
-"""Of each robot; seconds of an episode, and how long each command is held."""
+EPISODES = 16
+"""Number of episodes of each robot."""
+SECONDS = 4.0
+"""Duration of an episode."""
+HOLD_S = 0.2
+"""Time for which each command is held."""
 
 
 def commands(plant: Any, seed: int, seconds: float, hold: float) -> Array:

@@ -17,9 +17,12 @@ from rtmms.plant.monitor import Monitor
 from rtmms.robots import moth
 from rtmms.robots.moth_orbits import ORBITS
 
-N, STROKE, LEFT = 16, 0, 8
+N = 16
+STROKE = 0
+LEFT = 8
 NONE = np.zeros(4)
-A, OMEGA = math.radians(41.3), 50.0 * math.pi
+A = math.radians(41.3)
+OMEGA = 50.0 * math.pi
 PERIOD = 0.04
 
 

@@ -26,7 +26,7 @@ from rtmms.sensing.error_state_filter import (
     N_SIZE,
     X_Q,
     X_SIZE,
-    Lasting,
+    CorrelatedErrors,
     correct,
     expect_depth,
     expect_direction,
@@ -35,7 +35,7 @@ from rtmms.sensing.error_state_filter import (
     inject,
     propagate,
 )
-from rtmms.sensing.estimator import Estimator, lasting_errors, sensors_of
+from rtmms.sensing.estimator import Estimator, correlated_errors, sensors_of
 from tests.sensing.mover import Mover
 
 DEGREE = np.pi / 180.0
@@ -73,8 +73,10 @@ def slopes(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, h: float
     return np.array(columns).T
 
 
-PLACE, MOUNT = np.array([0.3, -0.2, 0.5]), Rotation.from_euler("xyz", [0.2, -0.5, 0.9]).as_matrix()
-GYRO, FIELD = np.array([0.3, -0.8, 0.5]), np.array([0.2, -0.1, -0.4])
+PLACE = np.array([0.3, -0.2, 0.5])
+MOUNT = Rotation.from_euler("xyz", [0.2, -0.5, 0.9]).as_matrix()
+GYRO = np.array([0.3, -0.8, 0.5])
+FIELD = np.array([0.2, -0.1, -0.4])
 MODELS: dict[str, tuple[int, Callable[[np.ndarray, np.ndarray, np.ndarray], None]]] = {
     "depth": (1, lambda x, rows, out: expect_depth(x, PLACE, 0.4, ROOM, rows, out)),
     "position": (3, lambda x, rows, out: expect_position(x, PLACE, ROOM, rows, out)),
@@ -104,9 +106,9 @@ def noise_of(*values: float) -> np.ndarray:
     return noise
 
 
-def none() -> Lasting:
+def none() -> CorrelatedErrors:
     """No errors that last."""
-    return lasting_errors({}, np.eye(3))[0]
+    return correlated_errors({}, np.eye(3))[0]
 
 
 def step(x: np.ndarray, covariance: np.ndarray, dt: float, noise: np.ndarray) -> np.ndarray:

@@ -25,8 +25,10 @@ EACH_S = (2e-3, 10e-3)
 """Steps of the test of each robot: that of 1 ms takes two thirds of the time, and two robots have it above."""
 OTHER_STEPS_S = {"tendon_fish": (1e-3, 2e-3)}
 """Its strips and cables run away in steps of 5 ms."""
-SEEDS, SHORTER_SEEDS = 40, 12
-"""Runs in the longer step, and how many of them are run again in the shorter one, which takes five times as long."""
+SEEDS = 40
+"""Number of runs in the longer step."""
+SHORTER_SEEDS = 12
+"""Number of them that are run again in the shorter step, which takes five times as long."""
 MIN_NEES = 2.4
 MAX_NEES = 3.7
 """Bounds of the mean of 40 runs. Runs scatter by 1.4 about 3, so a mean of 12 has no such bounds."""

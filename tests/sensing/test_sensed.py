@@ -16,7 +16,8 @@ from rtmms.sensing.data_sheets import Currents, Depth, Dvl, Encoders, Gps, Imu, 
 from tests.sensing.mover import Mover
 
 G = 9.80665
-PLACE, MOUNTED = (0.1, -0.2, 0.3), (20.0, -30.0, 50.0)
+PLACE = (0.1, -0.2, 0.3)
+MOUNTED = (20.0, -30.0, 50.0)
 MOUNTING = Rotation.from_euler("ZYX", [50.0, -30.0, 20.0], degrees=True)
 """Sensor to body."""
 

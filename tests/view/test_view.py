@@ -33,8 +33,10 @@ from tests.view.silhouette import Mask, dark_blue, kept, overlap, silhouette, te
 pytestmark = pytest.mark.full
 
 HERE = Path(__file__).parent
-ALIKE, SAME = 0.8, 0.9
-"""Of two pictures in shape: of a browser's, on whatever draws there; of a film's."""
+ALIKE = 0.8
+"""Likeness in shape of two pictures, of which a browser drew one, on whatever draws there."""
+SAME = 0.9
+"""Likeness in shape of two pictures of a film."""
 
 LATER = """
 robot = "quadrotor"

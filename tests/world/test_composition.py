@@ -12,7 +12,8 @@ from rtmms.base.jit import COMPILED
 from rtmms.sensing import read_profile, seen_through
 from rtmms.sensing.faults import Faulty
 
-STEPS, EVERY = 40, 8
+STEPS = 40
+EVERY = 8
 pytestmark = pytest.mark.skipif(not COMPILED, reason="forks are compiled")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 LANES = 16
 VANISHING = 2.0**-100
 MAX_LINKS = 24
+"""Largest number of links of a chain."""
 INWARD = np.arange(MAX_LINKS)[::-1].copy()
 """Links from the tip to the root, as a table.
 

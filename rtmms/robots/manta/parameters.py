@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter, parameters_of, read_value
+from rtmms.robots.manta.fin_layout import MAX_LINKS
 from rtmms.robots.parameters import START_DEPTH_M, StartDepth
 
 MAX_CHAINS = 1000
-MAX_LINKS = 24
 TABLE_CHAINS = 30
 """Chains of the mesh to which table 1's damping of a joint refers."""
 TABLE_LINKS = 3
@@ -24,103 +24,165 @@ RODS_NAMES = ("left.front", "left.back", "right.front", "right.back")
 class MantaParameters:
     """Parameters of a manta, in SI units; body x is forward, y left, z up.
 
-    The declaration of each field has its source, unit and range.
+    The declaration of each field has its meaning, source, unit and range.
     """
 
     # fmt: off
-    chains: Annotated[int, Parameter("table 1, n", ge=1, le=MAX_CHAINS)] = 30
-    links: Annotated[int, Parameter("table 1, m", ge=1, le=MAX_LINKS)] = 3
-    body: Annotated[str, Parameter("sec. 5.1: fixed is the tank test", choices=("free", "fixed"))] = "free"
-    actuation: Annotated[str, Parameter("ours; sec. 3.1 assumes ideal motors", choices=("servo", "ideal"))] = "servo"
-    added_mass: Annotated[bool, Parameter("ours: none in the paper")] = False
+    chains: Annotated[int, Parameter("Chains of a fin (Qu 2024, table 1, n).", ge=1, le=MAX_CHAINS)] = 30
+    links: Annotated[int, Parameter("Links of a chain (Qu 2024, table 1, m).", ge=1, le=MAX_LINKS)] = 3
+    body: Annotated[str, Parameter(
+        "Whether the body moves (free), or is held as in the tank test (fixed; Qu 2024, sec. 5.1).",
+        choices=("free", "fixed"),
+    )] = "free"
+    actuation: Annotated[str, Parameter(
+        "Drive of the rods: servo, which is not in the paper, or ideal motors (Qu 2024, sec. 3.1).",
+        choices=("servo", "ideal"),
+    )] = "servo"
+    added_mass: Annotated[bool, Parameter(
+        "Whether the added mass of the fins' links counts; the paper has none.",
+    )] = False
     support_roll: Annotated[str, Parameter(
-        "ours: the fin flaps with its rods; zero is eq. (9)", choices=("mean", "zero"),
+        "Roll of a fin's support. mean: mean of its rods' angles, not in the paper; zero: none (Qu 2024, eq. 9).",
+        choices=("mean", "zero"),
     )] = "mean"
     fin_normal: Annotated[str, Parameter(
-        "ours: the link's own z axis; neighbour is eq. (11)", choices=("link", "neighbour"),
+        "Normal of a link for its drag. link: its z axis, not in the paper; neighbour: across neighbouring chains (Qu "
+        "2024, eq. 11).",
+        choices=("link", "neighbour"),
     )] = "link"
-    body_drag: Annotated[str, Parameter("eq. (34)", choices=("norm", "componentwise"))] = "norm"
+    body_drag: Annotated[str, Parameter(
+        "Law of the body's drag. norm: with the velocity's size (Qu 2024, eq. 34); componentwise: each component by "
+        "itself.",
+        choices=("norm", "componentwise"),
+    )] = "norm"
     body_moment: Annotated[str, Parameter(
-        "ours: quadratic; linear is eq. (34)", choices=("componentwise", "norm", "linear"),
+        "Law of the body's drag moment. componentwise, norm: quadratic, not in the paper; linear: Qu 2024, eq. 34.",
+        choices=("componentwise", "norm", "linear"),
     )] = "componentwise"
-    integrator: Annotated[str, Parameter("ours; sec. 4 names RK4", choices=("implicit", "rk4"))] = "implicit"
+    integrator: Annotated[str, Parameter(
+        "Integration method: implicit, which is not in the paper, or rk4 (Qu 2024, sec. 4).",
+        choices=("implicit", "rk4"),
+    )] = "implicit"
     body_method: Annotated[str, Parameter(
-        "ours: of the chains' order; sec. 4 names forward Euler", choices=("matched", "euler"),
+        "Integration method of the body. matched: of the chains' order, not in the paper; euler: Qu 2024, sec. 4.",
+        choices=("matched", "euler"),
     )] = "matched"
 
-    support_length_m: Annotated[float, Parameter("table 1, L", "m", le=100)] = 0.315
+    support_length_m: Annotated[float, Parameter(
+        "Length of a fin's support (Qu 2024, table 1, L).", "m", le=100,
+    )] = 0.315
     front_rod_m: Annotated[float, Parameter(
-        "ours, r1: longer than r2, so that the chains sweep aft", "m", le=100,
+        "Length r1 of the front rod; not in the paper. It is longer than r2, so that the chains sweep aft.",
+        "m", le=100,
     )] = 0.215
-    back_rod_m: Annotated[float, Parameter("table 1, r2", "m", le=100)] = 0.185
+    back_rod_m: Annotated[float, Parameter("Length of the back rod (Qu 2024, table 1, r2).", "m", le=100)] = 0.185
     fin_root_m: Annotated[tuple[float, float, float], Parameter(
-        "table 1, P_l with its sign restored; left fin", "m", ge=-100, le=100,
+        "Place of the left fin's root, body frame (Qu 2024, table 1, P_l with its sign restored).",
+        "m", ge=-100, le=100,
     )] = (-0.16, 0.30, 0.0)
-    chain_length_back_m: Annotated[float, Parameter("ours: chain at the back rod", "m", le=100)] = 0.30
+    chain_length_back_m: Annotated[float, Parameter(
+        "Length of the chain at the back rod; not in the paper.", "m", le=100,
+    )] = 0.30
     chain_length_front_m: Annotated[float, Parameter(
-        "ours: chain at the front rod; linear between", "m", le=100,
+        "Length of the chain at the front rod; not in the paper. Lengths between are linear.", "m", le=100,
     )] = 0.15
     link_thickness_m: Annotated[tuple[float, float, float], Parameter(
-        "ours: at 1/6, 1/2, 5/6 of a chain, linear between, flat beyond", "m", le=10,
+        "Thickness at 1/6, 1/2, 5/6 of a chain, linear between, constant beyond; not in the paper.", "m", le=10,
     )] = (0.010, 0.007, 0.0045)
-    fin_density_kg_m3: Annotated[float, Parameter("sec. 3.3.2: as dense as water", "kg/m3", le=30000)] = 1000.0
-    young_modulus_pa: Annotated[float, Parameter("table 1, E", "Pa", ge=0, le=1e15, live=True)] = 1e8
+    fin_density_kg_m3: Annotated[float, Parameter(
+        "Density of the fins; the default is that of water (Qu 2024, sec. 3.3.2).", "kg/m3", le=30000,
+    )] = 1000.0
+    young_modulus_pa: Annotated[float, Parameter(
+        "Young's modulus of the fins (Qu 2024, table 1, E).", "Pa", ge=0, le=1e15, live=True,
+    )] = 1e8
     joint_damping_n_m_s: Annotated[float, Parameter(
-        "table 1, c_j, a joint of 30 chains of 3 links", "N m s", ge=0, le=1e6, live=True,
+        "Damping of a joint of 30 chains of 3 links (Qu 2024, table 1, c_j).", "N m s", ge=0, le=1e6, live=True,
     )] = 0.1
     bending: Annotated[str, Parameter(
-        "ours: of the link carried; centred: of what is around a joint", choices=("carried", "centred"),
+        "Part that bends at a joint; not in the paper. carried: the link it carries; centred: half a link to either "
+        "side.",
+        choices=("carried", "centred"),
     )] = "carried"
     damping_per: Annotated[str, Parameter(
-        "ours: fin, whatever the mesh; joint is table 1, c_j of each", choices=("fin", "joint"),
+        "Reference of the joints' damping. fin: the fin, whatever its mesh, not in the paper; joint: each joint, as "
+        "c_j (Qu 2024, table 1).",
+        choices=("fin", "joint"),
     )] = "fin"
-    drag_coefficient: Annotated[float, Parameter("ours, C_D: flat plate, 1.2 to 2", ge=0, le=100, live=True)] = 1.5
+    drag_coefficient: Annotated[float, Parameter(
+        "Drag coefficient C_D of a link; not in the paper. A flat plate has 1.2 to 2.", ge=0, le=100, live=True,
+    )] = 1.5
     added_mass_coefficient: Annotated[float, Parameter(
-        "strip of chord L: rho c L w l a link", ge=0, le=100,
+        "Coefficient c of a link's added mass rho c L w l (length l, width w), as of a strip of chord L.", ge=0, le=100,
     )] = math.pi / 4.0
 
-    body_mass_kg: Annotated[float, Parameter("table 1, m_b", "kg", le=1e9)] = 20.0
+    body_mass_kg: Annotated[float, Parameter("Mass of the body (Qu 2024, table 1, m_b).", "kg", le=1e9)] = 20.0
     body_inertia_kg_m2: Annotated[tuple[float, float, float], Parameter(
-        "table 1, J_b", "kg m2", le=1e12,
+        "Principal moments of inertia of the body (Qu 2024, table 1, J_b).", "kg m2", le=1e12,
     )] = (1.33, 1.93, 2.73)
     buoyancy_centre_m: Annotated[tuple[float, float, float], Parameter(
-        "table 1, r_b", "m", ge=-100, le=100, live=True,
+        "Centre of buoyancy of the body, from its mass centre (Qu 2024, table 1, r_b).",
+        "m", ge=-100, le=100, live=True,
     )] = (0.0, 0.0, 0.05)
     body_drag_coefficient: Annotated[tuple[float, float, float], Parameter(
-        "table 1, C_B; y is ours (table 1: 0.04)", ge=0, le=100, live=True,
+        "Drag coefficients of the body along x, y, z (Qu 2024, table 1, C_B). The paper has 0.04 for y.",
+        ge=0, le=100, live=True,
     )] = (0.02, 0.5, 0.1)
     body_drag_area_m2: Annotated[tuple[float, float, float], Parameter(
-        "table 1, S_B", "m2", ge=0, le=100000, live=True,
+        "Drag areas of the body along x, y, z (Qu 2024, table 1, S_B).", "m2", ge=0, le=100000, live=True,
     )] = (0.32, 0.4, 0.8)
     body_moment_coefficient: Annotated[tuple[float, float, float], Parameter(
-        "table 1, C_M", "kg m2 (linear: N m s)", ge=0, le=1e9, live=True,
+        "Coefficients of the body's drag moment about x, y, z (Qu 2024, table 1, C_M).",
+        "kg m2 (linear: N m s)", ge=0, le=1e9, live=True,
     )] = (0.015, 0.01, 0.02)
-    water_density_kg_m3: Annotated[float, Parameter("table 1's 9800 is rho g", "kg/m3", le=20000)] = 1000.0
+    water_density_kg_m3: Annotated[float, Parameter(
+        "Density of the water; the 9800 of Qu 2024, table 1, is rho g.", "kg/m3", le=20000,
+    )] = 1000.0
     left_chains_lost: Annotated[int, Parameter(
-        "ours: a damaged fin, chains gone from the back rod on", ge=0, le=MAX_CHAINS, live=True,
+        "Chains that the left fin has lost, from the back rod on; not in the paper.", ge=0, le=MAX_CHAINS, live=True,
     )] = 0
-    right_chains_lost: Annotated[int, Parameter("ours: the same of the right fin", ge=0, le=MAX_CHAINS, live=True)] = 0
-    gravity_m_s2: Annotated[float, Parameter("standard", "m/s2", ge=0, le=1000, live=True)] = 9.81
+    right_chains_lost: Annotated[int, Parameter(
+        "Chains that the right fin has lost, from the back rod on; not in the paper.", ge=0, le=MAX_CHAINS, live=True,
+    )] = 0
+    gravity_m_s2: Annotated[float, Parameter(
+        "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
+    )] = 9.81
 
     start_depth_m: StartDepth = START_DEPTH_M
 
-    servo_frequency_hz: Annotated[float, Parameter("ours", "Hz", le=10000, live=True)] = 5.0
-    servo_damping: Annotated[float, Parameter("ours", le=100000, live=True)] = 0.7
-    rod_limit_rad: Annotated[float, Parameter("ours: commands beyond are clamped", "rad", le=math.pi)] = 1.2
+    servo_frequency_hz: Annotated[float, Parameter(
+        "Natural frequency of a rod's servo; not in the paper.", "Hz", le=10000, live=True,
+    )] = 5.0
+    servo_damping: Annotated[float, Parameter(
+        "Damping ratio of a rod's servo; not in the paper.", le=100000, live=True,
+    )] = 0.7
+    rod_limit_rad: Annotated[float, Parameter(
+        "Limit of a rod's angle, to which commands are clamped; not in the paper.", "rad", le=math.pi,
+    )] = 1.2
     rod_difference_limit_rad: Annotated[float, Parameter(
-        "ours: of a fin's two rods, front - back; beyond, the support has no solution", "rad", le=math.pi,
+        "Limit of the commanded difference front - back of a fin's rods; not in the paper. Greater differences can "
+        "leave the support without a solution.",
+        "rad", le=math.pi,
     )] = 1.6
-    rod_rate_limit_rad_s: Annotated[float, Parameter("ours", "rad/s", le=1e12, live=True)] = 8.0
-    rod_acceleration_limit_rad_s2: Annotated[float, Parameter("ours", "rad/s2", le=1e12, live=True)] = 200.0
+    rod_rate_limit_rad_s: Annotated[float, Parameter(
+        "Limit of the rate of a rod's servo; not in the paper.", "rad/s", le=1e12, live=True,
+    )] = 8.0
+    rod_acceleration_limit_rad_s2: Annotated[float, Parameter(
+        "Limit of the acceleration of a rod's servo; not in the paper.", "rad/s2", le=1e12, live=True,
+    )] = 200.0
 
     current_m_s: Annotated[tuple[float, float, float], Parameter(
-        "uniform current, world axes", "m/s", ge=-100, le=100, live=True,
+        "Velocity of the uniform current, world frame.", "m/s", ge=-100, le=100, live=True,
     )] = (0.0, 0.0, 0.0)
     current_gradient_1_s: Annotated[tuple[float, ...], Parameter(
-        "du_i/dx_j of a current that varies in space, row by row, world axes", "1/s", ge=-1000, le=1000,
+        "Gradient du_i/dx_j of a current that varies in space, row by row, world frame.", "1/s", ge=-1000, le=1000,
     )] = (0.0,) * 9
-    interface_tolerance_m_s2: Annotated[float, Parameter("ours: iterated coupling", "m/s2, rad/s2", le=0.001)] = 1e-9
-    interface_passes_max: Annotated[int, Parameter("ours: iterated coupling", ge=1, le=100_000)] = 500
+    interface_tolerance_m_s2: Annotated[float, Parameter(
+        "Change of the acceleration below which the iterated coupling ends; not in the paper.",
+        "m/s2, rad/s2", le=0.001,
+    )] = 1e-9
+    interface_passes_max: Annotated[int, Parameter(
+        "Maximum number of passes of the iterated coupling; not in the paper.", ge=1, le=100_000,
+    )] = 500
     # fmt: on
 
     @property

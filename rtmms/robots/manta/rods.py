@@ -32,13 +32,12 @@ import numpy as np
 
 from rtmms.base.jit import Array, Floats, kernel
 
-SAMPLES, MAX_SAMPLES, MAX_TURNS = 16, 256, 64
-"""Search for the end of a regime, and regimes of a step.
-
-SAMPLES: places in the rest of a step at which the end is sought. MAX_SAMPLES: places where the servo swings within it.
-MAX_TURNS: largest number of regimes within a step.
-"""
-
+SAMPLES = 16
+"""Places in the rest of a step at which the end of a regime is sought."""
+MAX_SAMPLES = 256
+"""Largest number of these places, for a servo that oscillates within the step."""
+MAX_TURNS = 64
+"""Largest number of regimes within a step."""
 MAX_ROOT_STEPS = 60
 """Steps towards the end of a regime."""
 ROOT_MARGIN = 1e-12

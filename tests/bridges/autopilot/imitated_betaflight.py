@@ -16,9 +16,13 @@ import socket
 import struct
 from math import sqrt
 
-MOTION, RC, MOTORS = struct.Struct("<18d"), struct.Struct("<d16H"), struct.Struct("<4f")
-SILENT_S, FAILSAFE_S = 0.5, 1.0
-START_S, PERIOD_S = 1.0, 125e-6
+MOTION = struct.Struct("<18d")
+RC = struct.Struct("<d16H")
+MOTORS = struct.Struct("<4f")
+SILENT_S = 0.5
+FAILSAFE_S = 1.0
+START_S = 1.0
+PERIOD_S = 125e-6
 SHORT_S = 1e-3
 """Wall time within which an answer counts as one at once."""
 CLIMB_M = 5.0

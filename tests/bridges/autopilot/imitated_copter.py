@@ -17,7 +17,8 @@ from typing import Any
 
 from tests.bridges.autopilot.sitl import RESEND_S, read
 
-SIM_RATE_HZ, LOOP_HZ = 1200.0, 400.0
+SIM_RATE_HZ = 1200.0
+LOOP_HZ = 400.0
 SETTLE_S = 2.0
 """Time after which its estimator is ready, s of its clock; the genuine one takes longer."""
 CLIMB_M = 5.0

@@ -16,9 +16,12 @@ from pymavlink.dialects.v20 import common
 
 from rtmms_bridges.autopilot.mavframes import Reader, Writer
 
-START_UP_US, SETTLE_US = 500_000, 2_000_000
-"""Of the sensors' clock: until its first actuators, and until it arms. The genuine one takes longer."""
-ARMED, LOCKSTEP = 128, 1
+START_UP_US = 500_000
+"""Time until its first actuators, of the sensors' clock; the genuine one takes longer."""
+SETTLE_US = 2_000_000
+"""Time until it arms, of the sensors' clock; the genuine one takes longer."""
+ARMED = 128
+LOCKSTEP = 1
 CLIMB_M = 5.0
 
 

@@ -17,7 +17,8 @@ MOTORS = (
 )  # fmt: skip
 """Of motors 1 to 8: factors of roll (right side down), pitch (nose up), yaw (right), throttle (up), forward, lateral
 (right)."""
-MIDDLE_US, HALF_US = 1500, 400
+MIDDLE_US = 1500
+HALF_US = 400
 
 
 class ImitatedSub(ImitatedCopter):

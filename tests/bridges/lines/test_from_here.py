@@ -22,7 +22,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="sockets are kept to this machine on Linux only"),
 ]
 GROUP = "239.255.76.68"
-OURS, THEIRS = "198.51.100.1", "198.51.100.2"
+OURS = "198.51.100.1"
+THEIRS = "198.51.100.2"
 FAR = """
 import socket, sys
 group, ours, port, text = sys.argv[1], sys.argv[2], int(sys.argv[3]), bytes.fromhex(sys.argv[4])

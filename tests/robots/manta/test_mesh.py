@@ -15,7 +15,9 @@ from rtmms.robots.manta.model import link_fields
 from rtmms.robots.manta.parameters import PRESETS, MantaParameters
 
 LINKS = [3, 6, 12, 24]
-FREQUENCY, AMPLITUDE, PHASE = 0.51, math.radians(40.0), math.radians(30.0)
+FREQUENCY = 0.51
+AMPLITUDE = math.radians(40.0)
+PHASE = math.radians(30.0)
 PERIODS = 4
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from rtmms.robots.manta import rods as s
 
-L, R1, R2 = 0.315, 0.215, 0.185
+L = 0.315
+R1 = 0.215
+R2 = 0.185
 STEP = 1e-30
 
 

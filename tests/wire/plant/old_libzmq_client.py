@@ -11,7 +11,9 @@ from pathlib import Path
 
 import msgpack
 
-DEALER, IDENTITY, LINGER = 5, 5, 17  # zmq.h
+DEALER = 5  # zmq.h
+IDENTITY = 5  # zmq.h
+LINGER = 17  # zmq.h
 ROOM = 1 << 16
 
 

@@ -15,7 +15,8 @@ from rtmms.wire.stream.steps import Steps
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.hostile import reset
 
-CAP, PEER = 1000, b"\x01peer"
+CAP = 1000
+PEER = b"\x01peer"
 PATIENCE_S = 60.0
 READY = b"\x04\x2c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity" + len(PEER).to_bytes(4, "big") + PEER
 

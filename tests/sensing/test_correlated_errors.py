@@ -1,4 +1,4 @@
-"""Errors of sensors that last: the filter beside a full one in plain numpy, and whether it knows how wrong it is."""
+"""Correlated errors of sensors: the filter beside a full one in plain numpy, and whether it knows how wrong it is."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rtmms.sensing.error_state_filter import (
     N_SIZE,
     X_Q,
     X_SIZE,
-    Lasting,
-    add_lasting,
+    CorrelatedErrors,
+    add_correlated,
     correct,
-    expect_lasting,
+    expect_correlated,
     propagate,
 )
-from rtmms.sensing.estimator import Estimator, lasting_errors
+from rtmms.sensing.estimator import Estimator, correlated_errors
 from rtmms.sensing.suite import rotation
 from tests.sensing.test_estimator import GYRO, ROOM, SENSORS, begun, error, noise_of, random_state, run
 
@@ -39,30 +39,30 @@ CROOKED: dict[str, Sensor] = {
 MOUNT = rotation((10.0, -20.0, 30.0))
 
 
-def seized(lasting: Lasting, rng: np.random.Generator) -> np.ndarray:
+def seized(correlated: CorrelatedErrors, rng: np.random.Generator) -> np.ndarray:
     """The joint covariance (15 + l, 15 + l), random where it may be; those of the imu stay what they are."""
-    size = E_SIZE + len(lasting.variance)
+    size = E_SIZE + len(correlated.variance)
     root = 0.1 * rng.normal(size=(size, size))
     whole: np.ndarray = root @ root.T
-    fixed = E_SIZE + np.flatnonzero(lasting.estimated == 0)
-    whole[np.ix_(fixed, fixed)] = np.diag(lasting.variance[fixed - E_SIZE])
-    lasting.cross[:], lasting.among[:] = whole[:E_SIZE, E_SIZE:], whole[E_SIZE:, E_SIZE:]
+    fixed = E_SIZE + np.flatnonzero(correlated.estimated == 0)
+    whole[np.ix_(fixed, fixed)] = np.diag(correlated.variance[fixed - E_SIZE])
+    correlated.cross[:], correlated.among[:] = whole[:E_SIZE, E_SIZE:], whole[E_SIZE:, E_SIZE:]
     return whole
 
 
-def joint(covariance: np.ndarray, lasting: Lasting) -> np.ndarray:
-    return np.block([[covariance, lasting.cross], [lasting.cross.T, lasting.among]])
+def joint(covariance: np.ndarray, correlated: CorrelatedErrors) -> np.ndarray:
+    return np.block([[covariance, correlated.cross], [correlated.cross.T, correlated.among]])
 
 
 def test_which_errors_last_and_which_are_estimated() -> None:
-    lasting, places = lasting_errors(CROOKED, MOUNT)
+    correlated, places = correlated_errors(CROOKED, MOUNT)
     assert {name: place.stop - place.start for name, place in places.items()} == {
         "imu": 10, "mag": 5, "gps": 3, "dvl": 9, "depth": 3,
     }  # fmt: skip
-    np.testing.assert_array_equal(lasting.estimated, [0] * 10 + [1] * 20)
-    np.testing.assert_array_equal(np.diag(lasting.among), lasting.variance)
-    assert lasting.fades[places["gps"]].tolist() == [1 / 20.0] * 3
-    assert lasting_errors({"imu": Imu(), "depth": Depth(noise_m=0.1)}, MOUNT)[0].variance.size == 0
+    np.testing.assert_array_equal(correlated.estimated, [0] * 10 + [1] * 20)
+    np.testing.assert_array_equal(np.diag(correlated.among), correlated.variance)
+    assert correlated.fades[places["gps"]].tolist() == [1 / 20.0] * 3
+    assert correlated_errors({"imu": Imu(), "depth": Depth(noise_m=0.1)}, MOUNT)[0].variance.size == 0
 
 
 def test_what_they_add_is_what_the_sensors_do() -> None:
@@ -70,39 +70,39 @@ def test_what_they_add_is_what_the_sensors_do() -> None:
     vector, out = np.array([0.3, -0.7, 1.1]), np.zeros(3)
     scale, (a, b, c) = np.array([0.01, -0.02, 0.03]), (0.02, -0.01, 0.04)
     expected = np.diag(scale) @ vector + np.array([[0.0, c, -b], [-c, 0.0, a], [b, -a, 0.0]]) @ vector
-    lasting, _ = lasting_errors(
+    correlated, _ = correlated_errors(
         {"imu": Imu(gyro_scale_error=(0.01, -0.02, 0.03), gyro_misalignment_rad=(a, b, c))}, MOUNT
     )
     total = np.zeros(3)
-    for row, size in zip(lasting.rows, (*scale, a, b, c), strict=True):
-        add_lasting(row, vector, out)
+    for row, size in zip(correlated.rows, (*scale, a, b, c), strict=True):
+        add_correlated(row, vector, out)
         total += size * out
     np.testing.assert_allclose(total, expected, atol=1e-15)
 
 
 def test_the_covariance_goes_on_as_that_of_one_large_state() -> None:
     rng = np.random.default_rng(1)
-    lasting, _ = lasting_errors(CROOKED, MOUNT)
-    whole, x, dt, f = seized(lasting, rng), random_state(2), 0.01, np.zeros((E_SIZE, E_SIZE))
+    correlated, _ = correlated_errors(CROOKED, MOUNT)
+    whole, x, dt, f = seized(correlated, rng), random_state(2), 0.01, np.zeros((E_SIZE, E_SIZE))
     force, mine = np.array([1.0, -2.0, 9.0]), whole[:E_SIZE, :E_SIZE].copy()
     rate, felt = GYRO - x[10:13], force - x[13:16]
-    propagate(x.copy(), mine, GYRO, force, dt, noise_of(0, 0, 0, 0), ROOM, f, lasting)
+    propagate(x.copy(), mine, GYRO, force, dt, noise_of(0, 0, 0, 0), ROOM, f, correlated)
     middle = ROOM[:3].copy()
-    size, out = len(lasting.variance), np.zeros(3)
+    size, out = len(correlated.variance), np.zeros(3)
     big = np.eye(E_SIZE + size)
     big[:E_SIZE, :E_SIZE] = f
-    for j, row in enumerate(lasting.rows):
+    for j, row in enumerate(correlated.rows):
         if row[2] == E_Q:
-            add_lasting(row, MOUNT.T @ rate, out)
+            add_correlated(row, MOUNT.T @ rate, out)
             big[E_Q : E_Q + 3, E_SIZE + j] = -dt * MOUNT @ out
         elif row[2] == E_V:
-            add_lasting(row, MOUNT.T @ felt, out)
+            add_correlated(row, MOUNT.T @ felt, out)
             big[E_V : E_V + 3, E_SIZE + j] = -dt * middle @ MOUNT @ out
-    keep = np.exp(-dt * lasting.fades)
+    keep = np.exp(-dt * correlated.fades)
     big[E_SIZE:, E_SIZE:] = np.diag(keep)
     expected = big @ whole @ big.T
-    expected[E_SIZE:, E_SIZE:] += np.diag((1.0 - keep**2) * lasting.variance)
-    np.testing.assert_allclose(joint(mine, lasting), expected, atol=1e-13)
+    expected[E_SIZE:, E_SIZE:] += np.diag((1.0 - keep**2) * correlated.variance)
+    np.testing.assert_allclose(joint(mine, correlated), expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["mag", "dvl", "depth", "gps"])
@@ -110,41 +110,41 @@ def test_an_update_is_schmidts(name: str) -> None:
     """P <- (I - K H) P (I - K H)^T + K R K^T, whatever the gain; here the best one, with the rows of what is
     considered at 0."""
     rng = np.random.default_rng(3)
-    lasting, places = lasting_errors(CROOKED, MOUNT)
-    whole, place, m = seized(lasting, rng), places[name], 1 if name == "depth" else 3
+    correlated, places = correlated_errors(CROOKED, MOUNT)
+    whole, place, m = seized(correlated, rng), places[name], 1 if name == "depth" else 3
     rows, variance = rng.normal(size=(m, E_SIZE)), rng.uniform(0.1, 1.0, m)
     expected, residual, own = rng.normal(size=m), rng.normal(size=m), np.zeros((m, place.stop - place.start))
-    lasting.value[:] = np.where(lasting.estimated, rng.normal(size=len(lasting.value)), 0.0)
-    perfect, values = expected.copy(), lasting.value.copy()
-    expect_lasting(place.start, expected, own, lasting)
+    correlated.value[:] = np.where(correlated.estimated, rng.normal(size=len(correlated.value)), 0.0)
+    perfect, values = expected.copy(), correlated.value.copy()
+    expect_correlated(place.start, expected, own, correlated)
     np.testing.assert_allclose(expected, perfect + own @ values[place], atol=1e-14)
     h = np.zeros((m, len(whole)))
     h[:, :E_SIZE] = rows
     h[:, E_SIZE + place.start : E_SIZE + place.stop] = own
     s = h @ whole @ h.T + np.diag(variance)
     gain = whole @ h.T @ np.linalg.inv(s)
-    gain[E_SIZE:][lasting.estimated == 0] = 0.0
+    gain[E_SIZE:][correlated.estimated == 0] = 0.0
     left = np.eye(len(whole)) - gain @ h
     after = left @ whole @ left.T + gain @ np.diag(variance) @ gain.T
     x, mine, moved = random_state(4), whole[:E_SIZE, :E_SIZE].copy(), np.zeros(E_SIZE)
     room = np.zeros((m + 1, m + len(whole)))
-    squared = correct(x, mine, rows, own, place.start, residual, variance, 0.0, room, moved, lasting)
+    squared = correct(x, mine, rows, own, place.start, residual, variance, 0.0, room, moved, correlated)
     assert squared == pytest.approx(residual @ np.linalg.solve(s, residual))
-    np.testing.assert_allclose(joint(mine, lasting), after, atol=1e-12)
-    np.testing.assert_allclose(np.concatenate([moved, lasting.value - values]), gain @ residual, atol=1e-12)
+    np.testing.assert_allclose(joint(mine, correlated), after, atol=1e-12)
+    np.testing.assert_allclose(np.concatenate([moved, correlated.value - values]), gain @ residual, atol=1e-12)
 
 
-def test_without_lasting_errors_it_is_the_filter_without_them() -> None:
+def test_without_correlated_errors_it_is_the_filter_without_them() -> None:
     """Sheets that have none, and sheets whose own are not listened to: the same bits."""
     plain = {name: replace(one, wander_m=0.0) if isinstance(one, Gps) else one for name, one in SENSORS.items()}
     plant, one = begun(5, plain)
     other = begun(5, plain)[1]
-    bare = Estimator(plain, deviations=(0.1, 0.1, 0.05), lasting=False)
+    bare = Estimator(plain, deviations=(0.1, 0.1, 0.05), correlated=False)
     bare._x[:], bare._p[:] = other._x, other._p
     run(plant, one, 600)
     again, _ = begun(5, plain)
     run(again, bare, 600)
-    assert one._lasting.variance.size == bare._lasting.variance.size == 0
+    assert one._correlated.variance.size == bare._correlated.variance.size == 0
     assert one.behind().covariance.tobytes() == bare.behind().covariance.tobytes()
     assert one.behind().position.tobytes() == bare.behind().position.tobytes()
 
@@ -162,18 +162,20 @@ def test_a_bias_that_stays_is_neither_averaged_away_nor_forgotten() -> None:
             drift += -0.1 / 30.0 * drift + 0.02 * np.sqrt(0.2 / 30.0) * rng.normal()
             found.append(bias + drift + 0.01 * rng.normal())
         for known in (True, False):
-            lasting, _ = lasting_errors({"depth": sensor}, np.eye(3), known)
+            correlated, _ = correlated_errors({"depth": sensor}, np.eye(3), known)
             x, covariance, noise = np.zeros(X_SIZE), np.zeros((E_SIZE, E_SIZE)), np.zeros(N_SIZE)
             x[X_Q], covariance[2, 2], noise[N_GRAVITY + 2] = 1.0, 0.1**2, -9.81
-            rows, own = np.zeros((1, E_SIZE)), np.zeros((1, len(lasting.variance)))
-            rows[0, 2], room = -1.0, np.zeros((2, 1 + E_SIZE + len(lasting.variance)))
+            rows, own = np.zeros((1, E_SIZE)), np.zeros((1, len(correlated.variance)))
+            rows[0, 2], room = -1.0, np.zeros((2, 1 + E_SIZE + len(correlated.variance)))
             for k, one in enumerate(found):
                 propagate(x, covariance, np.zeros(3), np.array([0.0, 0.0, 9.81]), 0.1, noise, ROOM,
-                          np.zeros((E_SIZE, E_SIZE)), lasting)  # fmt: skip
+                          np.zeros((E_SIZE, E_SIZE)), correlated)  # fmt: skip
                 expected = np.array([-x[2]])
-                expect_lasting(0, expected, own, lasting)
+                expect_correlated(0, expected, own, correlated)
                 residual = np.array([-start + one]) - expected
-                correct(x, covariance, rows, own, 0, residual, np.array([1e-4]), 0.0, room, np.zeros(E_SIZE), lasting)
+                correct(
+                    x, covariance, rows, own, 0, residual, np.array([1e-4]), 0.0, room, np.zeros(E_SIZE), correlated
+                )
                 if k in (9, 399):
                     squared.setdefault((known, k), []).append((start - x[2]) ** 2 / covariance[2, 2])
     band = 2.58 * np.sqrt(2.0 / 150)
