@@ -27,7 +27,12 @@ _KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), mark=b'"scenario"')}
 @click.command()
 @click.argument("scenario", metavar="SCENARIO", type=click.Path(path_type=str))
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR")
-@click.option("--of", "controller", metavar="CONTROLLER", help="Whose link; default the scenario's only controller.")
+@click.option(
+    "--of",
+    "controller",
+    metavar="CONTROLLER",
+    help="Controller whose link is impaired; default the scenario's only one.",
+)
 @click.option("--delay", default="0:200:20", metavar="A:B:N", help="Delays each way, ms (default 0:200:20).")
 @click.option("--loss", default="0:0.95:20", metavar="A:B:N", help="Chances of loss each way (default 0:0.95:20).")
 @click.option("--jitter", default="0:200:11", metavar="A:B:N", help="Jitters, +- ms (default 0:200:11).")

@@ -31,31 +31,41 @@ PER = ("cost", "length")
 @click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("--gait", "word", metavar="GAIT", help="circle:a=1,c1=0,c2=0, square:a=1, rectangle:a=1,b=1, one of the "
               "robot's own, or a FILE.csv of shapes; without it the best one is sought.")  # fmt: skip
-@click.option("--cycles", type=click.IntRange(1, 100_000), default=1, show_default=True, help="How often.")
-@click.option("--goal", type=Near("goal", ("distance", "turn")), help="What the best one is best for; default the "
-              "robot's own.")  # fmt: skip
+@click.option(
+    "--cycles", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Number of cycles to swim."
+)
+@click.option("--goal", type=Near("goal", ("distance", "turn")), help="Quantity that the best gait maximises; "
+              "default the robot's own.")  # fmt: skip
 @click.option("--per", type=Near("measure", PER), default="cost", show_default=True,
-              help="Of what: the cost of a cycle, or its length in the shape space.")  # fmt: skip
-@click.option("--search", metavar="GOAL[,GOAL]", help="The best gaits by their words: speed, cost_of_transport, power; "
-              "of two, the front between them.")  # fmt: skip
-@click.option("--at", metavar="VALUE,...", help="Of the first goal, values at which the second is brought to its best; "
+              help="Divisor of the goal: cost of a cycle, or its length in the shape space.")  # fmt: skip
+@click.option("--search", metavar="GOAL[,GOAL]", help="Search for the best gaits: speed, cost_of_transport, power; "
+              "with two goals, for the front between them.")  # fmt: skip
+@click.option("--at", metavar="VALUE,...", help="Values of the first goal at which the second is optimised; "
               "default evenly between its extremes.")  # fmt: skip
-@click.option("--most-power", type=Number("W"), help="Of the mean power of a gait that counts.")
+@click.option("--most-power", type=Number("W"), help="Largest mean power of a gait of the search.")
 @click.option(
-    "--points", type=click.IntRange(1, 100), default=5, show_default=True, help="As many values, without --at."
+    "--points",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    help="Number of values of the first goal, without --at.",
 )
-@click.option("--generations", type=click.IntRange(1, 10_000), default=15, show_default=True, help="For each of them.")
 @click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="The same gives the same front."
+    "--generations",
+    type=click.IntRange(1, 10_000),
+    default=15,
+    show_default=True,
+    help="Generations of the search at each value.",
 )
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of the search.")
 @click.option("--budget", type=Number("s"), metavar="S", help="Wall time of --search, after which the best gaits so "
               "far are printed.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Default: one for each core.")
+@click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Threads; default one for each core.")
 @as_in_run("set_")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Where figures go, and the shapes of a gait that was found.")  # fmt: skip
+              help="Folder of the figures, and of the shapes of a gait that was found.")  # fmt: skip
 @click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,
-              help="Of the figures.")  # fmt: skip
+              help="Format of the figures.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def gaits(
     robot: str, word: str | None, cycles: int, goal: str | None, per: str, set_: tuple[str, ...], out: Path | None,

@@ -30,49 +30,56 @@ _PROGRESS_S = 0.2
 @click.command()
 @click.argument("files", nargs=-1, metavar="LOG...", type=click.Path(path_type=Path))
 @click.option("--fit", "names", default="", metavar="KEY,...",
-              help="What is sought: parameters of the robot, KEY[k] for one number of several; delay, delay.CHANNEL, "
-                   "gain.CHANNEL, bias.CHANNEL of what was measured.")  # fmt: skip
-@click.option("--bounds", multiple=True, metavar="KEY=LOW:HIGH,...", help="Where it may lie.")
-@click.option("--prior", multiple=True, metavar="KEY=MEAN:DEVIATION,...", help="What is known beforehand.")
+              help="Unknowns: parameters of the robot, KEY[k] for one number of several; delay, delay.CHANNEL, "
+                   "gain.CHANNEL, bias.CHANNEL of the measurements.")  # fmt: skip
+@click.option("--bounds", multiple=True, metavar="KEY=LOW:HIGH,...", help="Bounds of an unknown.")
+@click.option(
+    "--prior",
+    multiple=True,
+    metavar="KEY=MEAN:DEVIATION,...",
+    help="Mean and standard deviation of an unknown before the fit.",
+)
 @click.option("--free", multiple=True, metavar="start.NAME,...",
               help="A coordinate of the first state that is unknown: x to yaw, vx to wz, JOINT, JOINT.rate, or a "
                    "pattern such as start.joint_*.")  # fmt: skip
 @click.option("--pin", multiple=True, metavar="start.NAME,...", help="A coordinate of the first state that is known.")
-@click.option("--per-recording", multiple=True, metavar="KEY,...", help="Each recording has a value of its own.")
-@click.option("--delay-per-recording", is_flag=True, help="Each recording's clock is late by a delay of its own.")
+@click.option(
+    "--per-recording", multiple=True, metavar="KEY,...", help="Unknowns with a value of their own in each recording."
+)
+@click.option("--delay-per-recording", is_flag=True, help="Fit a delay of the clock of each recording.")
 @click.option("--hold-out", type=Range(0.0, 0.9), default=0.3, show_default=True, metavar="SHARE",
-              help="At the end of each recording, after the lead-in: predicted, not fitted.")  # fmt: skip
+              help="Share of each recording, at its end, that is predicted and not fitted.")  # fmt: skip
 @click.option("--lead-in", type=Number("s", zero=True), default=0.0, metavar="S",
-              help="At the beginning of each recording: simulated, not compared.")  # fmt: skip
-@click.option("--channels", metavar="NAME,...", help="What is compared; default what the sensors measure, or without "
-              "sensors pose, twist, rods and joints.")  # fmt: skip
+              help="Time at the beginning of each recording that is simulated and not compared.")  # fmt: skip
+@click.option("--channels", metavar="NAME,...", help="Channels to compare; default what the sensors measure, or "
+              "without sensors pose, twist, rods and joints.")  # fmt: skip
 @click.option("--objective", "objectives", multiple=True, metavar="KIND:KEY=VALUE,...|FILE.toml",
               help="A number instead of time series: mean_speed, or harmonic:channel=OUTPUT[k] at the frequency of "
                    "the commands; time series count beside it where --channels names them.")  # fmt: skip
 @click.option("--segments", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Of each recording, each with a first pose and twist of its own.")  # fmt: skip
+              help="Segments of each recording, each with a first pose and twist of its own.")  # fmt: skip
 @click.option("--starts", type=click.IntRange(1, 100), help="Points to begin from; default a second one where the "
               "first fit leaves something unexplained.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of those points.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of these points.")
 @click.option("--budget", type=Number("s"), metavar="S", help="Wall time, after which the best values so far are "
               "printed.")  # fmt: skip
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter of the model, in place of the "
               "recording's; for one that is sought where the search begins.")  # fmt: skip
-@click.option("--robot", type=Installed("rtmms.plants"), help="Of tables; or the plant in place of the file that a log "
-              "names.")  # fmt: skip
+@click.option("--robot", type=Installed("rtmms.plants"), help="Robot of a table; or the plant in place of the file "
+              "that a log names.")  # fmt: skip
 @click.option("--trust-log", is_flag=True, help="Run the file that the log names: FILE.py, .fmu, .urdf, .xml.")
 @click.option("--columns", multiple=True, metavar="FILE.toml|OURS=THEIRS,...",
-              help="Of a table: time, command.ACTUATOR, OUTPUT[k], SENSOR.QUANTITY[k].")  # fmt: skip
-@click.option("--dt", type=Number("s"), help="Of tables: the model's step; default the robot's own.")
-@click.option("--preset", metavar="NAME|FILE.toml", help="Of tables: a named set of the robot's parameters, or a file.")
-@click.option("--sensors", metavar="ideal|typical|FILE.toml", default="ideal", help="Of tables: the instruments.")
-@click.option("--at-rest", is_flag=True, help="Of tables: each begins as the robot is after a reset.")
+              help="Columns of a table: time, command.ACTUATOR, OUTPUT[k], SENSOR.QUANTITY[k].")  # fmt: skip
+@click.option("--dt", type=Number("s"), help="Step of the model of a table; default the robot's own.")
+@click.option("--preset", metavar="NAME|FILE.toml", help="Parameters of the robot of a table: a named set, or a file.")
+@click.option("--sensors", metavar="ideal|typical|FILE.toml", default="ideal", help="Sensors of a table.")
+@click.option("--at-rest", is_flag=True, help="Begin each table in the robot's state after a reset.")
 @click.option("--write", "written", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
-              help="The fitted parameters as a preset.")  # fmt: skip
+              help="Write the fitted parameters as a preset.")  # fmt: skip
 @click.option("--force", is_flag=True, help="--write overwrites a preset that was edited, and other files, too.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
-              help="The report as one page with figures; FILE.png: the figures alone.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Default one for each core.")
+              help="Write the report as one page with figures; FILE.png: the figures alone.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Threads; default one for each core.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="Print no progress on standard error.")
 def identify(

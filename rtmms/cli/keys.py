@@ -11,7 +11,9 @@ from rtmms.base.terminal import print_text
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--client", default="client", show_default=True, metavar="NAME", help="Whom the peer's pair is for.")
+@click.option(
+    "--client", default="client", show_default=True, metavar="NAME", help="Name of the peer that gets a pair."
+)
 def keys(directory: Path, client: str) -> None:
     """Make keys in DIR: the plant's pair if it has none yet, and a pair for a peer, which is let in."""
     from rtmms.wire.endpoints.keys import ALLOWED, SERVER, make_keys

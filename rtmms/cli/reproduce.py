@@ -17,9 +17,9 @@ GROUP = "rtmms.papers"
 @click.command()
 @click.argument("paper", type=Near("paper", sorted(entry_points_of(GROUP))))
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Where figures and tables go.")  # fmt: skip
+              help="Folder of figures and tables.")  # fmt: skip
 @click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,
-              help="Of the figures.")  # fmt: skip
+              help="Format of the figures.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def reproduce(paper: str, out: Path | None, form: str, as_json: bool) -> int:
     """Compute the figures and numbers of PAPER again and print them beside the paper's.

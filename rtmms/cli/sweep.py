@@ -29,14 +29,16 @@ INCOMPLETE = 1
 @click.command()
 @click.argument("what", metavar="STUDY.toml|SCENARIO.toml|ROBOT", type=Installed("rtmms.plants"))
 @click.option("--vary", multiple=True, metavar="KEY=A:B:N|V1,V2,...",
-              help="What differs: a parameter of the robot, CONTROLLER.PARAMETER, seed, dt or duration; may be "
+              help="Axis of the study: a parameter of the robot, CONTROLLER.PARAMETER, seed, dt or duration; may be "
                    "repeated. A:B:N are N values from A to B, A:B samples between them.")  # fmt: skip
 @click.option("--samples", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Runs of the methods sobol and lhs.")
 @click.option("--method", type=Near("method", METHODS),
               help="Every combination (grid, default), or samples: a Sobol sequence or a Latin hypercube.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True,
               metavar="FILE.parquet|FILE.csv", help="The table: one row a run.")  # fmt: skip
-@click.option("--columns", metavar="NAME,...", help="Of the report; default all numbers of small outputs and summary.")
+@click.option(
+    "--columns", metavar="NAME,...", help="Columns from the report; default all numbers of small outputs and summary."
+)
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the table.")
 @click.option(
     "--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Processes; default one for each core."

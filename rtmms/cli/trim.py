@@ -39,7 +39,9 @@ KEYS = {"speed": "speed_m_s", "turn_rate": "turn_rate_deg_s", "climb": "climb_m_
 @click.option(
     "--depth", type=Number("m", zero=True), metavar="M", help="Depth below the surface, m, of a robot in water."
 )
-@click.option("--unknown", type=Near("quantity", UNKNOWNS), help="What is found with the state; default the robot's.")
+@click.option(
+    "--unknown", type=Near("quantity", UNKNOWNS), help="Unknown that is found with the state; default the robot's own."
+)
 @click.option("--dt", type=Number("s"), help="Step; default the nearest below the robot's own that divides the period.")
 @as_in_run("set_")
 @click.option(
@@ -47,7 +49,7 @@ KEYS = {"speed": "speed_m_s", "turn_rate": "turn_rate_deg_s", "climb": "climb_m_
     "gait_",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Of the gait, where the robot moves by commands.",
+    help="Parameter of the gait, for a robot that moves by commands.",
 )
 @click.option("--preset", metavar="NAME|FILE.toml", help="A named set of parameters of the robot, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

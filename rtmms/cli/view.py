@@ -51,12 +51,14 @@ def view(
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False),
               metavar="FILE.mp4|gif|png", help="Where to write it; the ending sets the format.")  # fmt: skip
 @click.option("--speed", default=None, type=Range(0.001, 100.0),
-              help="Of the film against simulated time; 1, or slow motion of fast limbs, if not given.")  # fmt: skip
+              help="Speed of the film against simulated time; default 1, or slow motion of fast limbs.")  # fmt: skip
 @click.option("--camera", type=click.Choice(("follow", "fixed")), default="follow", show_default=True,
-              help="It goes along with the robot, or stands still and sees the whole path.")  # fmt: skip
-@click.option("--from", "start", default=0.0, type=Range(min=0.0), metavar="S", help="Where the film begins.")
+              help="Camera that goes along with the robot, or that stands still and sees the whole path.")  # fmt: skip
+@click.option(
+    "--from", "start", default=0.0, type=Range(min=0.0), metavar="S", help="Simulated time at which the film begins."
+)
 @click.option("--to", "end", default=None, type=Range(min=0.0), metavar="S",
-              help="Where the film ends; of a .png the instant that it shows, the last if not given.")  # fmt: skip
+              help="Simulated time at which the film ends; a .png shows this instant; default the last.")  # fmt: skip
 @click.option("--size", default=None, metavar="WIDExHIGH", help="Pixels, such as 1280x720; 640x360 of a GIF.")
 @click.option("--forces", is_flag=True, help="Show the forces on the robot.")
 @click.option("--model", is_flag=True, help="Show the model's own links within the robot.")

@@ -17,7 +17,7 @@ from rtmms.identification.descent import Watch, bounds_of, descend
 from rtmms.identification.objectives import aligning_delay
 from rtmms.identification.prediction import Case, Predictor, Segment, can_be_placed, free_start
 from rtmms.identification.recording import Recording, Series, mean_square, noise_of, refuse_still, spread, thinned
-from rtmms.identification.unknowns import ALL_CHANNELS, OFFSETS, FirstState, Kind, Unknown, lasting, starts
+from rtmms.identification.unknowns import ALL_CHANNELS, OFFSETS, FirstState, Kind, Unknown, sensor_errors, starts
 
 Array = npt.NDArray[np.float64]
 
@@ -654,7 +654,7 @@ def fit(
     sigma = {name: np.maximum(np.nan_to_num(value), usual[name]) for name, value in noise.items()}
     cut = blocks(recordings, segments, sigma)
     _refuse_uncovered(cut)
-    unknowns = [*asked, *lasting(recordings, [one.name for one in asked])]
+    unknowns = [*asked, *sensor_errors(recordings, [one.name for one in asked])]
     unknowns += _first_states(recordings, segments, settings)
     with Predictor(recordings, segments, settings.threads) as predictor:
         residuals = Residuals(predictor, cut, unknowns, watch.progress)

@@ -317,7 +317,7 @@ def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[floa
     return replace(one, low=low, high=high, first=first, scale=scale, narrowed=True)
 
 
-def lasting(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unknown]:
+def sensor_errors(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unknown]:
     """Return the persistent errors of the sensors, of the sizes in their data sheets.
 
     They are offsets, and where the sheet has them scale and skew of the axes.

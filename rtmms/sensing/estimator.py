@@ -72,7 +72,7 @@ class _One(NamedTuple):
 
 
 def correlated_errors(
-    sensors: Mapping[str, Sensor], mount: Array, any_last: bool = True
+    sensors: Mapping[str, Sensor], mount: Array, are_correlated: bool = True
 ) -> tuple[CorrelatedErrors, dict[str, slice]]:
     """Return the persistent errors of the sensors, and the place of each sensor's errors among them.
 
@@ -82,7 +82,7 @@ def correlated_errors(
         Sensors by name.
     mount : Array
         (3, 3) axes of the imu, sensor to body.
-    any_last : bool, default True
+    are_correlated : bool, default True
         False: no errors, as if the sensors had white noise alone.
 
     Returns
@@ -94,7 +94,7 @@ def correlated_errors(
     places = {}
     for name, sensor in sensors.items():
         first = len(found)
-        found += [one for one in _of(sensor) if one.deviation] if any_last else []
+        found += [one for one in _of(sensor) if one.deviation] if are_correlated else []
         places[name] = slice(first, len(found))
     rows = np.array([(one.kind, one.axis, one.target) for one in found], dtype=np.int64).reshape(-1, 3)
     size = len(found)
