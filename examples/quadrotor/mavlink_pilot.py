@@ -31,7 +31,7 @@ COPTER_GUIDED, PX4_LOITER, PX4_OFFBOARD = (4, 0), (4, 3), (6, 0)
 """Modes and their submodes, as MAV_CMD_DO_SET_MODE has them."""
 USE_POSITION_AND_YAW = 0b100111111000
 MAX_REFUSALS = 150
-CLIMB_S, SETTLE_S, TURN_S, STEADY_S, LAND_S = 30.0, 5.0, 8.0, 3.0, 60.0
+CLIMB_S, SETTLE_S, TURN_S, STEADY_S, LAND_S = 30.0, 10.0, 8.0, 3.0, 60.0
 """Longest time of each phase, s of the plant's clock."""
 
 
@@ -130,27 +130,27 @@ def fly(
     on_phase: Callable[[str], None] = lambda phase: print(phase, flush=True),
 ) -> Flight:  # fmt: skip
     """Fly until the robot has landed; `on_phase` gets the name of each phase."""
-    record = Record()
-    pilot = Autopilot(link, record)
+    pilot = Autopilot(link, record := Record())
     is_px4 = pilot.last["HEARTBEAT"].autopilot == M.MAV_AUTOPILOT_PX4
     on_phase("waits")
     pilot.require((SET_MODE, CUSTOM, *(PX4_LOITER if is_px4 else COPTER_GUIDED)), (M.MAV_CMD_COMPONENT_ARM_DISARM, 1))
     armed_s, (_, _, ground), _ = record.now
+    start, yaw = pilot.last["LOCAL_POSITION_NED"], pilot.last["ATTITUDE"].yaw
     on_phase("climbs")
     anywhere, above = ((math.nan,) * 3, pilot.last["GLOBAL_POSITION_INT"].alt * 1e-3) if is_px4 else ((0.0,) * 3, 0.0)
     pilot.require((M.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, *anywhere, above + height_m))
-    pilot.wait(CLIMB_S, lambda: abs(record.now[1][2] - ground - height_m) < 0.1)
+    pilot.wait(CLIMB_S, lambda: record.now[1][2] - ground > 0.8 * height_m)
+    pilot.target = (start.x, start.y, start.z - height_m, yaw)
+    if is_px4:
+        pilot.wait(1.0)
+        pilot.require((SET_MODE, CUSTOM, *PX4_OFFBOARD))
     pilot.wait(SETTLE_S)
     on_phase("holds")
     first = len(record.samples)
     pilot.wait(hold_s)
     hold, before = [position for _, position, _ in record.samples[first:]], record.now[2]
     on_phase("turns")
-    here = pilot.last["LOCAL_POSITION_NED"]
-    pilot.target = (here.x, here.y, here.z, pilot.last["ATTITUDE"].yaw + math.pi / 2.0)
-    if is_px4:
-        pilot.wait(1.0)
-        pilot.require((SET_MODE, CUSTOM, *PX4_OFFBOARD))
+    pilot.target = (*pilot.target[:3], yaw + math.pi / 2.0)
     pilot.wait(TURN_S)
     first = len(record.samples)
     pilot.wait(STEADY_S)
