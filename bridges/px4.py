@@ -2,7 +2,7 @@
 
 The bridge is the TCP server, PX4 connects. Until PX4's first actuators the plant runs at the pace of wall time, because
 PX4 starts up on the sensors' clock. From then on each frame of sensors waits for PX4's answer to the one before, if
-both PX4 and the plant run in lockstep.
+PX4 runs in lockstep. If the plant does not, its latest states wait for PX4.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .autopilot.words import Worded, Words
 from .lines.addresses import host_port, resolved
-from .lines.pacing import Pacer, at_rest, substeps
+from .lines.pacing import MAX_CATCH_UP_STATES, Pacer, at_rest, substeps
 from .lines.tcp_peer import TcpPeer
 from .motion.frames import Home
 from .motion.imu import gravity_of
@@ -42,6 +42,11 @@ _CONTROLS = 16
 _FIRST_US = 1_000_000
 _MAX_STREAM_HZ = 1000.0
 _PATIENCE_S = 0.05
+_CATCH_UP_S = 0.1
+"""Simulated time whose states a late PX4 still gets, one frame after the other: it loses no reading of its IMU.
+
+Of frames that arrive at once PX4's queue has room for eight: it computes a wrong velocity if it loses some of them.
+"""
 _MAX_GARBAGE_BYTES = 65536
 """Bytes without a message of MAVLink after which the client is no PX4."""
 
@@ -294,7 +299,8 @@ class Px4(Worded):
             self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed, gravity_of(plant)
         )
         self._pace(plant)
-        self._pacer = Pacer(self, self.waits, "PX4")
+        catch_up_states = max(MAX_CATCH_UP_STATES, round(_CATCH_UP_S / (plant.dt * self.every)))
+        self._pacer = Pacer(self, self.waits, "PX4", catch_up_states)
         self._rates = {"mag": self.mag_hz, "baro": self.baro_hz, "gps": self.gps_hz, "state": self.state_hz}
         self._slots = dict.fromkeys(self._rates, -1)
         self._offset_us, self._stamp_us = _FIRST_US, 0
@@ -364,14 +370,18 @@ class Px4(Worded):
         self.tick_s = min(0.05, self._frame_s)
 
     def _send_px4(self, state: rtmms.State) -> None:
-        us = round(state.time * 1e6) + self._offset_us
+        us, frame_us = round(state.time * 1e6) + self._offset_us, round(self._frame_s * 1e6)
         if us <= self._stamp_us:  # the plant began anew; PX4's clock must not go back
-            self._offset_us += self._stamp_us + round(self._frame_s * 1e6) - us
+            self._offset_us += self._stamp_us + frame_us - us
             us = round(state.time * 1e6) + self._offset_us
             self._slots = dict.fromkeys(self._rates, -1)
+        elif self._in_lock and us > self._stamp_us + frame_us + 1:
+            # the bridge missed states: PX4's clock waits, because PX4 computes wrong velocities over a gap
+            self._offset_us -= us - self._stamp_us - frame_us
+            us = self._stamp_us + frame_us
         self._stamp_us = us
         self._send_sensors(self._read(state), us, self._own(state))
-        if not self.waits and self._here:
+        if not self.waits and self._here and not self._in_lock:
             self._ask()  # it runs on by itself: the next frame is due in due time
 
     def _send_sensors(self, motion: Motion, us: int, own: Read | None = None) -> None:
@@ -466,9 +476,10 @@ class Px4(Worded):
                 self.io.log("a control of PX4's is no number: the last good values stand")
                 values = {}
         self._pacer.drive(values)
-        if self.waits and message.lockstep and not self._in_lock:
+        if message.lockstep and not self._in_lock:
             self._in_lock = True
-            self.io.log("PX4 is in lockstep")
+            if self.waits:
+                self.io.log("PX4 is in lockstep")
         if self._in_lock:
             self._ask()
 

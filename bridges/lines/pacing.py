@@ -79,7 +79,7 @@ class Pacer:
     In lockstep the plant waits for us and we for the peer: `go(n)` lets it take n steps. If the peer asks for none for
     HOLD_S, the plant is asked to pause, which takes one more step. At the peer's next frame it is asked to resume. In
     other modes the plant continues by itself. Then a frame ends with the first state that is n steps after the end of
-    the last. The last MAX_CATCH_UP_STATES states wait for a late peer, so that it loses no frame.
+    the last. The last `catch_up_states` states wait for a late peer, so that it loses no frame.
 
     Parameters
     ----------
@@ -89,6 +89,8 @@ class Pacer:
         Whether the plant waits for us.
     who : str
         Name of the peer, for messages.
+    catch_up_states : int, default MAX_CATCH_UP_STATES
+        Latest states that a late peer still gets, one a frame, if the plant does not wait for it.
 
     Attributes
     ----------
@@ -98,7 +100,9 @@ class Pacer:
         In lockstep: steps of the plant that no frame asked for, such as the one of a pause, since the plant began.
     """
 
-    def __init__(self, bridge: rtmms.Bridge, locked: bool, who: str) -> None:
+    def __init__(
+        self, bridge: rtmms.Bridge, locked: bool, who: str, catch_up_states: int = MAX_CATCH_UP_STATES
+    ) -> None:  # fmt: skip
         self._bridge, self.locked, self._who = bridge, locked, who
         self.newest: rtmms.State | None = None
         self.asked = False
@@ -114,7 +118,7 @@ class Pacer:
         self._pausing = False
         self._end = 0  # in other modes: the step at which the peer's frame ends
         self._passed: deque[rtmms.State] = deque(
-            maxlen=MAX_CATCH_UP_STATES
+            maxlen=catch_up_states
         )  # in other modes: those that no frame has ended with
         self._count = 0  # steps, or in lockstep states, of the frame under way
         self._ended_at = 0  # in lockstep: the step at which the last frame ended

@@ -36,12 +36,15 @@ class ImitatedPx4:
         Height over `home_m` that it was sent last, m.
     stamps : list of int
         Time stamps of all HIL_SENSOR, us.
+    max_burst : int
+        Largest number of HIL_SENSOR that it found at once. The genuine one loses some of more than eight.
     """
 
     def __init__(self, address: tuple[Any, ...], home_m: float) -> None:
         self._address, self._home_m = address, home_m
         self._socket: socket.socket | None = None
         self.stamps: list[int] = []
+        self.max_burst = 0
 
     def start(self) -> None:
         """As its process does."""
@@ -50,7 +53,7 @@ class ImitatedPx4:
         self._socket.setblocking(False)
         self._reader, self._writer = Reader(lambda reason: None), Writer(1, 1)
         self.armed, self.altitude, self._sink = False, 0.0, 0.0
-        self.stamps = []
+        self.stamps, self.max_burst = [], 0
         self._send(common.MAVLink_heartbeat_message(2, 12, 0, 0, 0, 3))
 
     def kill(self) -> None:
@@ -62,9 +65,12 @@ class ImitatedPx4:
     def run(self, now: float) -> None:
         if self._socket is None:
             return
+        before = len(self.stamps)
         with contextlib.suppress(BlockingIOError):
             for message in self._reader.feed(self._socket.recv(65536)):
                 self._take(message)
+        if self.armed:
+            self.max_burst = max(self.max_burst, len(self.stamps) - before)
 
     def _take(self, message: Any) -> None:
         kind = message.get_type()

@@ -74,39 +74,65 @@ def test_the_parameter_files_are_of_the_quadrotor(quadrotor: Any) -> None:
     copter = dict(line.split() for line in lines_of("ardupilot_copter.parm"))
     assert (copter["FRAME_CLASS"], copter["FRAME_TYPE"], copter["MOT_THST_EXPO"]) == ("1", "0", "1")
     assert float(copter["MOT_THST_HOVER"]) == pytest.approx(hover, abs=1e-3)
-    px4 = {
-        name: float(value) for _, _, name, value, _ in (line.split("\t") for line in lines_of("px4_quadrotor.params"))
-    }
+    px4 = px4_parameters()
     assert px4["MPC_THR_HOVER"] == pytest.approx(hover, abs=1e-3)
     assert px4["CA_ROTOR_COUNT"] == len(ROTORS)
     for k, actuator in enumerate(AIRFRAMES["quad_plus"]["px4"]):
         x, y, turn = ROTORS[actuator.removesuffix(".speed")]
         place = px4[f"CA_ROTOR{k}_PX"], px4[f"CA_ROTOR{k}_PY"]
-        assert place == pytest.approx((x * p.arm_m, -y * p.arm_m))
+        assert place == pytest.approx((x * p.arm_m, -y * p.arm_m), abs=2e-4)
         assert px4[f"CA_ROTOR{k}_KM"] == pytest.approx(turn * p.drag_n_m_s2 / p.thrust_n_s2)
         assert px4[f"PWM_MAIN_FUNC{k + 1}"] == 101 + k
 
 
-def test_copters_yaw_settles_with_the_parameter_file(quadrotor: Any) -> None:
-    """Phase margin of the yaw loop with the motors' lag. With the gains of sim_vehicle.py the genuine Copter swung."""
+def test_px4s_parameters_hold_against_its_airframe() -> None:
+    """PX4 passes over a PX4_PARAM_ that equals its own default: then the default of airframe 10016 counts."""
+    own = {"CA_ROTOR_COUNT": 0.0, "THR_MDL_FAC": 0.0, "MPC_THR_HOVER": 0.5} | {
+        "MC_YAW_P": 2.8, "MC_YAWRATE_P": 0.2, "MC_YAWRATE_I": 0.1, "MC_YAW_TQ_CUTOFF": 2.0,
+    }  # fmt: skip
+    for k in range(4):
+        own |= {f"CA_ROTOR{k}_PX": 0.0, f"CA_ROTOR{k}_PY": 0.0, f"CA_ROTOR{k}_KM": 0.05, f"PWM_MAIN_FUNC{k + 1}": 0.0}
+    airframe = {"CA_AIRFRAME": 0.0}  # as the file has it
+    px4 = px4_parameters()
+    assert set(px4) == set(own) | set(airframe)
+    assert [name for name, default in own.items() if abs(px4[name] - default) < 1e-6] == []
+
+
+YAW_GAINS = {
+    "ardupilot": ("ATC_ANG_YAW_P", "ATC_RAT_YAW_P", "ATC_RAT_YAW_I", "ATC_RAT_YAW_FLTE"),
+    "px4": ("MC_YAW_P", "MC_YAWRATE_P", "MC_YAWRATE_I", "MC_YAW_TQ_CUTOFF"),
+}
+OTHER_GAINS = {"ardupilot": (4.5, 0.3, 0.02, 2.5), "px4": (2.8, 0.2, 0.1, 2.0)}
+"""Those of sim_vehicle.py and of PX4, with which the genuine programs swung."""
+YAW_SHARES = {"ardupilot": 0.5, "px4": 1.0}
+"""What each motor of a quadrotor gets of the yaw command, as a part of the largest thrust."""
+FRAMES_HZ = {"ardupilot": 400.0, "px4": 250.0}
+
+
+@pytest.mark.parametrize("autopilot", sorted(YAW_GAINS))
+def test_the_yaw_settles_with_the_parameter_file(quadrotor: Any, autopilot: str) -> None:
+    """Phase margin of the yaw loop with the motors' lag."""
     p = quadrotor.parameters
-    # ArduCopter gives each motor of a quadrotor half of the yaw command, as a part of the largest thrust
-    unit = 4 * 0.5 * p.drag_n_m_s2 * p.max_speed_rad_s**2 / p.izz_kg_m2
+    unit = 4 * YAW_SHARES[autopilot] * p.drag_n_m_s2 * p.max_speed_rad_s**2 / p.izz_kg_m2
     w = np.geomspace(0.1, 100.0, 20_001)
     s = 1j * w
 
-    def margin_deg(angle_p: float, rate_p: float, rate_i: float, error_filter_hz: float) -> float:
-        lag = (1.0 + p.motor_s * s) * np.exp(s / 400.0)
-        if error_filter_hz:
-            lag *= 1.0 + s / (2.0 * np.pi * error_filter_hz)
+    def margin_deg(angle_p: float, rate_p: float, rate_i: float, filter_hz: float) -> float:
+        lag = (1.0 + p.motor_s * s) * np.exp(s / FRAMES_HZ[autopilot])
+        if filter_hz:
+            lag *= 1.0 + s / (2.0 * np.pi * filter_hz)
         loop = unit * (rate_p + rate_i / s) * (s + angle_p) / s**2 / lag
         crossing = np.flatnonzero(np.abs(loop) >= 1.0)[-1]
         return float(np.degrees(np.unwrap(np.angle(loop))[crossing])) % 360.0 - 180.0
 
-    copter = dict(line.split() for line in lines_of("ardupilot_copter.parm"))
-    names = ("ATC_ANG_YAW_P", "ATC_RAT_YAW_P", "ATC_RAT_YAW_I", "ATC_RAT_YAW_FLTE")
-    assert margin_deg(*(float(copter[name]) for name in names)) > 40.0
-    assert abs(margin_deg(4.5, 0.3, 0.02, 2.5)) < 10.0
+    copter = {name: float(value) for name, value in map(str.split, lines_of("ardupilot_copter.parm"))}
+    values = {"ardupilot": copter, "px4": px4_parameters()}[autopilot]
+    assert margin_deg(*(values[name] for name in YAW_GAINS[autopilot])) > 40.0
+    assert abs(margin_deg(*OTHER_GAINS[autopilot])) < 10.0
+
+
+def px4_parameters() -> dict[str, float]:
+    return {name: float(value) for _, _, name, value, _ in map(str.split, lines_of("px4_quadrotor.params"))}
 
 
 def lines_of(name: str) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rtmms_bridges.px4 import Px4
@@ -43,6 +44,38 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
         run.run(5.0)
     assert not run.stopped
     assert run.bridge.counts["unanswered"] == 0
+
+
+@BOTH
+def test_a_late_px4_gets_each_frame_alone_and_holds_its_height(rehearse: Any, mode: str) -> None:
+    """The system gives it no time for 60 ms, twice a second. The genuine one fell from 5 m to 0.4 m in real time."""
+    run, px4 = rehearse(mode)
+    run.start(px4)
+    run.run(10.0, until=lambda: px4.altitude > CLIMB_M - 0.1)
+    run.run(10.0)
+    for _ in range(10):
+        run.pilot = None
+        run.run(0.06)
+        run.pilot = px4
+        run.run(0.44)
+        assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
+    assert px4.max_burst == 1
+    assert set(np.diff(px4.stamps)) == {4000}
+
+
+def test_px4s_clock_has_no_gap_where_the_bridge_misses_states(rehearse: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system gives the bridge no time for 60 ms, twice a second. The genuine PX4 fell from 5 m to 1.5 m."""
+    run, px4 = rehearse("realtime")
+    run.start(px4)
+    run.run(10.0, until=lambda: px4.altitude > CLIMB_M - 0.1)
+    run.run(10.0)
+    for _ in range(10):
+        with monkeypatch.context() as patched:
+            patched.setattr(run.bridge, "on_state", lambda state: None)
+            run.run(0.06)
+        run.run(0.44)
+        assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
+    assert set(np.diff(px4.stamps)) == {4000}
 
 
 @BOTH
