@@ -62,7 +62,7 @@ def test_digest_knows_the_contacts() -> None:
 
 
 def test_an_inverse_model_knows_no_contacts() -> None:
-    with pytest.raises(rtmms.ModelError, match="chain: the inverse model knows no contacts"):
+    with pytest.raises(rtmms.ModelError, match="chain: inverse model: expected no contacts"):
         Inverse(rtmms.compile(chain(3)))
 
 
