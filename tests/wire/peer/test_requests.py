@@ -79,7 +79,7 @@ def test_a_posted_request_to_a_door_that_broke_is_reported_and_the_next_one_is_r
         link.post("pause", None, lambda ok, result: message.append((ok, result)))
         running.wait(one_more)
         assert not message[0][0]
-        assert "send a hello" in message.pop()[1]
+        assert "expected a hello" in message.pop()[1]
         link.post("pause", None, lambda ok, result: message.append((ok, result)))
         running.wait(one_more)
         assert message == [(True, {"op": "pause"})]
