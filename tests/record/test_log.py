@@ -185,7 +185,7 @@ def test_a_replay_stops_where_the_state_was_changed(tmp_path: Path) -> None:
         kept.close()
     result = rerun(open_log(tmp_path / "run.mcap"))
     assert (result.steps, result.first) == (25, None)
-    assert result.unchecked == "the run's state was changed by request at step 25"
+    assert result.unchecked == "a request changed the state of the run at step 25"
 
 
 @pytest.mark.full
@@ -216,7 +216,7 @@ def test_csv_and_parquet_hold_the_same_numbers(written: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("content", [b"", b"junk", b"\x89MCAP0\r\n", b"\x89MCAP0\r\n" + bytes(100)])
 def test_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.mcap").write_bytes(content)
-    with pytest.raises(ModelError, match=r"x\.mcap: is"):
+    with pytest.raises(ModelError, match=r"x\.mcap: (is|origin\.json in the log cannot be read)"):
         open_log(tmp_path / "x.mcap")
 
 
@@ -310,7 +310,7 @@ def test_parameters_that_were_set_are_set_again(
     result = rerun(open_log(tmp_path / "run.mcap"))
     if truncated:
         assert (result.steps, result.first) == (5, None)
-        assert result.unchecked == "the run's state was changed by request at step 5"
+        assert result.unchecked == "a request changed the state of the run at step 5"
     else:
         assert (result.steps, result.first, result.unchecked) == (30 if resets else 20, None, "")
 
