@@ -229,9 +229,7 @@ def test_under_water_there_is_no_fix(receiving: socket.socket) -> None:
     assert (found["RMC"].status, found["RMC"].lat, found["GGA"].gps_qual) == ("V", "", 0)
     with pytest.raises(rtmms.ModelError, match=r"sentences: HDT needs a compass \(mag and imu\), or an estimate"):
         opened(Nmea(to=udp(receiving), sentences=("HDT",)), info)
-    with pytest.raises(
-        rtmms.ModelError, match=r"seen through sensors, and sends truth\.position only to those who ask"
-    ):
+    with pytest.raises(rtmms.ModelError, match=r"has sensors, and sends truth\.position only on request"):
         opened(Nmea(to=udp(receiving), source="truth"), info)
 
 
