@@ -358,9 +358,7 @@ class _Differences:
             with self.put_back():
                 for command in self.commands:
                     self.plant.step(command)  # type: ignore[attr-defined]
-            raise ModelError(
-                "linearise: a step on a copy of the plant fails, but not on the plant; use method='differences'"
-            )
+            raise ModelError("linearise: a step fails on a copy of the plant, but not on the plant itself")
 
     @contextmanager
     def put_back(self) -> Iterator[None]:
@@ -392,7 +390,7 @@ class _Differences:
                 way[:1], self.first + begin, self.commands[None, begin:end], self.dt, states=way[None, 1 : count + 1]
             )
             if self.room.pool.advance(trace) >= 0:
-                raise ModelError("linearise: a step on a copy of the plant fails; linearise at another state")
+                raise ModelError("linearise: a step fails on a copy of the plant; linearise at another state")
             return way[: count + 1]
 
         pool = self.room.pool.executor(len(known)) if len(known) > 1 else None

@@ -269,7 +269,7 @@ def trim(
         raise ModelError(
             f"{plant.model.name}: trim: no periodic orbit found: after {used} iterations "
             f"'{[names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]}' still differs by {residual:.3g}; "
-            "start from another state"
+            "let the motion settle for longer (settle)"
         )
     matrix = _jacobian(defect, c, a, False) + np.eye(chart.size)
     values = np.linalg.eigvals(matrix).astype(complex)
@@ -492,7 +492,7 @@ def trim_commands(
         worst = [names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]
         raise ModelError(
             f"trim: no periodic motion found: after {used} iterations '{worst}' still differs by {residual:.3g} "
-            "over a period; simulate longer before the trim"
+            "over a period; let the motion settle for longer"
         )
     if used:
         report("trim: the multipliers there")
