@@ -682,7 +682,9 @@ class Requests:
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"request '{op}': expected arguments by name, got {args!r}: {fault}") from None
         if 0 < self.most < len(frame):
-            raise RequestError(f"request '{op}': this plant takes {self.most} bytes at most, got {len(frame)}")
+            raise RequestError(
+                f"request '{op}': expected at most {self.most} bytes, which this plant accepts, got {len(frame)}"
+            )
         return ident, frame
 
 

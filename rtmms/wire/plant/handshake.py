@@ -426,7 +426,7 @@ class HandshakePort:
             self._take_figures(peer, message)
         else:
             expected = "hello, request, parameters, metrics and bye"
-            raise Refused(Reason.TYPE, f"the exchange socket takes {expected}, got type {shown(kind)}")
+            raise Refused(Reason.TYPE, f"exchange socket: expected messages of type {expected}, got {shown(kind)}")
 
     def _take_figures(self, peer: Peer, message: dict[str, Any]) -> None:
         """Store a peer's metrics, and its report about its own peer; Refused if they are invalid."""

@@ -783,7 +783,9 @@ class StepPort:
                 peer.comes_back()
             self.ticks.read_message(peer, message)
         else:
-            raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
+            raise Refused(
+                Reason.TYPE, f"step socket: expected messages of type command, tick or bye, got {shown(kind)}"
+            )
 
     def _take_command(self, peer: Peer, message: dict[str, Any]) -> None:
         """Check and take a command; it is taken as a whole or not at all."""
