@@ -315,7 +315,7 @@ def test_signals_of_a_users_file(peer: can.BusABC, channel: str, file: str, make
         ({"checksum": "X", "signals": {"Spare": "speed"}}, "expected one whole byte as the checksum"),
         ({"dbc": "no.dbc"}, r"dbc: no\.dbc: there is no such file"),
         ({"drives": (DriveAt(node=3, actuator="right.front"),), "dbc": "own", "signals": {}, "channels": (),
-          "first_id": 0x201}, r"identifier 0x303 of message 'quaternion_0' is a drive's as well"),
+          "first_id": 0x201}, r"identifier 0x303 of message 'quaternion_0' is also one of a drive"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_plant(

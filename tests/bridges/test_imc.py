@@ -200,12 +200,12 @@ def test_plans_that_are_none() -> None:
     with pytest.raises(Refusal, match="never ends"):
         places(plan, HOME)
     plan.start_man_id = "9"
-    with pytest.raises(Refusal, match="no maneuver '9' to start with"):
+    with pytest.raises(Refusal, match="the first maneuver '9' is not in the plan"):
         places(plan, HOME)
     other = imcpy.PlanManeuver()
     other.maneuver_id, other.data = "9", imcpy.StationKeeping()
     plan.maneuvers.append(other)
-    with pytest.raises(Refusal, match="maneuver '9' is no Goto"):
+    with pytest.raises(Refusal, match="maneuver '9': expected a Goto"):
         places(plan, HOME)
 
 

@@ -580,7 +580,7 @@ def test_words_of_a_controller(receiving: socket.socket, asked: dict[str, float]
         ({"to": "udp:1"}, r"to: expected udp://HOST:PORT, tcp://HOST:PORT or DEVICE\[@BAUD\], got 'udp:1'"),
         ({"to": "udp://host"}, "to: expected HOST:PORT, got 'host'"),
         ({"to": "/dev/null/x@fast"}, "to: expected DEVICE@BAUD"),
-        ({"to": "/etc/passwd"}, "to: '/etc/passwd' is no serial line"),
+        ({"to": "/etc/passwd"}, "to: expected a serial device, got '/etc/passwd'"),
         ({"listen": "tcp://127.0.0.1:1"}, "listen: expected udp://HOST:PORT"),
         ({"sentences": ("GPXYZ",)}, r"sentences: expected \[TALKER\]TYPE\[:HZ\] with one of RMC, .*; got 'GPXYZ'"),
         ({"sentences": ("RMC:0",)}, "expected a rate > 0"),

@@ -372,7 +372,7 @@ def test_the_first_frame_of_a_line_is_taken_if_it_is_whole() -> None:
     [
         ({"baud": 0}, "baud"),
         ({"device": ""}, "device: expected a serial device"),
-        ({"device": "pyproject.toml"}, "device: 'pyproject.toml' is no serial line"),
+        ({"device": "pyproject.toml"}, "device: expected a serial device, got 'pyproject.toml'"),
         ({"peer_timeout_s": -1.0}, "peer_timeout_s"),
         ({"safe": {"speed": 1.0}}, "not a field of state_fields"),
         ({"paced": True, "channels": ()}, "expected a claim"),
