@@ -93,10 +93,12 @@ def parse(datagram: bytes) -> Servo:
     (magic,) = struct.unpack_from("<H", datagram)
     form = _FORMS.get(magic)
     if form is None or form.size != len(datagram):
-        raise Refusal("magic", f"{magic} with {len(datagram)} bytes")
+        raise Refusal(
+            "magic", f"expected a servo packet of ArduPilot, got magic number {magic} in {len(datagram)} bytes"
+        )
     _, rate, count, *pulses = form.unpack(datagram)
     if not rate:
-        raise Refusal("range", "a frame rate of 0")
+        raise Refusal("range", "frame rate: expected > 0, got 0")
     return Servo(rate, count, tuple(pulses))
 
 
@@ -245,11 +247,13 @@ class ArduPilot(Worded):
         """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
-            raise rtmms.ModelError("rate_hz: each frame gets a state; frame_rate sets how many there are")
+            raise rtmms.ModelError("rate_hz: expected none, as each frame of ArduPilot gets a state; set frame_rate")
         check(self.more)
         self._words = Words(self.parameter_channels, tuple(str(i) for i in range(1, _CHANNELS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
-            raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
+            raise rtmms.ModelError(
+                "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
+            )
 
     def claims(self) -> tuple[str, ...]:
         """Return the actuators of the channels, or else `claim`, or else all without parameter channels.
@@ -292,7 +296,10 @@ class ArduPilot(Worded):
             If a parameter does not fit the plant.
         """
         if plant.dt * self.every >= MAX_FRAME_S:
-            raise rtmms.ModelError(f"a step of {plant.dt * self.every} s: ArduPilot takes no frame of 0.1 s or longer")
+            raise rtmms.ModelError(
+                f"every: a frame of {plant.dt * self.every} s is too long: ArduPilot accepts frames below 0.1 "
+                "s; give a smaller every or --dt"
+            )
         alone = self._words and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)
         self._words.open(self.io.ask, self._not_taken)
@@ -325,13 +332,13 @@ class ArduPilot(Worded):
         """Log why ArduPilot would not arm, or why frames are longer than intended."""
         if self._step_s > 1.0 / MIN_GYRO_HZ:
             self.io.log(
-                f"frames of {self._step_s * 1e3:.3g} ms: Copter and Sub need {MIN_GYRO_HZ:g} Hz to arm "
-                "(1.8 SCHED_LOOP_RATE); start the plant with --dt 0.001"
+                f"frames of {self._step_s * 1000.0:.3g} ms are too long: Copter and Sub arm from "
+                f"{MIN_GYRO_HZ:g} Hz on (1.8 SCHED_LOOP_RATE); start the plant with --dt 0.001"
             )
         if not plant.granted and plant.period_s and plant.telemetry_hz < 1.0 / plant.period_s:
             self.io.log(
-                f"without a claim {plant.telemetry_hz:g} states a second come, and the plant has "
-                f"{1.0 / plant.period_s:g}; start it with --telemetry-hz {4.0 / plant.period_s:g}"
+                f"without a claim the plant sends {plant.telemetry_hz:g} states a second, and it makes "
+                f"{1.0 / plant.period_s:g} steps; start it with --telemetry-hz {4.0 / plant.period_s:g}"
             )
 
     # -- the plant ---------------------------------------------------------------------------------------------------
@@ -351,7 +358,7 @@ class ArduPilot(Worded):
     def on_silence(self) -> None:
         """Log that the autopilot receives the robot at rest, if `plant_silent` is "still"."""
         if self.plant_silent == "still":
-            self.io.log("the plant is silent: the autopilot gets the robot at rest")
+            self.io.log("the plant is silent: the bridge sends the autopilot the robot at rest")
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         """Continue with the next plant.
@@ -387,10 +394,10 @@ class ArduPilot(Worded):
             raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
         now = monotonic()
         if self._autopilot is not None and sender != self._autopilot and now - self._received_at < _ALONE_S:
-            raise Refusal("second", "another autopilot is here")
+            raise Refusal("second", "a packet of a second autopilot, while the first is connected")
         if sender != self._autopilot:
             self.counts.add("autopilots")
-            self.io.log(f"ArduPilot at {sender[0]}:{sender[1]}")
+            self.io.log(f"ArduPilot connected from {sender[0]}:{sender[1]}")
         self._autopilot, self._received_at, self.unmet = sender, now, ""
         self._gone.silent(now)
 
@@ -404,7 +411,7 @@ class ArduPilot(Worded):
             if servo.frame_count > _FIRST_FRAMES:
                 self.counts.refuse("old")  # one that begins anew begins at its beginning
                 return
-            self.io.log(f"the autopilot began anew (frame {self._frame}, then {servo.frame_count})")
+            self.io.log(f"ArduPilot restarted (frame {self._frame}, then {servo.frame_count})")
             self._ahead = 0.0
             if self.reset:
                 self._pacer.reset()
@@ -425,7 +432,7 @@ class ArduPilot(Worded):
         newest = self._pacer.newest
         late = newest is not None and newest.time > _LATE_S
         if newest is not None and late and self.reset and not self.waits and servo.frame_count <= _FIRST_FRAMES:
-            self.io.log(f"ArduPilot came at t = {newest.time:.4g} s: the plant begins anew with it")
+            self.io.log(f"ArduPilot connected at t = {newest.time:.4g} s: the bridge resets the plant")
             self._pacer.reset()
 
     def _values(self, pulses: tuple[int, ...]) -> dict[str, float]:

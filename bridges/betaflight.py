@@ -119,7 +119,7 @@ def parse_pulses(datagram: bytes) -> tuple[int, ...]:
         raise Refusal("length", f"expected {_RC.size} bytes, got {len(datagram)}")
     _, *pulses = _RC.unpack(datagram)
     if max(pulses) > _MAX_US:
-        raise Refusal("out_of_range", f"a pulse of {max(pulses)} us")
+        raise Refusal("out_of_range", f"expected pulses of at most {_MAX_US} us, got {max(pulses)} us")
     return tuple(pulses)
 
 
@@ -259,7 +259,7 @@ class Betaflight(rtmms.Bridge):
         """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
-            raise rtmms.ModelError("rate_hz: Betaflight gets each state, as fast as it answers")
+            raise rtmms.ModelError("rate_hz: expected none, as Betaflight gets each state as fast as it answers")
         for channel in self.rc:
             if not (channel.isdecimal() and 1 <= int(channel) <= _RC_CHANNELS):
                 raise rtmms.ModelError(f"rc: expected a channel from 1 to {_RC_CHANNELS}, got '{channel}'")
@@ -460,7 +460,7 @@ class Betaflight(rtmms.Bridge):
 
     def _begin(self) -> None:
         """Handle the first motors of a Betaflight that has started."""
-        self.io.log("Betaflight is there again" if self._flew else "Betaflight is there")
+        self.io.log("Betaflight is connected again" if self._flew else "Betaflight is connected")
         if self._flew and self.reset:
             self._pacer.reset()
         self._flies = self._flew = True
@@ -502,7 +502,7 @@ class Betaflight(rtmms.Bridge):
             self._lost()
         elif now - self._received_at > _GONE_S:
             if not self._flies:
-                self.io.log("Betaflight answers and sends no motors: start it again")
+                self.io.log("Betaflight answers, but sends no motors; restart Betaflight")
             self._lost()
         elif not self._flies or now - self._sent_at >= RESEND_S:
             self.counts.add("unanswered")

@@ -127,15 +127,15 @@ class Can(rtmms.Bridge):
         check_interface(self.interface, self.channel, self.options)
         self._dbc = self.dbc or (NONE if self.drives else OWN)
         if self._dbc in (OWN, NONE) and (self.signals or self.channels):
-            raise rtmms.ModelError(f"signals and channels: need a file (dbc=FILE.dbc), got dbc={self._dbc}")
+            raise rtmms.ModelError(f"signals and channels: expected dbc=FILE.dbc with them, got dbc={self._dbc}")
         if self._dbc == NONE and not self.drives:
-            raise rtmms.ModelError("dbc=none: without drives there is nothing to do")
+            raise rtmms.ModelError("dbc=none: expected drives=..., got none: the bridge has nothing to do")
         self._map = ChannelMap(self.channels)
         for what in ("node", "actuator"):
             listed = [getattr(one, what) for one in self.drives]
             twice = next((one for one in listed if listed.count(one) > 1), None)
             if twice is not None:
-                raise rtmms.ModelError(f"drives: {what} {twice} stands in it twice")
+                raise rtmms.ModelError(f"drives: {what} {twice} is listed twice")
         self._driven = tuple(one.actuator for one in self.drives)
         both = set(self._driven) & {*self._map.actuators, *self.claim}
         if both:
@@ -210,7 +210,7 @@ class Can(rtmms.Bridge):
         self.closing.callback(self._bus.close)
         if self._sent:
             rate = sum(1.0 / one.period_s for one in self._sent)
-            self.io.log(f"{len(self._sent)} messages out, {rate:.0f} a second; {len(self._taken)} in")
+            self.io.log(f"sends {len(self._sent)} messages, {rate:.0f} a second; receives {len(self._taken)} messages")
         if plant.granted:
             self.io.log(f"every node on {self._bus.place} can {DRIVES}: {', '.join(plant.granted)}")
         self._bus.connect(monotonic())
@@ -237,20 +237,25 @@ class Can(rtmms.Bridge):
         words = {entry.channel: entry.channel for entry in self._map.entries}
         for name, (message, fields) in by_message(database, words, "channels").items():
             if any(one.layout.message.name == name for one in self._sent):
-                raise rtmms.ModelError(f"channels: message '{name}' is sent by the robot itself")
+                raise rtmms.ModelError(
+                    f"channels: message '{name}': the robot sends this message itself; choose another for commands"
+                )
             layout = self._layout(message, fields, "channels")
             taken = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
             self._taken[layout.identifier, layout.extended] = taken
         if self.claim and not self._taken and self._dbc != OWN:
-            raise rtmms.ModelError("claim: needs channels, which assign signals to the actuators")
+            raise rtmms.ModelError("claim: expected channels=..., which map signals to the actuators, got none")
 
     def _layout(self, message: Any, fields: dict[str, Any], place: str) -> Layout:
         layout = Layout(message, self.counter, self.checksum, self.checksum_kind)
         if layout.fd and not self.fd:
-            raise rtmms.ModelError(f"dbc: message '{message.name}' is of CAN FD: expected fd=true")
+            raise rtmms.ModelError(f"dbc: message '{message.name}': expected fd=true, as this is a message of CAN FD")
         own = layout.own & set(fields)
         if own:
-            raise rtmms.ModelError(f"{place}: '{message.name}.{min(own)}' is a counter or a checksum")
+            raise rtmms.ModelError(
+                f"{place}: '{message.name}.{min(own)}' is a counter or a checksum, which the bridge computes; "
+                "remove the signal"
+            )
         return layout
 
     def _open_drives(self, plant: PlantInfo) -> None:
@@ -272,14 +277,17 @@ class Can(rtmms.Bridge):
                 )
             ]
             if found[0] is None and found[1] is None:
-                self.io.log(f"drive {at.node} ({at.actuator}): the plant sends nothing of it: it reports its set-point")
+                self.io.log(
+                    f"drive {at.node} ({at.actuator}): the plant has no output of this joint, so the drive "
+                    "reports its set-point as the position"
+                )
             self._measured[at.node] = found[0], found[1]
         used = {number for node in self._nodes.values() for number in node.identifiers()}
         for layout in [one.layout for one in self._sent] + [one.layout for one in self._taken.values()]:
             if layout.identifier in used and not layout.extended:
                 raise rtmms.ModelError(
-                    f"drives: identifier {layout.identifier:#x} of message '{layout.message.name}' is a drive's as "
-                    "well: another node, or first_id"
+                    f"drives: identifier {layout.identifier:#x} of message '{layout.message.name}' is also "
+                    "one of a drive; choose another node, or first_id"
                 )
 
     # -- out ---------------------------------------------------------------------------------------------------------
@@ -399,7 +407,7 @@ class Can(rtmms.Bridge):
         self.counts.add("peer_lost")
         for node in self._nodes.values():
             if node.operational and node.drive.power.name == "OPERATION_ENABLED":
-                self.io.log(f"drive {node.number}: {why}: fault")
+                self.io.log(f"drive {node.number}: {why}: the drive goes to the state fault")
                 node.fail()
 
     def _came(self) -> None:

@@ -139,7 +139,7 @@ def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
         return _picked(names, names, message.data[message.layout.data_offset :])
     names = list(message.name)
     if len(set(names)) != len(names):
-        raise Refusal("wrong_type", "a joint stands in it twice")
+        raise Refusal("wrong_type", "a joint is listed twice")
     if not set(names) <= set(actuators):
         raise Refusal("unknown_actuator", "an actuator that was not claimed")
     values: dict[str, float] = {}

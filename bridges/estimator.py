@@ -66,10 +66,10 @@ class Estimator(rtmms.Bridge):
         """Check the parameters."""
         super().__post_init__()
         if self.claim:
-            raise rtmms.ModelError("claim: this bridge drives nothing; expected none")
+            raise rtmms.ModelError("claim: expected none, as this bridge sends no commands")
         if self.rate_hz:
             raise rtmms.ModelError(
-                "rate_hz: the estimator receives every state; publish_hz is the rate of what it sends"
+                "rate_hz: expected none, as the estimator receives every state; publish_hz is the rate of its output"
             )
         if not self.to:
             raise rtmms.ModelError("to: expected at least one HOST:PORT")
@@ -108,8 +108,8 @@ class Estimator(rtmms.Bridge):
         imu = self._sensors[self._estimator.imu]
         if plant.telemetry_hz < imu.rate_hz:
             self.io.log(
-                f"about {plant.telemetry_hz:g} states a second of wall time come, {self._estimator.imu} has "
-                f"{imu.rate_hz:g} samples a second: run the plant with --telemetry-hz {2.0 * imu.rate_hz:g}"
+                f"the plant sends about {plant.telemetry_hz:g} states a second, and {self._estimator.imu} has "
+                f"{imu.rate_hz:g} samples a second; run the plant with --telemetry-hz {2.0 * imu.rate_hz:g}"
             )
         self._places = [resolved(text, "to", _PORT) for text in self.to]
         self._sockets: dict[int, socket.socket] = {}

@@ -218,8 +218,7 @@ class Helics(rtmms.Bridge):
             ) from None
         if self.core_words:
             raise rtmms.ModelError(
-                f"core_words: is not taken any more, got '{self.core_words:.60}'; "
-                f"expected the parameters that replace it: {TYPED_KEYS}"
+                f"core_words: this parameter was removed; expected {TYPED_KEYS} in place of '{self.core_words:.60}'"
             )
         _check_name("federate", self.federate.format(robot="robot", name="name"))
         for key in ("broker", "broker_key", "local_interface", "encryption_config"):
@@ -230,7 +229,7 @@ class Helics(rtmms.Bridge):
         if self.encryption_config and not Path(self.encryption_config).expanduser().is_file():
             raise rtmms.ModelError(f"encryption_config: there is no file '{self.encryption_config}'")
         if self.rate_hz:
-            raise rtmms.ModelError("rate_hz: the federation's period sets the rate here: period_s")
+            raise rtmms.ModelError("rate_hz: expected none, as period_s sets the rate")
         self._host, self._port = self._place()
 
     def beyond(self) -> dict[str, str]:
@@ -343,8 +342,9 @@ class Helics(rtmms.Bridge):
         if not self._federate.joined and now - self._begun > self.patience_s:
             where = f"at {self._host or 'the usual address'}" + (f":{self._port}" if self._port else "")
             raise rtmms.RtmmsError(
-                f"helics: no federation within {self.patience_s:g} s with a core of type {self.core}: is there a "
-                f"HELICS 3 broker {where}, with all of its federates? (helics_broker -f COUNT; broker=HOST:PORT)"
+                f"helics: no federation began within {self.patience_s:g} s with a core of type {self.core}; "
+                f"start a HELICS 3 broker {where} and all of its federates (helics_broker -f COUNT; "
+                "broker=HOST:PORT)"
             )
         self._look_at_partners(now)
 
@@ -413,7 +413,7 @@ class Helics(rtmms.Bridge):
             match event.kind:
                 case "joined":
                     others = ", ".join(self._federate.partners) or "nobody else"
-                    self.io.log(f"federate '{self._name}' in a federation with {others}")
+                    self.io.log(f"federate '{self._name}' joined a federation with {others}")
                     if self.waits:
                         self.io.post("resume")
                     self._send(self._frames.start())
@@ -426,7 +426,7 @@ class Helics(rtmms.Bridge):
 
     def _granted(self, event: Event) -> None:
         if self._stalled:
-            self.io.log(f"the federation goes on, {monotonic() - self._asked_at:.2g} s late")
+            self.io.log(f"the federation continues, {monotonic() - self._asked_at:.2g} s late")
         self._asked_at, self._stalled = 0.0, False
         if event.granted_s + 5e-10 < event.time_s:
             self.counts.add("early")
@@ -469,7 +469,7 @@ class Helics(rtmms.Bridge):
     def _leave(self, why: str) -> None:
         """Let the plant continue without the federation."""
         self._over = True
-        self.io.log(f"{why}; the plant goes on alone")
+        self.io.log(f"{why}; the plant continues without the federation")
         self._frames.leave()
         self.on_peer_lost(why)
         self._federate.end(0.0)

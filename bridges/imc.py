@@ -185,7 +185,7 @@ class Imc(Worded):
         try:
             announces, port = announce_socket(self.network)
         except rtmms.RtmmsError as fault:
-            self.io.log(f"{fault}: only those in `nodes`, and those that speak to us, are found")
+            self.io.log(f"{fault}; only nodes of `nodes`, and those that send to this bridge, are found")
         else:
             self.attend(announces, lambda: self._receive(announces))
             self.io.log(f"'{self._name}' ({self.number:#06x}) at UDP {self.network}:{self._port}, announces at {port}")
@@ -225,7 +225,7 @@ class Imc(Worded):
             Monotonic time, s.
         """
         for node in self._nodes.forget(now):
-            self.io.log(f"'{node.name}' is gone")
+            self.io.log(f"node '{node.name}' is lost")
         if now >= self._announce_at:
             self._announce_at = now + (_ANNOUNCE_S if len(self._nodes) else _BEAT_S)
             self._announce()
@@ -385,14 +385,14 @@ class Imc(Worded):
         self._plans_left = min(_MAX_PLAN_BURST, self._plans_left + (now - self._plans_at) * _MAX_PLANS_1_S)
         self._plans_at = now
         if self._plans_left < 1.0:
-            raise Refusal("too_many", f"more than {_MAX_PLANS_1_S:g} messages about plans a second")
+            raise Refusal("too_many", f"expected at most {_MAX_PLANS_1_S:g} messages about plans a second, got more")
         self._plans_left -= 1.0
 
     def _meet(self, message: Any, sender: tuple[str, int], now: float) -> None:
         node = self._nodes.announced(message.src, message.sys_name, message.services, sender[0], now)
         if node is not None:
             self.counts.add("nodes")
-            self.io.log(f"'{node.name[:40]}' ({node.number:#06x}) is there, at {node.place[0]}:{node.place[1]}")
+            self.io.log(f"node '{node.name[:40]}' ({node.number:#06x}) connected, at {node.place[0]}:{node.place[1]}")
             self._announce_at = 0.0  # it shall know of us at once
 
     def _on_set_points(self, values: dict[str, float]) -> None:
@@ -401,7 +401,7 @@ class Imc(Worded):
         self.peer_watch.fed()
         actuators = self._map.to_actuators(values)
         if self._words.take(values) and self._course and "heading_deg" in values:
-            self.io.log(f"plan '{self._plan[:40]}' is left: a heading was commanded")
+            self.io.log(f"plan '{self._plan[:40]}' ended: a peer commanded a heading")
             self._end_plan(False)
         if actuators and self.plant.granted:
             self.command(actuators)
@@ -436,7 +436,7 @@ class Imc(Worded):
             elif message.op == of.CLEAR:
                 self._plans.clear()
             else:
-                raise Refusal("plan", "plans can be set, deleted and cleared here")
+                raise Refusal("plan", "operation: expected set, delete or clear, got another")
         except Refusal as refusal:
             self.counts.refuse(refusal.reason)
             answer.type, answer.info = kinds.FAILURE, str(refusal)
@@ -444,7 +444,7 @@ class Imc(Worded):
 
     def _keep(self, name: str, course: list[Place]) -> None:
         if name not in self._plans and len(self._plans) >= _MAX_PLANS:
-            raise Refusal("plan", f"{_MAX_PLANS} plans are kept, and no more")
+            raise Refusal("plan", f"the bridge stores at most {_MAX_PLANS} plans; delete one")
         self._plans[name[:256]] = course
 
     def _on_plan_control(self, message: Any) -> None:
@@ -461,7 +461,7 @@ class Imc(Worded):
             elif message.op == of.STOP:
                 self._end_plan(False)
             else:
-                raise Refusal("plan", "a plan can be loaded, started and stopped here")
+                raise Refusal("plan", "operation: expected load, start or stop, got another")
         except Refusal as refusal:
             self.counts.refuse(refusal.reason)
             answer.type, answer.info = kinds.FAILURE, str(refusal)
@@ -473,14 +473,14 @@ class Imc(Worded):
             self._keep(message.plan_id, places(message.arg, self.home))
         course = self._plans.get(message.plan_id)
         if course is None:
-            raise Refusal("plan", f"there is no plan '{message.plan_id[:40]}'")
+            raise Refusal("plan", f"the bridge has no plan '{message.plan_id[:40]}'")
         if not start:
             return
         if not self._words.knows(("heading_deg",)):
-            raise Refusal("plan", "nothing steers: parameter_channels=heading_deg=CONTROLLER.PARAMETER")
+            raise Refusal("plan", "no controller steers; give parameter_channels=heading_deg=CONTROLLER.PARAMETER")
         self._course, self._plan, self._leg_at = list(course), message.plan_id[:256], self._time
         self.peer_watch.fed()
-        self.io.log(f"plan '{self._plan[:40]}': {len(course)} waypoints")
+        self.io.log(f"plan '{self._plan[:40]}' started: {len(course)} waypoints")
 
     def _follow(self, motion: Motion) -> None:
         """Head for the waypoint, and take the next one if it is reached, or has taken too long."""

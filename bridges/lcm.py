@@ -121,7 +121,7 @@ def parse(data: bytes) -> dict[str, float]:
     try:
         fingerprint, _, n = _HEAD.unpack_from(data)
         if fingerprint != COMMAND:
-            raise Refusal("unknown_type", "not a command_t")
+            raise Refusal("unknown_type", "expected a message of type command_t, got another")
         if not 0 <= n <= _MAX_ACTUATORS:
             raise Refusal("wrong_length", f"expected at most {_MAX_ACTUATORS} actuators, got {n}")
         names, at = [], _HEAD.size
@@ -129,16 +129,16 @@ def parse(data: bytes) -> dict[str, float]:
             (length,) = struct.unpack_from(">I", data, at)
             text = data[at + 4 : at + 4 + length]
             if length < 1 or len(text) != length or text[-1] != 0:
-                raise Refusal("malformed", "a name that does not end")
+                raise Refusal("malformed", "expected names that end with a zero byte, got one without")
             names.append(text[:-1].decode())
             at += 4 + length
         values = struct.unpack_from(f">{n}d", data, at)
     except (struct.error, UnicodeDecodeError):
-        raise Refusal("malformed", "not a whole command_t") from None
+        raise Refusal("malformed", "expected a whole command_t, got fewer bytes") from None
     if at + 8 * n != len(data):
-        raise Refusal("malformed", "more than a command_t")
+        raise Refusal("malformed", "expected a command_t only, got more bytes")
     if len(set(names)) != n:
-        raise Refusal("wrong_type", "an actuator stands in it twice")
+        raise Refusal("wrong_type", "an actuator is listed twice")
     if not all(map(isfinite, values)):
         raise Refusal("not_finite", "expected finite numbers")
     return dict(zip(names, values, strict=True))

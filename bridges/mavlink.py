@@ -171,7 +171,7 @@ class Mavlink(Worded):
             host_port(text, "stations", _PORT)
         for name in self.values:
             if not (name.isascii() and 1 <= len(name) <= 10):
-                raise rtmms.ModelError(f"values: a name has 1 to 10 letters, got '{name}'")
+                raise rtmms.ModelError(f"values: expected names of 1 to 10 letters, got '{name}'")
         self._map = ChannelMap(self.channels)
         for entry in self._map.entries:
             if entry.channel not in AXES + ACTUATORS:
@@ -457,10 +457,10 @@ class Mavlink(Worded):
     def _on_param_set(self, message: Any) -> None:
         one, value = self._parameters.find(message.param_id, -1), message.param_value
         if one is None:
-            raise Refusal("parameter", "there is none of that name")
+            raise Refusal("parameter", "the bridge has no parameter of this name")
         if not isfinite(value):
             self._send_parameter(one)
-            raise Refusal("not_finite", "a parameter that is no number")
+            raise Refusal("not_finite", "expected a finite value of the parameter, got another")
         try:
             assert one.change is not None
             one.change(value)
@@ -518,7 +518,7 @@ class Mavlink(Worded):
             self._send_parameter(self._list.popleft())
         if self._axes_at and self.home_after_s and now - self._axes_at > self.home_after_s:
             self._axes_at = 0.0
-            self.io.log("no MANUAL_CONTROL any more: what it drove goes to neutral")
+            self.io.log(f"no MANUAL_CONTROL for {self.home_after_s:g} s: its actuators go to neutral")
             self._to_neutral(tuple(entry.actuator for entry in self._map.entries if entry.channel in AXES))
             self._words.rest(AXES)
 

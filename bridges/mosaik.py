@@ -110,7 +110,7 @@ class Mosaik(rtmms.Bridge):
         """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
-            raise rtmms.ModelError("rate_hz: mosaik's steps set the rate here: step_s")
+            raise rtmms.ModelError("rate_hz: expected none, as step_s sets the rate")
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 
@@ -241,14 +241,14 @@ class Mosaik(rtmms.Bridge):
             if isinstance(event, _Ask):
                 self._take(event)
             elif event == "begun":
-                self.io.log("mosaik is there")
+                self.io.log("mosaik is connected")
             elif event == "ended":
                 self._ended()
             elif event == "left":
                 self._left()
             elif event == "malformed":
                 self.counts.refuse("malformed")
-                self.io.log(f"what came at {self.host}:{self.port} is not mosaik's protocol, version 3")
+                self.io.log(f"the peer at {self.host}:{self.port} does not send the protocol of mosaik, version 3")
             else:
                 raise rtmms.RtmmsError(f"mosaik: {event}")
 
@@ -296,7 +296,7 @@ class Mosaik(rtmms.Bridge):
         if self._over:
             return
         if self.waits:
-            self.io.log(f"mosaik has ended at t = {self._time_s:.6g} s, and the run with it")
+            self.io.log(f"mosaik has ended at t = {self._time_s:.6g} s, so the run ends")
             self.io.post("stop")
             self._over = True
             self._pacer.go(1)  # requests are done between steps
@@ -320,7 +320,7 @@ class Mosaik(rtmms.Bridge):
 
     def _leave(self, why: str) -> None:
         self._over = True
-        self.io.log(f"{why}; the plant goes on alone")
+        self.io.log(f"{why}; the plant continues without mosaik")
         if self.waits:
             self._pacer.wake()
             self.waits = self._pacer.locked = False
@@ -446,7 +446,7 @@ async def _served(channel: Any, running: Any) -> None:
     try:
         await asyncio.wait({reading, running_on}, timeout=_MAX_FIRST_S, return_when=asyncio.FIRST_COMPLETED)
         if not (running.begun or reading.done() or running_on.done()):
-            raise TimeoutError(f"nothing of mosaik's within {_MAX_FIRST_S:g} s")
+            raise TimeoutError(f"mosaik sent nothing within {_MAX_FIRST_S:g} s")
         await asyncio.wait({reading, running_on}, return_when=asyncio.FIRST_COMPLETED)
         if reading.done() and not reading.cancelled() and reading.exception() is not None:
             raise reading.exception()

@@ -181,7 +181,7 @@ class Mqtt(rtmms.Bridge):
         if not self._prefix or set("+#\0") & set(self._prefix):
             raise rtmms.ModelError(f"topic: expected a topic without wildcards, got '{self.topic}'")
         if not self.tls and (self.ca_file or self.cert_file or self.key_file):
-            raise rtmms.ModelError("tls: certificates are given, but tls is not true")
+            raise rtmms.ModelError("tls: expected tls=true with ca_file, cert_file or key_file")
         if bool(self.cert_file) != bool(self.key_file):
             raise rtmms.ModelError("cert_file and key_file: expected both or neither")
         for key in ("password_file", "ca_file", "cert_file", "key_file"):
@@ -189,7 +189,7 @@ class Mqtt(rtmms.Bridge):
             if path and not Path(path).expanduser().is_file():
                 raise rtmms.ModelError(f"{key}: there is no file '{path}'")
         if self.password_file and not self.user:
-            raise rtmms.ModelError("password_file: needs a user")
+            raise rtmms.ModelError("password_file: expected user=NAME with it, got none")
         if self.password_file and not self._password():
             raise rtmms.ModelError(f"password_file: the first line of '{self.password_file}' is empty")
         self._map = ChannelMap(self.channels)
@@ -372,7 +372,7 @@ class Mqtt(rtmms.Bridge):
                 self._on_connected()
             elif kind == "lost":
                 if self._connected:
-                    self.io.log(f"the broker is gone ({what}); connecting again")
+                    self.io.log(f"the broker is lost ({what}); trying again")
                     self.on_peer_lost("no broker")
                 else:
                     self._unreached("it hangs up" + ("" if self.tls else ": is it TLS that it wants?"))
@@ -383,7 +383,7 @@ class Mqtt(rtmms.Bridge):
             elif kind == "refused":
                 self.counts.add("broker_refused")
                 if self.counts["broker_refused"] == 1:
-                    self.io.log(f"the broker refused: {what}; trying again")
+                    self.io.log(f"the broker refused the connection: {what}; trying again")
         self._take_commands()
         self._flush()
 
@@ -410,7 +410,7 @@ class Mqtt(rtmms.Bridge):
         self._connected = True
         if self._greeted:
             self.counts.add("reconnects")
-            self.io.log("the broker is there again")
+            self.io.log("the broker is connected again")
         self._greeted = True
         if self.qos == 0:
             self._under_way.clear()  # those are lost; with qos 1 the client sends them again
@@ -422,7 +422,7 @@ class Mqtt(rtmms.Bridge):
 
     def _read(self, topic: str, payload: bytes, retained: bool) -> dict[str, float]:
         if retained:
-            raise Refusal("retained", "a command that the broker kept is not for now")
+            raise Refusal("retained", "expected a new command, got one that the broker retained")
         name = topic[len(self._prefix) + len("/command") :].lstrip("/")
         known = set(self._channels.values())
         values = parse(self._channels.get(name, name), payload)

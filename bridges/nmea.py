@@ -234,9 +234,9 @@ class Nmea(Worded):
         for one in self._tellers:
             sources.setdefault(one.source, []).append(one.sentence.head)
         parts = [f"{', '.join(heads)} from {source}" for source, heads in sources.items()]
-        self.io.log(f"sentences to {self._to}: {'; '.join(parts) or 'none'}")
+        self.io.log(f"sends sentences to {self._to}: {'; '.join(parts) or 'none'}")
         if self._pd6_to is not None and self._instruments.doppler is not None:
-            self.io.log(f"PD6 to {self._pd6_to} from {self._instruments.doppler.description}")
+            self.io.log(f"sends PD6 to {self._pd6_to} from {self._instruments.doppler.description}")
         if place:
             self.io.log(admission.sentence(place))
 
@@ -308,7 +308,9 @@ class Nmea(Worded):
                 if self._listed:
                     raise rtmms.ModelError(f"sentences: {sentence.kind} needs {lacking}") from None
         if self._pd6_to is not None and (self._instruments.doppler is None or self._instruments.attitude is None):
-            raise rtmms.ModelError("pd6: the robot has no Doppler log, or no output of its attitude")
+            raise rtmms.ModelError(
+                "pd6: expected a robot with a Doppler log and an output of its attitude, got one without"
+            )
         return found
 
     def _teller(self, sentence: of.SentenceSpec) -> _Teller:

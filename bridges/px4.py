@@ -108,7 +108,7 @@ def parse(message: Any) -> Actuators | Interval | None:
     if kind == "COMMAND_LONG" and message.command == _SET_MESSAGE_INTERVAL:
         which, us = message.param1, message.param2
         if not (isfinite(which) and isfinite(us)):
-            raise Refusal("not_finite", "an interval that is no number")
+            raise Refusal("not_finite", "expected a finite interval, got another")
         return Interval(round(which), None if us == 0 else 0.0 if us < 0 else min(_MAX_STREAM_HZ, 1e6 / us))
     return None
 
@@ -244,12 +244,14 @@ class Px4(Worded):
         """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
-            raise rtmms.ModelError("rate_hz: sensor_hz sets the rate here")
+            raise rtmms.ModelError("rate_hz: expected none, as sensor_hz sets the rate")
         if self.field_ned_gauss and (len(self.field_ned_gauss) != 3 or not any(self.field_ned_gauss)):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, not all 0, got {self.field_ned_gauss}")
         self._words = Words(self.parameter_channels, tuple(str(i) for i in range(1, _CONTROLS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
-            raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
+            raise rtmms.ModelError(
+                "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
+            )
         if self.ground:
             host_port(self.ground, "ground")
 
@@ -323,7 +325,7 @@ class Px4(Worded):
         self.closing.callback(self._peer.close)
         place = f"TCP {self.host}:{self._peer.address[1]}"
         if self._own.names:
-            self.io.log(f"HIL_SENSOR is what the plant's sensors read ({', '.join(self._own.names)})")
+            self.io.log(f"HIL_SENSOR has the readings of the plant's sensors ({', '.join(self._own.names)})")
         self.unmet = f"PX4 sent nothing to {place}"
         self.io.log(f"waiting for PX4 on {place}; {admission.sentence(place)}")
 
@@ -473,13 +475,13 @@ class Px4(Worded):
             except ValueError:
                 # an answer to the frame all the same: PX4 does not send another one
                 self.counts.refuse("not_finite")
-                self.io.log("a control of PX4's is no number: the last good values stand")
+                self.io.log("PX4 sent a control that is not finite; the last valid values are used")
                 values = {}
         self._pacer.drive(values)
         if message.lockstep and not self._in_lock:
             self._in_lock = True
             if self.waits:
-                self.io.log("PX4 is in lockstep")
+                self.io.log("PX4 and the plant run in lockstep")
         if self._in_lock:
             self._ask()
 

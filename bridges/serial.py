@@ -125,10 +125,10 @@ class Serial(rtmms.Bridge):
         checked_device(self.device, self.baud)
         self._map = ChannelMap(self.channels)
         if self.paced and not self.claims():
-            raise rtmms.ModelError("paced: needs a claim, or channels")
+            raise rtmms.ModelError("paced: expected a claim or channels with it, got neither")
         unknown = set(self.safe) - {entry.field for entry in self.state_fields}
         if unknown:
-            raise rtmms.ModelError(f"safe: '{min(unknown)}' is not among the state_fields")
+            raise rtmms.ModelError(f"safe: '{min(unknown)}' is not a field of state_fields")
         self._unpack: Unpacker | None = None
         if self.command_fields or self.claims():
             self._unpack = Unpacker(self.command_fields, self.endian, "command_fields")
@@ -174,7 +174,9 @@ class Serial(rtmms.Bridge):
         size = longest(self._pack.size)
         self._turns = Turns(max(_RESEND_S, 3.0 * self._line.time_s(size)))
         self.tick_s = min(0.05, max(1e-3, self._line.time_s(size)))
-        self.io.log(f"{size} bytes a state: {self.device} carries {1 / self._line.time_s(size):.0f} of them a second")
+        self.io.log(
+            f"a state has {size} bytes: {self.device} transmits {1 / self._line.time_s(size):.0f} states a second"
+        )
         self._line.plug_in(monotonic())
 
     def on_state(self, state: rtmms.State) -> None:
@@ -195,7 +197,7 @@ class Serial(rtmms.Bridge):
     def on_silence(self) -> None:
         """Send the safe values."""
         if self.safe:
-            self.io.log("the plant is silent: the device gets the safe values")
+            self.io.log("the plant is silent: the bridge sends the safe values to the device")
             self._put_safe()
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
@@ -316,11 +318,11 @@ class Serial(rtmms.Bridge):
     def _read(self, payload: bytes) -> tuple[dict[str, float], bool]:
         """Return the values of a command, and whether it states that it answers the present state; Refusal."""
         if self._unpack is None:
-            raise Refusal("unasked", "there are no command_fields")
+            raise Refusal("unasked", "a command, but the bridge has no command_fields")
         values, seq, step = self._unpack(payload)
         asked = self._last.step if self._turns.message and self._last is not None else None
         if step is not None and asked is not None and not self._unpack.is_step(step, asked):
-            raise Refusal("old", f"an answer to step {step}")
+            raise Refusal("old", f"an answer to step {step}, which is not the present one")
         if seq is not None and self._seq_bits:
             missed = (seq - self._newest - 1) % (1 << self._seq_bits)
             if self._newest >= 0 and 0 < missed < 1 << (self._seq_bits - 1):

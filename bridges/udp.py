@@ -148,13 +148,13 @@ class Udp(rtmms.Bridge):
         """Check the parameters."""
         super().__post_init__()
         if self.format == "struct" and not self.state_fields:
-            raise rtmms.ModelError("state_fields: format=struct needs them, in their order")
+            raise rtmms.ModelError("state_fields: expected fields with format=struct, got none")
         self._map = ChannelMap(self.channels)
         if self.paced and not self.claims():
-            raise rtmms.ModelError("paced: needs a claim, or channels")
+            raise rtmms.ModelError("paced: expected a claim or channels with it, got neither")
         unknown = set(self.safe) - {entry.field for entry in self.state_fields}
         if unknown and self.state_fields:
-            raise rtmms.ModelError(f"safe: '{min(unknown)}' is not among the state_fields")
+            raise rtmms.ModelError(f"safe: '{min(unknown)}' is not a field of state_fields")
         self._unpack: Unpacker | None = None
         if (self.command_format or self.format) == "struct" and (self.command_fields or self.claims()):
             self._unpack = Unpacker(self.command_fields, self.endian, "command_fields")
@@ -333,10 +333,10 @@ class Udp(rtmms.Bridge):
         if step is not None and self._turns.message and self._last is not None:
             same = self._unpack.is_step(step, self._last.step) if self._unpack is not None else step == self._last.step
             if not same:
-                raise Refusal("old", f"an answer to step {step}")
+                raise Refusal("old", f"an answer to step {step}, which is not the present one")
         if seq is not None:
             if is_old(seq, self._newest, self._seq_bits):
-                raise Refusal("old", f"seq {seq} after {self._newest}")
+                raise Refusal("old", f"expected seq above {self._newest}, got {seq}")
             self._newest = seq
         if self._map:
             unknown = next((name for name in values if name not in self._map_names), None)
@@ -352,7 +352,7 @@ class Udp(rtmms.Bridge):
             if name not in known:
                 raise rtmms.UnknownNameError("channel of command_fields", name, known)
             if not self._map and name not in plant.granted:
-                raise rtmms.ModelError(f"command_fields: '{name}' is not among what is claimed (claim=...)")
+                raise rtmms.ModelError(f"command_fields: '{name}' is not claimed; add it to claim=...")
 
 
 def _resolved(host: str, port: int, place: str, family: int = 0) -> list[Any]:

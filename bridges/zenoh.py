@@ -220,7 +220,9 @@ class Zenoh(rtmms.Bridge):
         try:
             zenoh.KeyExpr(f"{self.root}/state")
         except zenoh.ZError as fault:
-            raise ModelError(f"zenoh: prefix: '{self.root}' is no key: {_short(fault)}") from None
+            raise ModelError(
+                f"zenoh: prefix: expected a key expression of Zenoh, got '{self.root}': {_short(fault)}"
+            ) from None
         if any(sign in self.root for sign in "*$"):
             raise ModelError(f"zenoh: prefix: expected a key without wildcards, got '{self.root}'")
         try:

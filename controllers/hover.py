@@ -114,7 +114,9 @@ class Hover(rtmms.Controller):
             else:
                 unsaid.append(f"{name}={getattr(self, name):g}")
         if unsaid:
-            print_text(f"hover: this plant does not send its parameters; taken: {', '.join(unsaid)}", err=True)
+            print_text(
+                f"hover: the plant does not send its parameters; these values are used: {', '.join(unsaid)}", err=True
+            )
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Return the speeds of the rotors, rad/s.

@@ -162,7 +162,7 @@ class Lqr(rtmms.Controller):
         try:
             p = solve(linear.a, linear.b, q, r)
         except (LinAlgError, ValueError) as fault:
-            raise rtmms.ModelError(f"controller 'lqr': this moth cannot be held: {fault}") from None
+            raise rtmms.ModelError(f"controller 'lqr': no stable feedback exists for this moth: {fault}") from None
         gain = np.linalg.solve(r + linear.b.T @ p @ linear.b, linear.b.T @ p @ linear.a)
         self.poles = np.abs(np.linalg.eigvals(linear.a - linear.b @ gain))
         return gain, np.concatenate([origin[:7], chart.twist(origin)])

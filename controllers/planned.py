@@ -97,7 +97,8 @@ def usual(robot: str, method: str) -> PlanDefaults:
             import rtmms
 
             raise rtmms.ModelError(
-                f"controller 'predictive': method: linear plans are those of {', '.join(BY_STROKES)}, got model={robot}"
+                f"controller 'predictive': method: linear plans support the models {', '.join(BY_STROKES)}, "
+                f"got model={robot}"
             )
         return BY_STROKES[robot]
     return TUNED.get((robot, method == ILQR), ANY)
@@ -150,8 +151,8 @@ def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], pla
     other = tuple(names) != tuple(own) if sign is None else sign not in names
     if other:
         raise rtmms.ModelError(
-            f"controller 'predictive': model: this plant ('{plant}') is no {robot}; give model=, one of "
-            f"{', '.join(ROBOTS)}, or with cost=, another robot"
+            f"controller 'predictive': model: the plant '{plant}' is not a {robot}; give model= one of "
+            f"{', '.join(ROBOTS)}, or another robot with cost="
         )
 
 
@@ -236,7 +237,9 @@ def read_preset(path: str, robot: str) -> dict[str, Any]:
     try:
         rtmms.plant.protocol.build_plant(robot, **found)
     except rtmms.RtmmsError as fault:
-        raise rtmms.ModelError(f"controller 'predictive': preset: {path}: is not of the {robot}: {fault}") from None
+        raise rtmms.ModelError(
+            f"controller 'predictive': preset: {path}: expected parameters of the {robot}: {fault}"
+        ) from None
     return found
 
 

@@ -235,11 +235,15 @@ class Predictive(PlanFigures, rtmms.Controller):
             refuse_unknown_model(self.model)
         given = usual(self.model, self.method)
         if self.method == LINEAR and self.cost:
-            raise rtmms.ModelError("controller 'predictive': cost: linear plans have their own; give another method")
+            raise rtmms.ModelError(
+                "controller 'predictive': cost: expected none with method=linear, which has its own; give "
+                "another method"
+            )
         if given is ANY and not self.cost:
             by = f" by {self.method}" if self.model in (*ROBOTS, *BY_STROKES) else ""
-            raise rtmms.ModelError(f"controller 'predictive': cost: of '{self.model}'{by} there is none; give "
-                                   "cost=FILE.py:NAME")  # fmt: skip
+            raise rtmms.ModelError(
+                f"controller 'predictive': cost: '{self.model}'{by} has no default cost; give cost=FILE.py:NAME"
+            )
         self._refuse_words_of_others()
         own = {name: getattr(given, name) for name in _BY_ROBOT} | {
             "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
@@ -267,14 +271,16 @@ class Predictive(PlanFigures, rtmms.Controller):
         if self.cost and self.course:
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
         if self.model not in FOLLOWS_COURSES and (self.course or self.waypoints):
-            raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} follows none; give cost"
+            raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} cannot follow a course; give cost"
                                    + ", or x_m" * ("x_m" in given.setpoints))  # fmt: skip
         self._track(() if self.cost else given.setpoints)
         self._way: Any = None
         if self.course:
             self._find_course()
         elif self.waypoints:
-            raise rtmms.ModelError("controller 'predictive': waypoints: they go with course=waypoints, got no course")
+            raise rtmms.ModelError(
+                "controller 'predictive': waypoints: expected course=waypoints with them, got no course"
+            )
         self._tick_s = self._per_tick * grid
         self._tries = {LINEAR: 1, ILQR: int(self.iterations)}.get(self.method, int(self.samples or 32))
         self._senses, self._watch = Senses("predictive"), Watch("predictive", _print)
@@ -387,8 +393,10 @@ class Predictive(PlanFigures, rtmms.Controller):
         if self._strokes is not None:
             self._senses.start(plant)
             if self._senses.sensed:
-                raise rtmms.ModelError("controller 'predictive': linear plans are made from the whole state, which the "
-                                       "estimator does not hold within a stroke; run it without sensors")  # fmt: skip
+                raise rtmms.ModelError(
+                    "controller 'predictive': method=linear needs the whole state, which an estimator does "
+                    "not provide within a stroke; run the robot without sensors"
+                )
             self._strokes.start(plant, self._lockstep, self._believed(plant.parameters))
             self._time = -inf
             return
@@ -583,13 +591,15 @@ class Predictive(PlanFigures, rtmms.Controller):
         if plan.good:
             return
         if self.failed_plans == 1:
-            _print(f"predictive: at t = {self._time:.4g} s no candidate of a plan has a cost that is a number (its run "
-                  "ended early, or the cost is nan or inf): the last plan goes on")  # fmt: skip
+            _print(
+                f"predictive: at t = {self._time:.4g} s no candidate of a plan has a finite cost: the last "
+                "plan continues. Its run ended early, or the cost is nan or inf"
+            )
         if self._since > self._horizon:
             of = f"cost '{self.cost}'" if self.cost else "cost"
             raise rtmms.RtmmsError(
-                f"controller 'predictive': {of}: no candidate has had a cost that is a number for {self._since:.3g} s, "
-                f"at t = {self._time:.4g} s, and the last plan is at its end: expected finite costs"
+                f"controller 'predictive': {of}: no candidate had a finite cost for {self._since:.3g} s, at t "
+                f"= {self._time:.4g} s, and the last plan has ended; check the cost"
             )
 
     def _think(
@@ -666,7 +676,10 @@ class Predictive(PlanFigures, rtmms.Controller):
             _print(f"predictive: {summary(self._plans, self._late, self._tries, self.method in (ILQR, LINEAR))}")
             if self.model_error_m is not None:
                 off = f"{100.0 * self.model_error_m:.2g} cm"
-                _print(f"predictive: the planner's model is off by {off} after {self._horizon:g} s of its first plan")
+                _print(
+                    f"predictive: the position by the planner's model differs by {off} after "
+                    f"{self._horizon:g} s of its first plan"
+                )
         self._close()
         if self._background is not None:
             self._background.close()

@@ -66,7 +66,7 @@ def front_amplitude(back: float, ratio: float) -> float:
     height = ratio * sin(back)
     if height > 1.0:
         raise rtmms.ModelError(
-            f"gait: the front rod is too short to reach as high as the back rod at {back * 180 / pi:.3g} deg"
+            f"gait: the front rod is too short: it cannot reach the height of the back rod at {back * 180 / pi:.3g} deg"
         )
     return asin(height)
 

@@ -109,11 +109,13 @@ class Shape(rtmms.Controller):
         """
         check_parameters("controller 'shape': ", self)
         if self.period_s is not None and self.frequency_hz is not None:
-            raise rtmms.ModelError("controller 'shape': give period_s or frequency_hz, and 'none' for the other")
+            raise rtmms.ModelError(
+                "controller 'shape': period_s, frequency_hz: expected one of them, got both; set the other to 'none'"
+            )
         if self.file and not self.file.lower().endswith(".csv"):
             raise rtmms.ModelError(f"controller 'shape': file: expected FILE.csv, got '{self.file}'")
         if self.file and (self._given or self.gait):
-            raise rtmms.ModelError("controller 'shape': give a gait or a file, not both")
+            raise rtmms.ModelError("controller 'shape': gait, file: expected one of them, got both")
         self._player: Around | Swing | None = None
 
     def start(self, plant: rtmms.PlantInfo) -> None:
@@ -193,8 +195,8 @@ class Shape(rtmms.Controller):
             raise rtmms.UnknownNameError("gait", word, [*own, *FORMS], "a file of shapes: file=FILE.csv")
         if not names or not all(name.endswith(".angle") for name in names):
             raise rtmms.ModelError(
-                f"controller 'shape': '{word}' expected actuators that are angles, got {', '.join(names) or 'none'}; "
-                "run the robot with drive=motion"
+                f"controller 'shape': gait '{word}': expected actuators that are angles, got "
+                f"{', '.join(names) or 'none'}; run the robot with drive=motion"
             )
         path = gait_path(word + (f":{','.join(self._given)}" if self._given else ""), len(names), own)
         return Around(path, plant.actuators, self.ramp_s, self.cycles)

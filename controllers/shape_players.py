@@ -56,7 +56,9 @@ class Around:
             It leaves a limit, or `steer` is not 0.
         """
         if steer:
-            raise rtmms.ModelError(f"controller 'shape': steer: a closed path does not steer, got {steer:g}")
+            raise rtmms.ModelError(
+                f"controller 'shape': steer: expected 0 for a closed path, which cannot steer, got {steer:g}"
+            )
         for channel, ends in zip(self._channels, self._spans, strict=True):
             within(channel, min(amplitude * end for end in ends), max(amplitude * end for end in ends))
 

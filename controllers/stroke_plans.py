@@ -142,8 +142,8 @@ class StrokePlans:
         self._lead = answer + plant.delay * plant.dt
         if abs(round(half / answer) * answer - half) > 1e-9 or self._lead > 0.5 * half + 1e-9:
             raise rtmms.ModelError(
-                f"controller 'predictive': expected half a stroke, {half:.4g} s, to be whole answers, and commands at "
-                f"most half of it ahead; got one each {answer:.4g} s for {self._lead:.4g} s later (dt, every, delay)"
+                f"controller 'predictive': dt, every: expected a command period that divides half a stroke, {half:.4g} "
+                f"s, got {answer:.4g} s; delay: expected a lead of at most half of that, got {self._lead:.4g} s"
             )
         self._lockstep = lockstep
         self._build(believed)

@@ -95,7 +95,7 @@ def test_a_process_that_nobody_started_so_goes_on(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv(PARENT, raising=False)
     end_with_parent()
     monkeypatch.setenv(PARENT, "one")
-    with pytest.raises(ModelError, match=r"RTMMS_PARENT: expected the number of the process .* got 'one'; remove it"):
+    with pytest.raises(ModelError, match=r"RTMMS_PARENT: expected the process number .* got 'one'; unset it"):
         end_with_parent()
     assert PARENT not in os.environ  # else the children of this process would take it for theirs
 

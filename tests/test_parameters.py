@@ -206,7 +206,7 @@ def test_each_key_of_a_table_is_declared_and_takes_its_default(table: str) -> No
         assert f"| `{name}` |" in parameters_table(kind)
         assert one.about.endswith(".")
         if one.required:
-            with pytest.raises(ModelError, match=f"at {name}: {name}: expected .*, got nothing"):
+            with pytest.raises(ModelError, match=f"at {name}: {name}: expected .*, got none; this key is required"):
                 table_of(table, {name: None})
     near = list(known)[-1] + "x"
     with pytest.raises(ModelError, match=f"at {near}: unknown key of {table} '{near}'; did you mean {near[:-1]}"):

@@ -44,7 +44,7 @@ def test_an_old_module_is_the_new_one_and_warns(old: str, monkeypatch: pytest.Mo
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = import_module(old)  # of a package's part, the package warns too
-    assert f"module {old} is {MOVED[old]} now; the old name goes with the next version" in map(
+    assert f"module {old} is {MOVED[old]} now; the next version removes the old name" in map(
         str, (one.message for one in caught)
     )
     assert found is import_module(MOVED[old])

@@ -80,13 +80,16 @@ def test_a_scenario_opens_no_endpoint_to_others(option: str) -> None:
         "tcp://0.0.0.0:9970", "tcp://*:9970", "tcp://[::]:1", "tcp://robot.example:1", "ipc:///home/me/.bashrc",
         "ipc://@open", "ipc://../s", "udp://127.0.0.1:1", "",
     ):  # fmt: skip
-        with pytest.raises(ModelError, match="named on the command line only"):
+        with pytest.raises(ModelError, match="give other addresses on the command line"):
             refuse_endpoint(option, value)
 
 
 BEYOND = {
     "keys": ('keys = "k"', "s.toml:2: keys: is named on the command line only"),
-    "exchange": ('exchange = "tcp://0.0.0.0:9970"', "s.toml:2: exchange: 'tcp://0.0.0.0:9970' is named on the command"),
+    "exchange": (
+        'exchange = "tcp://0.0.0.0:9970"',
+        "s.toml:2: exchange: expected tcp://127.0.0.1:PORT or ipc://NAME in a scenario, got 'tcp://0.0.0.0:9970'; give",
+    ),
     "step": ('step = "tcp://*:9970"', "s.toml:2: step: "),
     "telemetry": ('telemetry = "ipc:///tmp/somewhere"', "s.toml:2: telemetry: "),
     "a listening bridge": ('[[bridge]]\nname = "udp"\nbind = "0.0.0.0"', "s.toml:4: bind: a scenario reaches this"),

@@ -81,7 +81,9 @@ def test_a_file_of_another_kind_is_never_lost(tmp_path: Path, ending: str, ours:
         path.write_bytes(content)
         refuse_output(path, "-o", KINDS[ending])
     path.write_bytes(others)
-    with pytest.raises(ModelError, match=rf"-o .*file{ending}: is no .*; expected a new name or .*; it stays as it is"):
+    with pytest.raises(
+        ModelError, match=rf"-o .*file{ending}: the file is not a .*; give a new name; the file is unchanged"
+    ):
         refuse_output(path, "-o", KINDS[ending])
     refuse_output(path, "-o", None)
     assert path.read_bytes() == others
@@ -124,7 +126,7 @@ def test_each_command_refuses_it_before_the_work(tmp_path: Path, arguments: tupl
     (tmp_path / name).write_text("precious")
     result = rtmms(tmp_path, *arguments)
     assert result.status == 2
-    assert f"{name}: is no " in result.err
+    assert f"{name}: the file is not a " in result.err
     assert (tmp_path / name).read_text() == "precious"
 
 
@@ -192,7 +194,7 @@ def test_a_file_that_was_edited_is_kept(tmp_path: Path) -> None:
     for edited in (text.replace("1.0", "1.5"), text + "# mine\n", text.replace("manta", "ray", 1),
                    "".join(line for line in text.splitlines(True) if "SHA-256" not in line)):  # fmt: skip
         path.write_text(edited)
-        with pytest.raises(ModelError, match=r"--write .*fitted\.toml: was edited, .*--force overwrites"):
+        with pytest.raises(ModelError, match=r"--write .*fitted\.toml: the file was edited, .*--force overwrites"):
             refuse_output(path, "--write", kind, (), "--force overwrites")
         assert path.read_text() == edited
     path.write_text("")

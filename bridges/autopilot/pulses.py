@@ -60,11 +60,11 @@ def map_channels(
     numbers = [int(entry.channel) for entry in made.entries]  # '1' and '01' are one
     twice = next((n for n in numbers if numbers.count(n) > 1), None)
     if twice is not None:
-        raise rtmms.ModelError(f"channels: channel {twice} stands in it twice")
+        raise rtmms.ModelError(f"channels: channel {twice} is listed twice")
     if len(plant.actuators) > most and set(plant.granted) > set(made.actuators):
         raise rtmms.ModelError(
-            f"channels: there are {most}, and {len(plant.granted)} actuators would be claimed: say which channel "
-            "drives which (channels=...)"
+            f"channels: expected at most {most} actuators, got a claim of {len(plant.granted)}; give "
+            "channels=CHANNEL:ACTUATOR,... to choose"
         )
     made.check(plant)
     return made
@@ -73,8 +73,8 @@ def map_channels(
 def _made(channel: str, actuator: rtmms.Channel, low: float, high: float) -> ChannelMapping:
     if actuator.lower is None or actuator.upper is None or not 0 < actuator.upper - actuator.lower < inf:
         raise rtmms.ModelError(
-            f"channels: actuator '{actuator.name}' has no limits to map {low:g} ... {high:g} to: say which channel "
-            f"drives it, and how (channels={channel}:{actuator.name}:SCALE:TRIM)"
+            f"channels: actuator '{actuator.name}' has no limits, so pulses of {low:g} to {high:g} have no "
+            f"range; give channels={channel}:{actuator.name}:SCALE:TRIM"
         )
     scale = (actuator.upper - actuator.lower) / (high - low)
     return ChannelMapping(channel=channel, actuator=actuator.name, scale=scale, trim=low - actuator.lower / scale)

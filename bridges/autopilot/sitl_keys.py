@@ -44,7 +44,7 @@ def check(names: Mapping[str, str]) -> None:
     if unknown:
         raise ModelError(f"more: {UnknownNameError('key', unknown[0], tuple(KEYS))}")
     if "rc_1" not in names and any(f"rc_{i}" in names for i in (10, 11, 12)):
-        raise ModelError("more: rc_10 to rc_12 need rc_1, for which ArduPilot's search takes them where it is missing")
+        raise ModelError("more: expected rc_1 with rc_10 to rc_12, as ArduPilot reads these as rc_1 otherwise")
 
 
 class Further:

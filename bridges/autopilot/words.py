@@ -47,7 +47,7 @@ class Words:
             if not (owner and dot and parameter):
                 raise ModelError(f"parameter_channels.{channel}: expected CONTROLLER.PARAMETER, got '{text}'")
             if any(name == other for other, _ in self._table.values()):
-                raise ModelError(f"parameter_channels.{channel}: '{name}' stands in it twice")
+                raise ModelError(f"parameter_channels.{channel}: '{name}' is listed twice")
             self._table[channel] = name, -1.0 if text.startswith("-") else 1.0
         self._ask: Ask | None = None
         self._refused: Callable[[str], object] = str
@@ -159,6 +159,6 @@ class Worded(rtmms.Bridge):
         """
         super().on_peer_lost(why)
         if self._words and not self.plant.granted:
-            self.io.log(f"{why}: words: {self.peer_lost}")
+            self.io.log(f"{why}: the parameters of controllers: {self.peer_lost}")
         if self.peer_lost == "neutral":
             self._words.rest()

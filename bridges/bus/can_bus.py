@@ -178,7 +178,7 @@ class CanBus:
         except (can.CanError, OSError, ValueError, ImportError) as fault:
             self._counts.add("not_there")
             if self._backoff.failed(now) <= self._backoff.first_s:
-                self._io.log(f"{self.place}: {fault}; looking for it")
+                self._io.log(f"{self.place}: {fault}; trying again")
             return
         logging.getLogger("can").setLevel(logging.CRITICAL)  # what is lost is counted here
         self._backoff.succeeded()
@@ -304,7 +304,7 @@ class CanBus:
     def _lose(self, why: str) -> None:
         if self._bus is None:
             return
-        self._io.log(f"{self.place} is gone ({why}); looking for it")
+        self._io.log(f"{self.place} is lost ({why}); trying again")
         self._counts.add("lost")
         self.close()
         self._backoff.failed()

@@ -472,7 +472,7 @@ class DriveNode:
         try:
             self.network.notify(identifier, data, now)
         except (struct.error, ValueError, LookupError, TypeError, AttributeError):
-            raise Refusal("malformed", "no SDO") from None
+            raise Refusal("malformed", "expected an SDO, got other bytes") from None
 
     def _on_nmt(self, data: bytes) -> bool:
         if len(data) < 2:
@@ -489,7 +489,7 @@ class DriveNode:
                 self.drive.control(0)  # it drives only while it is operational
             nmt.update_heartbeat()
         else:
-            raise Refusal("unknown", f"NMT command {command:#x}")
+            raise Refusal("unknown", f"unknown NMT command {command:#x}")
         return True
 
     # -- PDOs --------------------------------------------------------------------------------------------------------
@@ -545,12 +545,12 @@ class DriveNode:
             try:
                 self._node.set_data(index, subindex, part)
             except SdoAbortedError:
-                raise Refusal("range", f"object {index:#x}") from None
+                raise Refusal("range", f"object {index:#x}: the value is outside its range") from None
         if control:
             try:
                 self._node.set_data(CONTROL, 0, control)
             except SdoAbortedError:
-                raise Refusal("range", "the control word") from None
+                raise Refusal("range", "control word: the value is outside its range") from None
 
     def _send_pdo(self, pdo: _Pdo) -> None:
         parts = [self._node.get_data(index, subindex)[:size] for index, subindex, size in pdo.entries]
@@ -596,7 +596,7 @@ def fuzzed() -> Fuzzed:
         node.send_cyclic(1.0, 0.0)
         value = drive.drive(0.01)
         if not -1.0 <= value <= 1.0:
-            raise ValueError(f"a value beyond the limits: {value}")
+            raise ValueError(f"expected a value from -1 to 1, got {value}")
 
     def frame(identifier: int, data: bytes) -> bytes:
         """Return a frame.

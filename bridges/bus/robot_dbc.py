@@ -69,7 +69,10 @@ class RobotDbc:
             ))  # fmt: skip
         at = first + _OUTPUTS_FROM
         if len(plant.actuators) > _OUTPUTS_FROM:
-            raise ModelError(f"dbc: a file of our own has at most {_OUTPUTS_FROM} actuators, the plant has more")
+            raise ModelError(
+                f"dbc: expected at most {_OUTPUTS_FROM} actuators for a generated file, got "
+                f"{len(plant.actuators)}; write a DBC file and give dbc=FILE.dbc"
+            )
         for channel in plant.outputs:
             if channel.name not in plant.selected:
                 continue
@@ -89,7 +92,9 @@ class RobotDbc:
                                         comment=comment))  # fmt: skip
                 at += 1
         if at > 0x800:
-            raise ModelError(f"dbc: identifiers from {first:#x} to {at - 1:#x} do not fit into 11 bits: fewer outputs=")
+            raise ModelError(
+                f"dbc: the identifiers {first:#x} to {at - 1:#x} exceed 11 bits; select fewer outputs with outputs="
+            )
         nodes = [Node("Robot", f"{plant.robot}, simulated"), Node("Controller", "whoever drives it")]
         database: Any = Database(messages, nodes=nodes, version="")
         self.text: str = database.as_dbc_string()

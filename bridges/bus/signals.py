@@ -152,7 +152,10 @@ class Layout:
 
     def __init__(self, message: Any, counter: str, check: str, kind: Checksum) -> None:
         if message.is_multiplexed():
-            raise ModelError(f"dbc: message '{message.name}' is multiplexed: it cannot be mapped")
+            raise ModelError(
+                f"dbc: message '{message.name}': expected a message without multiplexed signals, which "
+                "channels cannot map"
+            )
         self.message, self.kind = message, kind
         self.identifier, self.extended, self.fd = message.frame_id, message.is_extended_frame, message.is_fd
         for signal in message.signals:
@@ -330,11 +333,11 @@ class DrivingMessage:
             raise Refusal("length", f"expected {layout.message.length} bytes, got {len(data)}")
         data = bytes(data[: layout.message.length])
         if layout.seal(data) != data:
-            raise Refusal("checksum", "the checksum does not fit")
+            raise Refusal("checksum", "the checksum is wrong")
         try:
             decoded = layout.message.decode(data, decode_choices=False)
         except (ValueError, KeyError, OverflowError):
-            raise Refusal("malformed", "not laid out as the file has it") from None
+            raise Refusal("malformed", "expected the layout of the DBC file, got other bytes") from None
         values = {channel: float(decoded[name]) for name, channel in self.channels.items()}
         if not all(map(isfinite, values.values())):
             raise Refusal("not_finite", "expected finite numbers")
@@ -349,7 +352,7 @@ class DrivingMessage:
             return
         step = (count - before) % (most + 1)
         if step == 0:
-            raise Refusal("repeated", "the counter stands still")
+            raise Refusal("repeated", "the counter of the message has not changed")
         self.missed += step - 1
 
     def begin(self) -> None:

@@ -218,7 +218,9 @@ class Robots(mosaik_api_v3.Simulator):
             unit = f"mosaik's time resolution of {time_resolution:g} s"
             raise rtmms.ModelError(f"{sid}: step_s: expected a multiple of {unit}, got {step_s:g} s")
         if trace and not duration_s > 0:
-            raise rtmms.ModelError(f"{sid}: trace: needs duration_s, the simulated time that it is to hold")
+            raise rtmms.ModelError(
+                f"{sid}: trace: expected duration_s with it, the simulated time of the trace, got none"
+            )
         self._actuators = [channel.name for channel in one.actuators]
         self._outputs = [channel.name for channel in one.outputs]
         self.meta.update(meta(self._outputs, self._actuators, ["parameters"], kind_of(kind)))
@@ -254,7 +256,9 @@ class Robots(mosaik_api_v3.Simulator):
             plant: Any = rtmms.load(self._robot, **self._given, **self._parameters | dict(parameters or {}))
             plant.reset(self._seed + len(self._plants))
             if [one.name for one in plant.outputs] != self._outputs:
-                raise rtmms.ModelError(f"{self._sid}: parameters: robots of one simulator have the same outputs")
+                raise rtmms.ModelError(
+                    f"{self._sid}: parameters: expected the same outputs for all robots of one simulator, got others"
+                )
             if self._trace:
                 self._traces[eid] = _Trace(plant, self._settings_of(plant, parameters or {}), self._duration_s)
             self._commands[eid] = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
@@ -447,7 +451,9 @@ class Running(mosaik_api_v3.Simulator):
             If another number is requested, or a second robot.
         """
         if num != 1 or self._made:
-            raise rtmms.ModelError(f"there is one robot here, '{self._plant.robot}', got {num}")
+            raise rtmms.ModelError(
+                f"num: expected 1, as this simulator has one robot, '{self._plant.robot}', got {num}"
+            )
         self._made = True
         return [{"eid": self._plant.robot, "type": model}]
 
@@ -495,7 +501,7 @@ class Running(mosaik_api_v3.Simulator):
             )
         whole_steps(time_s, self._plant.dt, "time")
         if self._gone:
-            raise rtmms.RtmmsError("the connection is gone")
+            raise rtmms.RtmmsError("the connection to the plant is closed")
         self._asked = asked = self._ask(time_s, values)
         self._outputs = yield asked
         self._asked, self._time_s = None, time_s
@@ -505,7 +511,7 @@ class Running(mosaik_api_v3.Simulator):
         """End the step that is under way, and begin none, because nobody waits for its outputs."""
         self._gone = True
         if self._asked is not None and not self._asked.done():
-            self._asked.set_exception(rtmms.RtmmsError("the connection is gone"))
+            self._asked.set_exception(rtmms.RtmmsError("the connection to the plant is closed"))
 
     def get_data(self, outputs: Mapping[str, list[str]]) -> Any:
         """Return outputs.

@@ -43,7 +43,7 @@ def from_here(log: Callable[[str], object]) -> Iterator[None]:
     yield
     opened = _sockets() - before
     if sys.platform != "linux":
-        log("on this system other machines can reach it: what they send cannot be kept out here, but by a firewall")
+        log("on this system other machines can reach this port, and only a firewall can keep out their packets")
         return
     for inode, descriptor in opened:
         with contextlib.suppress(OSError):

@@ -256,14 +256,14 @@ class Pacer:
         """
         if self.resetting and now - self._reset_at > RESET_S:  # its states may come all the time
             self.resetting = False
-            self._bridge.io.log("the plant was asked for a reset and has not done it")
+            self._bridge.io.log("the plant has not done the requested reset")
         if not (self.locked and self._here):
             return
         if not self.held and now - self._since > HOLD_S:
             self.held = self._pausing = True
             self._since = now
             self._bridge.io.post("pause")
-            self._bridge.io.log(f"{self._who} is silent: the plant is asked to wait for it")
+            self._bridge.io.log(f"{self._who} is silent: the bridge requests a pause of the plant")
         elif self._pausing and now - self._since > FETCH_S:
             self._pausing = False
             self._answer()  # requests are done between steps: this one lets it come to its end

@@ -192,7 +192,8 @@ class _Layout:
         self.struct = struct.Struct(("<" if endian == "little" else ">") + "".join(_CODES[e.type] for e in entries))
         if self.struct.size > MAX_PACKET_BYTES:
             raise ModelError(
-                f"{place}: a message of {self.struct.size} bytes; at most {MAX_PACKET_BYTES} can be sent at once"
+                f"{place}: expected a message of at most {MAX_PACKET_BYTES} bytes, got {self.struct.size}; "
+                "remove fields"
             )
         self._place = place
 
@@ -229,7 +230,7 @@ class Packer(_Layout):
         super().__init__(entries, endian, place)
         for i, entry in enumerate(entries):
             if entry.value is not None and entry.bits and entry.value != entry.held(entry.value):
-                raise ModelError(f"{place}[{i}]: the constant {entry.value:g} does not fit {entry.type}")
+                raise ModelError(f"{place}[{i}]: the constant {entry.value:g} is outside the range of {entry.type}")
         self._fields: list[Field | None] = [
             None if e.value is not None or e.field == SEQ else field(e.field, plant, place) for e in self.entries
         ]
@@ -279,7 +280,7 @@ class Unpacker(_Layout):
         names = [entry.field for entry in self.entries if entry.value is None]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ModelError(f"{place}: '{twice[0]}' stands in it twice")
+            raise ModelError(f"{place}: '{twice[0]}' is listed twice")
         self.channels = tuple(name for name in names if name not in (SEQ, STEP))
         self._bits = {entry.field: entry.bits for entry in self.entries}
 

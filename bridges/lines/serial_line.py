@@ -41,9 +41,9 @@ def checked_device(device: str, baud: int, place: str = "device") -> None:
         If it cannot be one.
     """
     if not device:
-        raise rtmms.ModelError(f"{place}: expected the name of a line, such as /dev/ttyUSB0, got ''")
+        raise rtmms.ModelError(f"{place}: expected a serial device, such as /dev/ttyUSB0, got ''")
     if os.path.exists(device) and not stat.S_ISCHR(os.stat(device).st_mode) and os.name == "posix":
-        raise rtmms.ModelError(f"{place}: '{device}' is no serial line")
+        raise rtmms.ModelError(f"{place}: expected a serial device, got '{device}', which is none")
     if not baud > 0:
         raise rtmms.ModelError(f"baud: expected a number > 0, got {baud}")
 
@@ -151,7 +151,7 @@ class SerialLine:
         except (OSError, ValueError) as fault:  # SerialException is an OSError
             self._counts.add("not_there")
             if self._backoff.failed(now) <= self._backoff.first_s:
-                self._io.log(f"{self.device}: {fault}; looking for it")
+                self._io.log(f"{self.device}: {fault}; trying again")
             return
         os.set_blocking(self._port.fileno(), False)
         self._backoff.succeeded()
@@ -223,7 +223,7 @@ class SerialLine:
             port.close()
 
     def _broken(self, fault: OSError) -> None:
-        self._io.log(f"{self.device} is gone ({fault}); looking for it")
+        self._io.log(f"{self.device} is lost ({fault}); trying again")
         self._counts.add("unplugged")
         self._unplug()
         self._backoff.failed()
@@ -243,7 +243,7 @@ class SerialLine:
             try:
                 data = os.read(self._port.fileno(), _CHUNK)
                 if not data and i == 0:
-                    raise OSError("ready, and nothing to read")  # as a device has it that was unplugged
+                    raise OSError("the device is ready, but has no data")  # as a device has it that was unplugged
             except BlockingIOError:
                 break
             except OSError as fault:

@@ -73,6 +73,8 @@ def parts(names: Iterable[str], kind: str) -> dict[str, str]:
     for name in names:
         other = taken.setdefault(part(name), name)
         if other != name:
-            raise ModelError(f"{kind}: '{other}' and '{name}' are both '{part(name)}' as a topic; select one of them")
+            raise ModelError(
+                f"{kind}: '{other}' and '{name}' have the same topic name '{part(name)}'; select one of them"
+            )
         found[name] = part(name)
     return found

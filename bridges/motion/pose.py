@@ -219,8 +219,8 @@ def unveiled(names: PoseNames, plant: PlantInfo) -> PoseNames:
     hidden = [name for name in found.values() if name not in plant.selected]
     if hidden:
         raise ModelError(
-            f"outputs: the plant '{plant.robot}' is seen through sensors, and sends {hidden[0]} only to those who ask "
-            f"for it: outputs=*+{'+'.join(found.values())}"
+            f"outputs: the plant '{plant.robot}' has sensors, and sends {hidden[0]} only on request; give "
+            f"outputs=*+{'+'.join(found.values())}"
         )
     return replace(names, **found)
 

@@ -60,10 +60,10 @@ def name_of(data: bytes) -> str:
     if len(data) > MAX_MESSAGE_BYTES:
         raise Refusal("oversize", f"a message may have {MAX_MESSAGE_BYTES} bytes, got {len(data)}")
     if len(data) < _HEAD + 2 or int.from_bytes(data[:2], "big") not in _SYNC:
-        raise Refusal("malformed", "no IMC packet")
+        raise Refusal("malformed", "expected an IMC packet, got other bytes")
     order = "big" if int.from_bytes(data[:2], "big") == _SYNC[0] else "little"
     if int.from_bytes(data[4:6], order) != len(data) - _HEAD - 2:  # type: ignore[arg-type]
-        raise Refusal("malformed", "of another length than it declares")
+        raise Refusal("malformed", "the packet has another length than it declares")
     return taken().get(int.from_bytes(data[2:4], order), "")  # type: ignore[arg-type]
 
 
@@ -90,9 +90,9 @@ def parse(data: bytes) -> Any:
     try:
         message = imcpy.Packet.deserialize(data)
     except (RuntimeError, ValueError, UnicodeDecodeError):
-        raise Refusal("malformed", "no IMC message") from None
+        raise Refusal("malformed", "expected an IMC message, got other bytes") from None
     if message is None or type(message) is imcpy.Message:
-        raise Refusal("malformed", "no IMC message")
+        raise Refusal("malformed", "expected an IMC message, got other bytes")
     return message
 
 
@@ -208,9 +208,9 @@ def places(specification: Any, home: Home) -> list[Place]:
     import imcpy
 
     if not isinstance(specification, imcpy.PlanSpecification):
-        raise Refusal("plan", "no plan specification")
+        raise Refusal("plan", "expected a plan specification, got none")
     if len(specification.maneuvers) > _MAX_MANEUVERS:
-        raise Refusal("plan", f"a plan may have {_MAX_MANEUVERS} maneuvers")
+        raise Refusal("plan", f"expected at most {_MAX_MANEUVERS} maneuvers in a plan, got more")
     found = {one.maneuver_id: one.data for one in specification.maneuvers if isinstance(one, imcpy.PlanManeuver)}
     after: dict[str, str] = {}
     for one in specification.transitions:  # lists of messages: a peer can put any others into them
@@ -221,9 +221,9 @@ def places(specification: Any, home: Home) -> list[Place]:
         course.append(_place(at, found[at], home))
         at = after.get(at, "")
     if not course:
-        raise Refusal("plan", f"there is no maneuver '{at[:40]}' to start with")
+        raise Refusal("plan", f"the first maneuver '{at[:40]}' is not in the plan")
     if at in found:
-        raise Refusal("plan", "the plan leads back to a maneuver before: it would never end")
+        raise Refusal("plan", "the plan returns to an earlier maneuver, so it never ends")
     return course
 
 
@@ -231,10 +231,12 @@ def _place(name: str, maneuver: Any, home: Home) -> Place:
     import imcpy
 
     if not isinstance(maneuver, imcpy.Goto):
-        raise Refusal("plan", f"maneuver '{name[:40]}' is no Goto: only those are known here")
+        raise Refusal("plan", f"maneuver '{name[:40]}': expected a Goto, the only supported kind")
     lat, lon = degrees(_finite(maneuver.lat)), degrees(_finite(maneuver.lon))
     if not (abs(lat) <= 90.0 and abs(lon) <= 360.0):
-        raise Refusal("plan", f"maneuver '{name[:40]}' is at no place on the earth")
+        raise Refusal(
+            "plan", f"maneuver '{name[:40]}': expected a latitude of -90 to 90 and a longitude of -360 to 360 degrees"
+        )
     x, y, _ = home.position(lat, lon, home.alt_m)
     speed = _speed(maneuver.speed, maneuver.speed_units) if maneuver.speed else None
     return Place(name, x, y, _depth(maneuver.z, maneuver.z_units), speed, float(maneuver.timeout))
@@ -246,7 +248,7 @@ def _depth(value: float, unit: Any) -> float | None:
     if unit == imcpy.ZUnits.NONE:
         return None
     if unit != imcpy.ZUnits.DEPTH:
-        raise Refusal("unit", "a depth alone is known here, no altitude and no height")
+        raise Refusal("unit", "z_units: expected a depth, got an altitude or a height")
     return _finite(value)
 
 
@@ -254,7 +256,7 @@ def _speed(value: float, unit: Any) -> float:
     import imcpy
 
     if unit != imcpy.SpeedUnits.METERS_PS:
-        raise Refusal("unit", "a speed is in m/s here, not in rpm or per cent")
+        raise Refusal("unit", "speed_units: expected m/s, got another unit")
     return _finite(value)
 
 

@@ -574,18 +574,18 @@ class SetPoints:
         except UnicodeDecodeError:
             raise Refusal("malformed", "not ASCII") from None
         if text[:1] != "$":
-            raise Refusal("malformed", "no sentence")
+            raise Refusal("malformed", "expected a sentence that starts with $, got other text")
         head = text[1:].partition("*")[0].partition(",")[0]
         if head not in self._own and not _STEERS.fullmatch(head):
-            raise Refusal("unknown", f"a sentence {head[:10]!r}")
+            raise Refusal("unknown", f"unknown sentence {head[:10]!r}")
         body, star, end = text.partition("*")
         right = re.fullmatch(r"[0-9A-Fa-f]{2}", end) and int(end, 16) == checksum(body[1:])
         if (star or self._strict) and not right:
-            raise Refusal("checksum", "the checksum does not fit")
+            raise Refusal("checksum", "the checksum is wrong")
         fields = body.split(",")[1:]
         least = len(self._own[head]) if head in self._own else _MIN_FIELDS[head[2:]]
         if len(fields) < least:
-            raise Refusal("wrong_length", f"expected {least} fields, got {len(fields)}")
+            raise Refusal("wrong_length", f"expected at least {least} fields, got {len(fields)}")
         if head in self._own:
             return self._read_own(head, fields)
         try:
@@ -610,7 +610,7 @@ class SetPoints:
 
     def _apb(self, fields: Any) -> dict[str, float]:
         if fields.status_gen == "V" or fields.status_cycle_lock == "V":
-            raise Refusal("invalid", "APB declares that it is not to be used")
+            raise Refusal("invalid", "the status of APB is invalid (V)")
         values = _off_track(fields.cross_track_err_mag, fields.dir_steer, fields.cross_track_unit, "APB")
         for name, word, kind in (
             ("heading_deg", fields.heading_to_dest, fields.heading_to_dest_type),
@@ -622,7 +622,7 @@ class SetPoints:
 
     def _rmb(self, fields: Any) -> dict[str, float]:
         if fields.status != "A":
-            raise Refusal("invalid", "RMB declares that it is not to be used")
+            raise Refusal("invalid", "the status of RMB is invalid (V)")
         values = _off_track(fields.cross_track_error, fields.cte_correction_dir, "N", "RMB")
         if fields.dest_true_bearing:
             values["RMB.bearing_deg"] = self._heading(_number(fields.dest_true_bearing, "bearing"), "T")

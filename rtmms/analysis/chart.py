@@ -91,8 +91,8 @@ def chart_of(plant: Plant) -> Chart:
     if isinstance(plant, Charted):
         return plant.chart()
     raise ModelError(
-        f"linearise: a {type(plant).__name__} gives no coordinates of its state; give it a method chart(), or pass one "
-        "(rtmms.analysis.chart.Chart: names, size, read, write)"
+        f"linearise: plant: expected one with a method chart(), got a {type(plant).__name__}; write the "
+        "method, or pass a chart (rtmms.analysis.chart.Chart: names, size, read, write)"
     )
 
 

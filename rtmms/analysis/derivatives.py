@@ -138,7 +138,7 @@ def linearise(
     size; where the model has a kink (|w| w at w = 0) they return the mean of both sides.
     """
     if not isinstance(plant, Plant):
-        raise ArgumentError(f"linearise: expected a plant, as rtmms.load gives, got {plant!r:.60}")
+        raise ArgumentError(f"linearise: plant: expected a plant, as rtmms.load returns, got {plant!r:.60}")
     for word, names in (("outputs", outputs), ("with_respect_to", with_respect_to)):
         if isinstance(names, str):
             raise ArgumentError(f"linearise: {word}: expected a sequence of names, got '{names}'")
@@ -159,12 +159,14 @@ def linearise(
             found = _compiled(plant, room, commands, period, threads, with_respect_to, method)  # type: ignore[arg-type]
     else:
         if method is not None:
-            raise ModelError(f"linearise: method: a {type(plant).__name__} is stepped by Python alone, got '{method}'")
+            raise ModelError(
+                f"linearise: method: expected none, as a {type(plant).__name__} has no compiled steps, got '{method}'"
+            )
         if period or with_respect_to:
             what = "period" if period else "with_respect_to"
             raise ModelError(
-                f"linearise: {what}: expected a plant with compiled steps, and a {type(plant).__name__} is stepped by "
-                "Python alone"
+                f"linearise: {what}: expected a plant with compiled steps, got a {type(plant).__name__}, whose steps "
+                "are in Python"
             )
         own = plant.step_derivatives(commands[0]) if isinstance(plant, HasStepDerivatives) else None
         found = linearise_step(plant, commands) if own is None else own
@@ -187,10 +189,10 @@ def _commands(plant: Plant, given: Any, period: bool) -> Array:
     try:
         commands = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(f"linearise: command: expected numbers (steps, {n}), got {given!r:.60}") from None
+        raise ArgumentError(f"linearise: command: expected numbers of shape (steps, {n}), got {given!r:.60}") from None
     if commands.ndim != 2 or commands.shape[1] != n or not len(commands):
         raise ArgumentError(
-            f"linearise: command: of a period expected an array (steps, {n}), got shape {commands.shape}"
+            f"linearise: command: expected an array of shape (steps, {n}) with period=True, got shape {commands.shape}"
         )
     if not np.isfinite(commands).all():
         step, which = (int(k) for k in np.argwhere(~np.isfinite(commands))[0])
@@ -206,14 +208,15 @@ def _gait(plant: Plant) -> Array:
         return np.ascontiguousarray(commanded.gait_commands(steps))
     if not isinstance(plant, TreePlant) or not np.any(plant.law.motion[:, 1:]):
         raise ModelError(
-            f"linearise: period: a {type(plant).__name__} has no gait of its own; give the commands of a period"
+            f"linearise: period: a {type(plant).__name__} has no periodic gait; give the commands of a period "
+            "with command="
         )
     length = 2.0 * pi / plant.law.omega
     steps = round(length / plant.dt)
     if abs(steps * plant.dt - length) > 1e-6 * length:
         raise ModelError(
             f"linearise: period: expected a whole number of steps in a period of {length:.6g} s, got dt = "
-            f"{plant.dt:.6g} s; dt = {length / max(1, steps):.12g} would do"
+            f"{plant.dt:.6g} s; set dt = {length / max(1, steps):.12g}"
         )
     return np.tile(plant.neutral, (steps, 1))
 
@@ -301,7 +304,7 @@ def _compiled(
     found = work.by_structure(threads) if method != "differences" else None
     if found is None and method == "structure":
         raise ModelError(
-            f"linearise: method: this {type(plant).__name__} has no structure that is known, or a step fails; use "
+            f"linearise: method: 'structure' does not support this {type(plant).__name__}, or a step fails; use "
             "method='differences'"
         )
     packed, b = work.slope(threads) if found is None else found
@@ -355,7 +358,7 @@ class _Differences:
             with self.put_back():
                 for command in self.commands:
                     self.plant.step(command)  # type: ignore[attr-defined]
-            raise ModelError("linearise: the step fails on a fork of the plant")
+            raise ModelError("linearise: a step fails on a copy of the plant, but not on the plant itself")
 
     @contextmanager
     def put_back(self) -> Iterator[None]:
@@ -387,7 +390,7 @@ class _Differences:
                 way[:1], self.first + begin, self.commands[None, begin:end], self.dt, states=way[None, 1 : count + 1]
             )
             if self.room.pool.advance(trace) >= 0:
-                raise ModelError("linearise: the step fails on a fork of the plant")
+                raise ModelError("linearise: a step fails on a copy of the plant; linearise at another state")
             return way[: count + 1]
 
         pool = self.room.pool.executor(len(known)) if len(known) > 1 else None
@@ -411,8 +414,8 @@ class _Differences:
             )  # fmt: skip
             by = self.room.by[which]
             raise ModelError(
-                f"linearise: a step fails where {name} differs by {by:.3g} {unit}: the plant stands at "
-                "the edge of what it can do, take another state"
+                f"linearise: a step fails where {name} differs by {by:.3g} {unit}: the state is too close to a limit "
+                "of the plant; linearise at another state"
             )
         slopes = displaced.slopes(batch.errors)
         return slopes[:k].T, slopes[k + len(self.actuators) :].T
@@ -446,7 +449,9 @@ class _Differences:
             usual = getattr(parameters, name)
             values = np.atleast_1d(np.asarray(usual))
             if values.dtype.kind != "f" or values.ndim != 1:
-                raise ArgumentError(f"linearise: with_respect_to: {name} is no real number, got {usual!r:.60}")
+                raise ArgumentError(
+                    f"linearise: with_respect_to: {name}: expected a parameter that is a real number, got {usual!r:.60}"
+                )
             for i, value in enumerate(values.tolist()):
                 step = PARAMETER_STEP * (abs(value) or 1.0)
                 columns.append(self._between(name, usual, i, step))
@@ -481,7 +486,10 @@ class _Differences:
         finally:
             plant.set(**{name: usual})
         if PackedFork(plant, fork).advance(self.batch, np.zeros(1, dtype=np.int64)) >= 0:
-            raise ModelError(f"linearise: with_respect_to: a step fails with {name} = {value!r:.60}")
+            raise ModelError(
+                f"linearise: with_respect_to: {name}: a step fails with the value {value!r:.60}; linearise at another "
+                "value or state"
+            )
         return _coordinates(self.coordinates, self.reference, self.batch.ends[0])
 
 

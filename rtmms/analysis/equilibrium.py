@@ -112,7 +112,7 @@ def equilibrium(
         The base is not fixed, or the method does not converge.
     """
     if model.base_mode != BASE_FIXED:
-        raise ModelError(f"{model.name}: equilibrium: expected base='fixed'")
+        raise ModelError(f"{model.name}: equilibrium: expected base='fixed', got a base that moves")
     q = np.zeros(model.n) if start is None else np.array(start, dtype=float)
     for part in range(1, steps + 1):
         share = part / steps
@@ -143,7 +143,7 @@ def _newton(model: Model, q: Array, loads: Sequence[Load], tolerance: float) -> 
                 break
         if np.abs(way).max() < 1e-13 * max(1.0, np.abs(q).max()):
             return q
-    raise ModelError(f"{model.name}: equilibrium: not found; put the loads on in more steps")
+    raise ModelError(f"{model.name}: equilibrium: the method did not converge; apply the loads in more steps")
 
 
 def _scaled(load: Load, share: float) -> Load:
@@ -199,11 +199,19 @@ class Inverse:
 
     def __init__(self, model: Model, flow: Flow | None = None, **nodes: int) -> None:
         if flow is not None and flow.field is not None:
-            raise ModelError(f"{model.name}: the inverse model needs a flow given by numbers, not by a function")
+            raise ModelError(
+                f"{model.name}: inverse model: flow: expected a velocity and its parts, got one with a function (field)"
+            )
         if len(model.ground.rows):
-            raise ModelError(f"{model.name}: the inverse model knows no contacts; see rtmms.locomotion.reduced")
+            raise ModelError(
+                f"{model.name}: inverse model: expected no contacts, which it does not support; use "
+                "rtmms.locomotion.reduced"
+            )
         if len(model.modes):
-            raise ModelError(f"{model.name}: the inverse model knows no modal bodies; see rtmms.dynamics")
+            raise ModelError(
+                f"{model.name}: inverse model: expected rigid bodies, got modal ones, which it does not support; use "
+                "rtmms.dynamics"
+            )
         self.model = model
         self._fluid = immerse(model, flow, **nodes)
         self._tree = TREE.make({

@@ -137,7 +137,8 @@ class Linear:
         """
         if self.around is None:
             raise ModelError(
-                "deviation: this linear model was not taken at one state; take one with rtmms.linearise(plant)"
+                "deviation: expected a linear model at one state, got one along a path; make it with "
+                "rtmms.linearise(plant)"
             )
         coordinates, state, snapshot = self.around
         if coordinates is not None:
@@ -173,7 +174,7 @@ class Linear:
         from scipy import linalg
 
         if self.dt is not None:
-            raise ModelError(f"linear model: expected one of d/dt x, got one of steps of {self.dt:g} s")
+            raise ModelError(f"linear model: expected a continuous one (dt=None), got one of steps of {self.dt:g} s")
         k, u = self.b.shape
         both = np.zeros((k + u, k + u))
         both[:k, :k], both[:k, k:] = self.a, self.b
@@ -253,7 +254,9 @@ def linearise_step(plant: Plant, commands: Array | None = None, *, chart: Chart 
     if held.ndim != 2 or held.shape[1] != len(plant.actuators) or not len(held):
         raise ModelError(f"linearise: commands must have shape (steps, {len(plant.actuators)}), got {held.shape}")
     if chart is not None and len(held) > 1:
-        raise ModelError("linearise: along several commands the plant must give its own chart at each state")
+        raise ModelError(
+            "linearise: chart: expected none with several commands; give the plant a method chart() instead"
+        )
     if len(held) == 1:
         return _one(plant, held[0], chart)
     return mean_of(plant, held, lambda command: _one(plant, command))
@@ -391,13 +394,13 @@ def linearise(
     if not isinstance(plant, TreePlant):
         if over_period:
             raise ModelError(
-                f"linearise: over_period needs a gait of the plant's own, which a {type(plant).__name__} has not; give "
+                f"linearise: over_period: expected a plant with a gait, got a {type(plant).__name__} without; give "
                 "the commands of one period"
             )
         return linearise_step(plant, commands, chart=chart)
     if over_period:
         if not np.any(plant.law.motion[:, 1:]):
-            raise ModelError(f"{plant.model.name}: linearise over a period needs a periodic gait")
+            raise ModelError(f"{plant.model.name}: linearise: over_period: expected a periodic gait, got none")
         if commands is not None:
             raise ModelError(f"{plant.model.name}: linearise: expected over_period or commands, got both")
         steps = max(1, round(2.0 * math.pi / plant.law.omega / plant.dt))

@@ -56,7 +56,7 @@ def period_map(
     chart = chart_of(plant) if chart is None else chart
     unknown = [name for name in coordinates if name not in chart.names]
     if unknown:
-        raise ModelError(f"period map: the plant has no coordinate '{unknown[0]}'")
+        raise ModelError(f"period map: unknown coordinate '{unknown[0]}'; known: {', '.join(chart.names[:20])}")
     where = [chart.names.index(name) for name in coordinates]
     dx = np.asarray(sizes if sizes is not None else 1e-3 * np.asarray(chart.size)[where], dtype=float)
     du = np.asarray(steps if steps is not None else np.full(len(inputs), 1e-3), dtype=float)

@@ -154,7 +154,7 @@ class Rollout:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise ArgumentError(f"rollout: threads: expected a whole number from 1 on, got {threads!r}")
         if not callable(getattr(plant, "step", None)):
-            raise ArgumentError(f"rollout: expected a plant, as rtmms.load gives, got {plant!r:.60}")
+            raise ArgumentError(f"rollout: expected a plant, as rtmms.load returns, got {plant!r:.60}")
         self.plant, self.threads = plant, threads or core_count()
         self.pool = ForkPool(plant, self.threads, "rollout")
         self._lock = Lock()
@@ -225,10 +225,14 @@ class _Asked:
         self.plant, n = plant, len(plant.actuators)
         given = read_table("rollout", "commands", commands, f"numbers (runs, steps, {n})")
         if given.ndim != 3 or given.shape[2] not in (n, 1) or 0 in given.shape[:2]:
-            raise ArgumentError(f"rollout: commands: expected an array (runs, steps, {n}), got shape {given.shape}")
+            raise ArgumentError(
+                f"rollout: commands: expected an array of shape (runs, steps, {n}), got shape {given.shape}"
+            )
         if not np.isfinite(given).all():
             run, step, which = (int(k) for k in np.argwhere(~np.isfinite(given))[0])
-            raise ArgumentError(f"rollout: commands: must be finite, got {given[run, step, which]} in [{run}, {step}]")
+            raise ArgumentError(
+                f"rollout: commands: must be finite, got {given[run, step, which]} in run {run}, step {step}"
+            )
         if given.shape[2] != n:
             given = np.ascontiguousarray(np.broadcast_to(given, (*given.shape[:2], n)))
         self.commands = given
@@ -242,7 +246,7 @@ class _Asked:
         counts = {count for count in lengths.values() if count != 1}
         if len(counts) > 1 or 0 in counts:
             listed = ", ".join(f"{name} {count}" for name, count in lengths.items())
-            raise ArgumentError(f"rollout: expected the same number of runs, or 1, got {listed}")
+            raise ArgumentError(f"rollout: expected the same number of runs, or 1, of all arguments, got {listed}")
         self.runs = max(lengths.values())
         self.length = given.shape[1]
         if isinstance(outputs, str):
@@ -293,14 +297,18 @@ def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
         return {}
     about = describe_plant(plant)
     if about.set is None or about.settable is None:
-        raise ModelError("rollout: parameters: this plant has none that can change while it runs")
+        raise ModelError(
+            "rollout: parameters: expected none, as this plant has no parameters that can change while it runs"
+        )
     found = {}
     for name, values in given.items():
         if name not in about.settable:
             raise UnknownNameError("parameter that can differ between runs", name, about.settable)
         array = np.atleast_1d(read_table("rollout: parameters", name, values, "finite numbers (runs,)"))
         if array.ndim != 1 or not np.isfinite(array).all():
-            raise ArgumentError(f"rollout: parameters: {name}: expected finite numbers (runs,), got {values!r:.60}")
+            raise ArgumentError(
+                f"rollout: parameters: {name}: expected finite numbers of shape (runs,), got {values!r:.60}"
+            )
         found[name] = array
     return found
 
@@ -334,8 +342,8 @@ class _Outcome(ABC):
         free = _free_bytes()
         if needed > free:
             raise ModelError(
-                f"rollout: {runs} runs with {asked.samples} samples need {needed:,} bytes, and {free:,} are free: take "
-                "a larger `every`, fewer outputs, or fewer runs a call"
+                f"rollout: {runs} runs with {asked.samples} samples need {needed:,} bytes, and {free:,} are "
+                "free; give a larger `every`, fewer outputs, or fewer runs in one call"
             )
         self.rows = np.full((runs, asked.samples, width), np.nan)
         self.status, self.steps = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.int64)
@@ -383,7 +391,10 @@ class _Plain(_Outcome):
         asked, plant = self.asked, self.asked.plant
         for values, runs in asked.groups():
             if values:
-                raise ModelError("rollout: parameters: this plant has no compiled steps; make a plant for each value")
+                raise ModelError(
+                    "rollout: parameters: expected none, as this plant has no compiled steps; make one plant for each "
+                    "value"
+                )
             for run in runs.tolist():
                 start = asked.start(run)
                 plant.restore(before if start is None else start)

@@ -137,7 +137,9 @@ class Stages:
         self.accounted = tuple(name for name in self.shapes if name not in self.places)
         for name in self.accounted:
             if name not in numbers:
-                raise ModelError(f"stages: output '{name}': compiled code cannot compute it; choose another")
+                raise ModelError(
+                    f"stages: output '{name}': compiled code cannot compute it; leave it out, or choose another output"
+                )
         self.reach = reach_of(self.plant.actuators)
         self.by = STEP * np.concatenate([self.coordinates.size, self.reach])
         self._words, self._displaced = self.coordinates.words.copy(), displaced_by_each(self.coordinates, self.by)

@@ -231,7 +231,7 @@ def trim(
 def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, dict[str, float]]:
     """Return the plant without sensors, and the targets, or raise ModelError."""
     if isinstance(plant, Composed):
-        raise ModelError("trim: expected one robot, got several; trim each of them by itself")
+        raise ModelError("trim: expected one robot, got several; trim each of them separately")
     targets: dict[str, float] = {}
     for name, value in asked.items():
         if value is None:
@@ -249,11 +249,16 @@ def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, di
     about = describe_plant(plant)
     if "depth" in targets:
         if about.medium not in ("water", "") or about.surroundings().density <= 0.0:
-            raise ModelError(f"trim: depth: expected a robot in water, got one in '{about.medium or 'no water'}'")
+            raise ModelError(
+                f"trim: depth: expected a robot in water, got one in '{about.medium or 'no water'}'; leave the depth "
+                "out"
+            )
         if abs(targets["depth"]) > MAX_DEPTH_M:
-            raise ModelError(f"trim: depth: expected up to {MAX_DEPTH_M:g} m, got {targets['depth']:g}")
+            raise ModelError(f"trim: depth: expected at most {MAX_DEPTH_M:g} m, got {targets['depth']:g} m")
         if not isinstance(plant, Charted):
-            raise ModelError("trim: depth: the plant cannot be placed at a depth; leave it out")
+            raise ModelError(
+                "trim: depth: this plant has no method chart(), so it cannot be placed at a depth; leave the depth out"
+            )
     if not targets and about.medium == "air":
         targets = {"speed": 0.0}
     if targets:
@@ -327,8 +332,8 @@ def _held(plant: Plant) -> Drive:
         steps = max(1, round(period / plant.dt))
         if abs(steps * plant.dt - period) > 1e-9 * period:
             raise ModelError(
-                f"{plant.model.name}: trim needs a whole number of steps in a period of {period:.6g} s, got dt = "
-                f"{plant.dt:.6g} s; dt = {period / math.ceil(period / plant.dt):.12g} would do"
+                f"{plant.model.name}: trim: expected a whole number of steps in a period of {period:.6g} s, got dt = "
+                f"{plant.dt:.6g} s; set dt = {period / math.ceil(period / plant.dt):.12g}"
             )
         if not any(drive.kind == GAIN for drive in plant.drives):
             amplitude = "amplitude"

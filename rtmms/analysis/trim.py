@@ -163,8 +163,8 @@ def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffnes
     steps = round(period / plant.dt)
     if abs(steps * plant.dt - period) > 1e-9 * period:
         raise ModelError(
-            f"{plant.model.name}: trim needs a whole number of steps in a period of {period:.6g} s, got dt = "
-            f"{plant.dt:.6g} s; dt = {period / max(1, steps):.12g} would do"
+            f"{plant.model.name}: trim: expected a whole number of steps in a period of {period:.6g} s, got dt = "
+            f"{plant.dt:.6g} s; set dt = {period / max(1, steps):.12g}"
         )
     plant.start(vector, steps * math.ceil(plant.law.ramp / period - 1e-9))
     with plant.scaled(amplitude, stiffness):
@@ -229,11 +229,11 @@ def trim(
         The unknown has another name.
     """
     if plant.law.omega <= 0.0 or not np.any(plant.law.motion[:, 1:]):
-        raise ModelError(f"{plant.model.name}: trim needs a periodic gait")
+        raise ModelError(f"{plant.model.name}: trim: expected a robot with a periodic gait, got one without")
     if unknown is not None and unknown not in UNKNOWNS:
         raise UnknownNameError("unknown of trim", unknown, UNKNOWNS)
     if unknown == "stiffness" and not np.any(plant.model.constant[:, C_STIFFNESS]):
-        raise ModelError(f"{plant.model.name}: trim by stiffness needs joints with springs; none has one")
+        raise ModelError(f"{plant.model.name}: trim: unknown='stiffness': expected joints with springs, got none")
     vector = _settled(plant, settle)
     chart = TreeChart(vector, np.flatnonzero(~plant.model.imposed))
     names = chart.names()
@@ -267,8 +267,9 @@ def trim(
     residual = float(np.max(np.abs(wrong[rows])))
     if residual > max(tolerance, 1e-6):
         raise ModelError(
-            f"{plant.model.name}: trim found no periodic orbit: after {used} iterations the state still misses by "
-            f"{residual:.3g} in '{[names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]}'"
+            f"{plant.model.name}: trim: no periodic orbit found: after {used} iterations "
+            f"'{[names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]}' still differs by {residual:.3g}; "
+            "let the motion settle for longer (settle)"
         )
     matrix = _jacobian(defect, c, a, False) + np.eye(chart.size)
     values = np.linalg.eigvals(matrix).astype(complex)
@@ -490,8 +491,8 @@ def trim_commands(
     if not residual <= max(tolerance, 1e-6):
         worst = [names[k] for k in rows][int(np.argmax(np.abs(wrong[rows])))]
         raise ModelError(
-            f"trim found no periodic motion: after {used} iterations the state still misses by {residual:.3g} in "
-            f"'{worst}'; let it settle for longer"
+            f"trim: no periodic motion found: after {used} iterations '{worst}' still differs by {residual:.3g} "
+            "over a period; let the motion settle for longer"
         )
     if used:
         report("trim: the multipliers there")

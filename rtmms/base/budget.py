@@ -47,7 +47,7 @@ class Budget:
             If it is.
         """
         if self.elapsed > self.seconds:
-            raise OutOfTimeError(f"the time budget of {self.seconds:g} s is over")
+            raise OutOfTimeError(f"the computation did not end within its time budget of {self.seconds:g} s")
 
 
 def remaining(elapsed: float, done: float, total: float) -> str:

@@ -84,7 +84,7 @@ def warn_renamed(owner: str, old: str, new: str, stacklevel: int = 2) -> None:
     stacklevel : int, default 2
         Frames to the code that the warning names; 2 is the caller's caller.
     """
-    text = f"{owner}.{old} is {owner}.{new} now; the old name goes with the next version"
+    text = f"{owner}.{old} is {owner}.{new} now; the next version removes the old name"
     warnings.warn(text, RenamedWarning, stacklevel=stacklevel + 1)
 
 

@@ -73,7 +73,7 @@ def open_input(
     except ValueError as fault:
         if isinstance(fault, ModelError):
             raise
-        raise ModelError(f"{where}: expected {expected}, got a name that no file has") from None
+        raise ModelError(f"{where}: expected {expected}, got text that is not a valid file name") from None
     return open(descriptor, "rb")
 
 
@@ -207,7 +207,7 @@ def check_npz(file: BinaryIO, path: str | Path) -> None:
     file.seek(0)
     most = max(MAX_UNPACKED_BYTES, 2 * os.fstat(file.fileno()).st_size)
     if unpacked > most:
-        raise ModelError(f"{path}: expected arrays of at most {most >> 20} MiB, got {unpacked >> 20} MiB unpacked")
+        raise ModelError(f"{path}: expected arrays of at most {most >> 20} MiB, got {unpacked >> 20} MiB once unpacked")
 
 
 # A file that is there whole or not at all: written under a name of its own beside it, then put in its place.
@@ -278,7 +278,7 @@ PAGE_MARK = '<meta name="generator" content="rtmms">'
 
 
 def refuse_output(
-    path: Path, word: str, kind: Kind | None, sources: tuple[Path, ...] = (), way_out: str = "it stays as it is"
+    path: Path, word: str, kind: Kind | None, sources: tuple[Path, ...] = (), way_out: str = "the file is unchanged"
 ) -> None:
     """Raise ModelError if a file must not or cannot be written, before the work of a command.
 
@@ -295,7 +295,7 @@ def refuse_output(
         Kind of the file; None: any kind.
     sources : tuple[Path, ...], optional
         Files that are read.
-    way_out : str, default 'it stays as it is'
+    way_out : str, default 'the file is unchanged'
         Fate of the other file, or how to have it overwritten, for the error.
 
     Raises
@@ -317,12 +317,11 @@ def refuse_output(
             with open_input(path, place=word) as file:
                 begun = file.read(_HEAD_BYTES)
                 if not kind.fits(begun):
-                    raise ModelError(
-                        f"{word} {path}: is no {kind.name}; expected a new name or that of a {kind.name}; {way_out}"
-                    )
+                    raise ModelError(f"{word} {path}: the file is not a {kind.name}; give a new name; {way_out}")
                 if kind.sealed and begun and not _has_its_seal(begun + file.read(_MAX_SEALED_BYTES)):
                     raise ModelError(
-                        f"{word} {path}: was edited, or an earlier version wrote it; expected a new name; {way_out}"
+                        f"{word} {path}: the file was edited, or an earlier version wrote it; "
+                        f"give a new name; {way_out}"
                     )
         refuse_closed_folder(path.parent, f"{word} {path}")
     except OSError as fault:  # a name that is too long, a file that we may not look at

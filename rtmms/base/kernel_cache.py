@@ -410,7 +410,7 @@ class _Files(CompileResultCacheImpl):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         folder = use_folder(kind_of(function.__module__))
         if folder is None:
-            raise OSError("no folder for compiled kernels can be written")
+            raise OSError("compiled kernels are not stored: no folder for them is writable")
         self._lineno = function.__code__.co_firstlineno
         self._locator = _Locator(folder, function)
         base = self.get_filename_base(function.__qualname__, getattr(sys, "abiflags", ""))

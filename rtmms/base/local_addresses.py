@@ -150,6 +150,6 @@ def refuse_endpoint(option: str, value: str) -> None:
     local = value.startswith("tcp://") and is_on_this_machine(host_of(value))
     if not local and not _OWN_SOCKET.match(value):
         raise ModelError(
-            f"{option}: '{value}' is named on the command line only (--{option}); "
-            "expected tcp://127.0.0.1:PORT or ipc://NAME in a scenario"
+            f"{option}: expected tcp://127.0.0.1:PORT or ipc://NAME in a scenario, got '{value}'; give other "
+            f"addresses on the command line (--{option})"
         )

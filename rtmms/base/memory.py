@@ -280,7 +280,10 @@ class Layout:
         own = {*vars(Record), *Record.__annotations__, "layout", "sizes", "words"}
         taken = [field.name for field in fields if field.name in own and field.kind != WHOLE]
         if taken:
-            raise TypeError(f"{name}: a record has another use for {', '.join(taken)}")
+            raise TypeError(
+                f"{name}: expected other names for the fields {', '.join(taken)}: class Record has attributes of "
+                "these names"
+            )
         self.name, self.fields = name, fields
 
     def make(
@@ -324,7 +327,7 @@ class Layout:
         if memory is None:
             memory = aligned(words if packed else 0)
         elif memory.shape != (words,):
-            raise TypeError(f"{self.name}: memory: expected ({words},), got {memory.shape}")
+            raise TypeError(f"{self.name}: memory: expected shape ({words},), got {memory.shape}")
         return Record(self, values, known, memory, _Cursor(), dtype)
 
     def type(self, *absent: str) -> RecordType:
@@ -399,7 +402,7 @@ class Layout:
                 field.inner._measure(value, sizes)
             elif field.kind not in (PART, NUMBER, VIEW) and value is not None:
                 if value.ndim != len(field.shape):
-                    raise TypeError(f"{self.name}.{field.name}: expected {field.shape}, got shape {value.shape}")
+                    raise TypeError(f"{self.name}.{field.name}: expected shape {field.shape}, got shape {value.shape}")
                 for dimension, size in zip(field.shape, value.shape, strict=True):
                     if isinstance(dimension, str) and dimension.isidentifier():
                         sizes.setdefault(dimension, size)

@@ -86,7 +86,7 @@ class MovedModules(MetaPathFinder, Loader):
         """
         old = module.__name__
         warnings.warn(
-            f"module {old} is {MOVED[old]} now; the old name goes with the next version", RenamedWarning, stacklevel=2
+            f"module {old} is {MOVED[old]} now; the next version removes the old name", RenamedWarning, stacklevel=2
         )
         sys.modules[old] = import_module(MOVED[old])
 

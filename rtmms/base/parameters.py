@@ -288,7 +288,7 @@ def read_table(
     for name, one in known.items():
         value = table.get(name)
         if value is None and one.required:
-            raise fault(name, f"{name}: expected {one.expected}, got nothing")
+            raise fault(name, f"{name}: expected {one.expected}, got none; this key is required")
         if value is not None:
             try:
                 found[name] = read_declared(name, one, value, words=words)

@@ -107,7 +107,7 @@ def end_with_parent(number: int = signal.SIGTERM, parent: int | None = None) -> 
             return
         if not word.isascii() or not word.isdigit():
             raise ModelError(
-                f"{PARENT}: expected the number of the process that started this one, got {word!r:.60}; remove it"
+                f"environment variable {PARENT}: expected the process number of the parent, got {word!r:.60}; unset it"
             )
         parent = int(word)
     if sys.platform != "linux":

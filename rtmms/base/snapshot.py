@@ -63,13 +63,13 @@ def unseal(blob: Any, name: str) -> bytes:
     except TypeError:
         raise ModelError(f"{name}: restore: expected the bytes of a snapshot, got {type(blob).__name__}") from None
     if len(blob) < _HEAD.size or not blob.startswith(_MAGIC):
-        raise ModelError(f"{name}: restore: no snapshot of this version")
+        raise ModelError(f"{name}: restore: expected a snapshot of this version of rtmms, got other bytes")
     _, size, digest = _HEAD.unpack_from(blob)
     payload: bytes = blob[_HEAD.size :]
     if len(payload) != size:
-        raise ModelError(f"{name}: restore: the snapshot must have {_HEAD.size + size} bytes, got {len(blob)}")
+        raise ModelError(f"{name}: restore: expected a snapshot of {_HEAD.size + size} bytes, got {len(blob)}")
     if hashlib.sha256(payload).digest() != digest:
-        raise ModelError(f"{name}: restore: the snapshot is damaged, its checksum does not fit")
+        raise ModelError(f"{name}: restore: the snapshot is damaged: its checksum is wrong")
     return payload
 
 
@@ -138,7 +138,7 @@ def unpack_state(
     for word, array in arrays.items():
         value = np.frombuffer(payload, array.dtype, array.size, at).reshape(array.shape)
         if finite and array.dtype == np.float64 and not np.all(np.isfinite(value)):
-            raise ModelError(f"{name}: restore: the snapshot's {word} is not finite")
+            raise ModelError(f"{name}: restore: the snapshot is damaged: its {word} is not finite")
         out[word], at = value, at + array.nbytes
     return steps, out
 

@@ -48,7 +48,7 @@ def print_json(text: str) -> None:
         If standard output was closed before the program began.
     """
     if _closed:
-        raise RtmmsError("standard output is closed: expected somewhere to print the JSON object")
+        raise RtmmsError("--json: standard output is closed; expected one that is open to print the JSON object")
     print_text(text)
 
 

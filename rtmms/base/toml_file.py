@@ -187,4 +187,4 @@ def _refuse_long_keys(text: str, path: str | Path) -> None:
     found = _LONG_KEY.search(text)
     if found is not None:
         line = text.count("\n", 0, found.start()) + 1
-        raise ModelError(f"{path}:{line}: expected a key of at most {MAX_DOTS} parts, got more")
+        raise ModelError(f"{path}:{line}: expected a key of at most {MAX_DOTS} parts between dots, got more")

@@ -145,8 +145,8 @@ def refuse_unnamed(path: Path | str, place: str) -> None:
     remedy = asker.remedy if asker is not None else "name the file on the command line"
     beside = " or below the scenario" if folders else ""
     raise ModelError(
-        f"{place}: '{path}' would run as code, and only {source} names it; expected a file that you name{beside}: "
-        f"where you trust it, {remedy}"
+        f"{place}: '{path}' would run as code, but only {source} names it; expected a file that you "
+        f"name{beside}. If you trust it, {remedy}"
     )
 
 
@@ -388,7 +388,7 @@ def refuse_foreign_code(path: Path, place: str) -> None:
     """
     why = exposed_way(path) if path.is_file() else ""
     if why:
-        raise ModelError(f"{place}, which would run as code: {why}; expected a file of yours alone")
+        raise ModelError(f"{place}: this file would run as code, but {why}; expected a file that only you can write")
 
 
 def refuse_library(path: Path, place: str) -> None:
@@ -636,14 +636,17 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
     }
     if len(fitting) != 1:
         if fitting:
-            raise ModelError(f"{kind} '{name}': {path} has {', '.join(sorted(fitting))}: give one, as {path}:NAME")
+            raise ModelError(
+                f"{kind} '{name}': expected one class, but {path} has {', '.join(sorted(fitting))}; name one of them "
+                f"as {path}:NAME"
+            )
         near = sorted(
             key
             for key, value in own.items()
             if isinstance(value, type) and getattr(value, "__module__", "") == module.__name__
         )
         has = f"{', '.join(near)}, but none" if near else "none"
-        raise ModelError(f"{kind} '{name}': {path} has {has}: write {expected}")
+        raise ModelError(f"{kind} '{name}': {path} has {has} that fits; expected {expected}")
     return next(iter(fitting.values()))
 
 
@@ -687,7 +690,7 @@ def refuse_script(kind: str, name: str, ways: str) -> None:
             package = (node.module or "").split(".")[0]
             if node.level or package not in without_controllers:
                 return
-    raise ModelError(f"{kind} '{name}': {path} has no class, and was not run: {ways}")
+    raise ModelError(f"{kind} '{name}': {path} has no class, so it was not run; {ways}")
 
 
 def run_file(kind: str, name: str) -> ModuleType:

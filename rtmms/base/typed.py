@@ -229,7 +229,7 @@ def _table(place: str, value: Any, inner: Any, words: bool) -> Mapping[str, Any]
         pairs = [one.partition("=") for one in value.split(SEPARATOR) if one]
         for key, sign, _ in pairs:
             if not sign:
-                raise ModelError(f"{place}: expected KEY=VALUE, parted by '{SEPARATOR}'; got '{key}'")
+                raise ModelError(f"{place}: expected KEY=VALUE, separated by '{SEPARATOR}', got '{key}'")
         return {key: text for key, _, text in pairs}
     if not isinstance(value, dict):
         raise ModelError(f"{place}: expected a table of {spelled(inner)}, got {shown(value)}")

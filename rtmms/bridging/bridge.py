@@ -323,7 +323,7 @@ class Bridge:
         NotImplementedError
             If the class does not override it.
         """
-        raise NotImplementedError(f"{type(self).__name__}.on_state(state) is to be written")
+        raise NotImplementedError(f"{type(self).__name__}: on_state(state) is missing; write this method")
 
     def on_silence(self) -> None:
         """Send the peer safe values, because no state has come for too long.
@@ -392,8 +392,8 @@ class Bridge:
         """
         if (plant.actuators, plant.outputs) != (self.plant.actuators, self.plant.outputs):
             raise RtmmsError(
-                f"the plant that is there now ({plant.robot}) has other channels than the one before "
-                f"({self.plant.robot}): start the bridge anew"
+                f"the new plant ({plant.robot}) has other actuators or outputs than the one before "
+                f"({self.plant.robot}); restart the bridge"
             )
 
     def close(self, reason: str) -> None:
@@ -458,7 +458,7 @@ class Bridge:
             If an actuator is not claimed here.
         """
         if not set(values) <= set(self.plant.granted):
-            raise Refusal("unknown_actuator", "an actuator that was not claimed")
+            raise Refusal("unknown_actuator", "expected an actuator that this bridge claims, got another")
         return values
 
     def neutral(self) -> dict[str, float]:

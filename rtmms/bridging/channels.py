@@ -52,7 +52,7 @@ class ChannelMapping:
     def __post_init__(self) -> None:
         """Check the values."""
         if not self.channel or not self.actuator:
-            raise ModelError("a channel needs both a channel and an actuator")
+            raise ModelError("channels: expected CHANNEL:ACTUATOR, got an empty channel or actuator")
         if self.scale == 0 or not isfinite(self.scale):
             raise ModelError(f"channel '{self.channel}': scale must be finite and not 0, got {self.scale}")
         if not isfinite(self.trim):
@@ -130,7 +130,7 @@ class ChannelMap:
             names = [getattr(entry, kind) for entry in self.entries]
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise ModelError(f"{place}: {kind} '{twice[0]}' stands in it twice")
+                raise ModelError(f"{place}: {kind} '{twice[0]}' is listed twice")
         self._by_channel = {entry.channel: entry for entry in self.entries}
 
     def __bool__(self) -> bool:

@@ -71,7 +71,7 @@ def _current(owner: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> 
         head, dot, rest = key.partition(".")
         new = OLD_KEYS.get(head, "")
         if new in known and head not in known:
-            print_text(f"rtmms: {owner}: {head} is {new} now; the old name goes with the next version", err=True)
+            print_text(f"rtmms: {owner}: {head} is {new} now; the next version removes the old name", err=True)
             key = new + dot + rest
         found[key] = value
     return found
@@ -114,7 +114,7 @@ def _made(
             raise UnknownNameError(f"parameter of {owner}", head, known)
         if dot:
             if _part_type(known[head]) is None:
-                raise ModelError(f"{owner}: {key}: '{head}' has no parts")
+                raise ModelError(f"{owner}: {key}: '{head}' is not a table, so it has no keys")
             parts.setdefault(head, {})[rest] = word
         else:
             values[head] = from_word(f"{owner}: {key}", word, known[head])
@@ -219,7 +219,7 @@ def from_toml(place: str, value: Any, hint: Any, base: Any = None) -> Any:
 
 def _part_from_word(place: str, word: str, hint: Any) -> Any:
     if (worded := _worded(hint)) is None:
-        raise ModelError(f"{place}: can only be given in a file (config=FILE.toml), or as {_key(place)}.KEY=VALUE")
+        raise ModelError(f"{place}: expected a value in a file (config=FILE.toml), or as {_key(place)}.KEY=VALUE")
     return _from_its_word(worded, word, place)
 
 

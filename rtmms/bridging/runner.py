@@ -173,7 +173,7 @@ class Runner:
             # it would be refused again with every state, and all that is right with it
             self.counts.refuse(reason)
             if self.counts.reasons()[reason] == 1:
-                self.log(f"refused: {text}; the last good values stand (reported once)")
+                self.log(f"refused: {text}; the last valid values are used (printed once)")
         else:
             self._values.update(values)
         if self._pending is not None and self._link is not None and not self._link.ended:
@@ -269,7 +269,7 @@ class Runner:
             bridge.plant_again(link.plant)
             bridge.plant = link.plant
             self.counts.add("plants")
-            self.log("the plant is there again")
+            self.log("the plant is connected again")
         else:
             bridge.plant = link.plant
             self._opened = True

@@ -67,7 +67,7 @@ def read_json(data: bytes, longest: int = MAX_JSON_BYTES) -> Any:
     except Refusal:
         raise
     except (ValueError, RecursionError):  # also text that is no text, and whole numbers of thousands of digits
-        raise Refusal("malformed", "not JSON") from None
+        raise Refusal("malformed", "expected JSON, got other bytes") from None
 
 
 def finite(value: Any, place: str) -> float:
@@ -95,7 +95,7 @@ def finite(value: Any, place: str) -> float:
     try:
         number = float(value)
     except OverflowError:
-        raise Refusal("not_finite", f"{place}: too large") from None
+        raise Refusal("not_finite", f"{place}: expected a number that fits 64 bits, got a larger one") from None
     if not isfinite(number):
         raise Refusal("not_finite", f"{place}: expected a finite number")
     return number
@@ -186,7 +186,7 @@ def fuzz(parse: Callable[[bytes], object]) -> Callable[[bytes], str]:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise Refusal("not_finite", f"{word} is not a finite number")
+    raise Refusal("not_finite", f"{word}: expected a finite number")
 
 
 # Who may drive through a bridge: addresses that a user names, where a protocol has no passwords.

@@ -91,7 +91,7 @@ def _save_measured(name: str, package: str, fault: BaseException) -> None:
                 "w", prefix=f"bench-{name}-", suffix=".json", dir=folder, delete=False, encoding="utf-8"
             ) as file:
                 file.write(text)
-            print_text(f"rtmms: bench {name} did not end: what it had measured is in {file.name}", err=True)
+            print_text(f"rtmms: bench {name} was interrupted; its results so far are in {file.name}", err=True)
             return
 
 

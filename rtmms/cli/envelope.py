@@ -83,7 +83,7 @@ def envelope(
         refuse_output(output / name, "-o", {**KINDS, **_KINDS}[Path(name).suffix])
     if left_out and not quiet:
         print_text(
-            f"rtmms: left out of the tolerance, as a run alone does not show it: {', '.join(left_out)}", err=True
+            f"rtmms: not part of the tolerance, as runs of a study do not report them: {', '.join(left_out)}", err=True
         )
     machine = measured(_in_real_time(scenario, found, base.duration)) if measure else None
     held: dict[str, Any] = {}
@@ -151,7 +151,7 @@ def _in_real_time(scenario: str, found: Scenario, duration: float) -> dict[str, 
             "--duration", repr(seconds), *(word for pair in elsewhere for word in pair),
         ])  # fmt: skip
     if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
-        raise ModelError(f"the run in real time failed: {done.stderr.strip()[-300:]}; --no-measure leaves it out")
+        raise ModelError(f"the run in real time failed: {done.stderr.strip()[-300:]}; --no-measure omits this run")
     report: dict[str, Any] = json.loads(done.stdout)
     return report
 

@@ -64,10 +64,10 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, budg
     try:
         front = search(asked, kept=kept, threads=threads, report=_Progress(budget), ends_early=True)
     except OutOfTimeError as ended:
-        raise ModelError(f"--budget: {ended} before a gait was found: expected a longer one") from None
+        raise ModelError(f"--budget: {ended}, and no gait was found; give a longer budget") from None
     except KeyboardInterrupt:
         if kept is not None and kept.is_file():
-            print_text(f"rtmms: broken off; the same command goes on from {kept}", err=True)
+            print_text(f"rtmms: interrupted; run the same command again to continue the search from {kept}", err=True)
         raise
     if front.note:
         goes_on = f"; the same command goes on from {kept}" if kept is not None and kept.is_file() else ""

@@ -82,14 +82,14 @@ def gaits(
         from rtmms.sweep.gait_search import Search
 
         if word is not None:
-            raise click.UsageError("--search: expected no --gait beside it")
+            raise click.UsageError("--search: expected no --gait with it; give one of the two")
         asked = Search(
             robot, tuple(search.split(",")), _numbers("--at", at), points, most_power, generations, seed=seed,
             parameters=settings(set_),
         )  # fmt: skip
         return sought(asked, out, form, threads, Budget(budget), as_json=as_json)
     if at is not None or most_power is not None or budget is not None:
-        raise click.UsageError("--at, --most-power, --budget: expected --search beside them")
+        raise click.UsageError("--at, --most-power, --budget: expected --search with them")
     from rtmms.locomotion.connections import Connection
     from rtmms.locomotion.paths import gait_path, keep_limits
     from rtmms.locomotion.reconstruction import is_closed
@@ -115,7 +115,7 @@ def gaits(
         gait = gait_path(word, plant.model.n, own)
         keep_limits(gait, *limits(plant), plant.model.joint_names, word)
         if not is_closed(plant.model, gait):
-            raise ModelError(f"gait '{word}': expected a closed gait, got one that ends elsewhere than it begins")
+            raise ModelError(f"gait '{word}': expected a closed gait, got one whose last shape differs from its first")
     motion = _moved(plant, one, gait, cycles)
     result: dict[str, Any] = {
         "robot": robot, "gait": word or "best", "cycles": cycles, "displacement": _displacement(motion),
@@ -143,7 +143,7 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...]:
     except ValueError:
         found = (math.nan,)
     if not all(math.isfinite(one) for one in found):
-        raise ModelError(f"{option} {text}: expected finite numbers with commas between them")
+        raise ModelError(f"{option}: expected finite numbers separated by commas, got '{text}'")
     return found
 
 
@@ -152,7 +152,9 @@ def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
 
     plant = rtmms.plant.protocol.build_plant(robot, **given)
     if not isinstance(plant, Locomoting) or plant.locomotion is None:
-        raise ModelError(f"robot '{robot}': gaits needs one that its shape moves, as cat, purcell or snakeboard")
+        raise ModelError(
+            f"robot '{robot}': gaits: expected a robot that moves by its shape, such as cat, purcell or snakeboard"
+        )
     return plant
 
 
@@ -162,7 +164,9 @@ def _best(plant: Locomoting, one: Connection | None, goal: str | None, per: str,
 
     assert plant.locomotion is not None
     if one is None or one.kind == "nonholonomic":
-        raise ModelError(f"robot '{robot}': a best gait is sought where inertia or drag causes the motion; give --gait")
+        raise ModelError(
+            f"robot '{robot}': the search for the best gait needs motion by inertia or drag; name a gait with --gait"
+        )
     print_text(f"rtmms: looking for the best gait of '{robot}' (seconds)", err=True)
     least, greatest = limits(plant)
     return best_gait(

@@ -99,7 +99,7 @@ def identify(
     if not files:
         raise click.UsageError("identify: expected a log or a table, got none")
     if not (names or per_recording or delay_per_recording):
-        raise click.UsageError("identify: expected --fit KEY,...: what is sought")
+        raise click.UsageError("identify: expected --fit KEY,... with the parameters to identify, got none")
     _refuse_outputs(files, written, output, force=force)
     from rtmms.identification.descent import Watch
     from rtmms.identification.fit_model import identify_recordings
@@ -162,11 +162,13 @@ def _refuse_beginnings(
     for key, value in given.items():
         if key in priors:
             raise ModelError(
-                f"--set {key}={value}: the search begins at the mean of --prior {key}; expected one of both"
+                f"--set {key}={value}: --prior {key} gives the start of the search too; remove one of the two"
             )
         low, high = limits.get(key, (-math.inf, math.inf))
         if isinstance(value, int | float) and not low <= value <= high:
-            raise ModelError(f"--set {key}={value}: expected a beginning within --bounds {key}={low:g}:{high:g}")
+            raise ModelError(
+                f"--set {key}={value}: expected a start of the search within --bounds {key}={low:g}:{high:g}"
+            )
 
 
 def _names(*texts: str) -> list[str]:

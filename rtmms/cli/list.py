@@ -81,7 +81,7 @@ def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
                 details = ", ".join(filter(None, (parameter["kind"], unit, default, bounds)))
                 print_text(f"      {parameter['name']} ({details}{live})  {about}".rstrip())
     if briefly:
-        print_text("rtmms list NAME: its parameters; of a robot, its actuators and outputs, too")
+        print_text("rtmms list NAME prints the parameters, and for a robot also its actuators and outputs")
 
 
 def _sorted(kind: str) -> list[EntryPoint]:
@@ -233,7 +233,7 @@ def _print_robot(listed: dict[str, Any]) -> None:
         for channel in listed[kind]:
             print_text(f"  {channel['name']:<{_WIDTH}} {_details_of(channel)}".rstrip())
     if listed["limits"]:
-        print_text("limits that hold whatever is commanded:")
+        print_text("limits that hold for all commands:")
     for name, limit in listed["limits"].items():
         print_text(f"  {name:<{_WIDTH}} {_limit_text(limit)}")
     if listed["presets"]:

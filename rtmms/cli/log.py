@@ -178,9 +178,9 @@ def report_damage(log: Log) -> None:
         The log.
     """
     for sentence in log.damage[:_MAX_DAMAGE]:
-        print_text(f"rtmms: {log.path}: {sentence}; what stood there is left out", err=True)
+        print_text(f"rtmms: {log.path}: {sentence}; this part of the log is skipped", err=True)
     if len(log.damage) > _MAX_DAMAGE:
-        print_text(f"rtmms: {log.path}: damaged in {len(log.damage) - _MAX_DAMAGE} more places", err=True)
+        print_text(f"rtmms: {log.path}: {len(log.damage) - _MAX_DAMAGE} more parts of the log are damaged", err=True)
 
 
 # rtmms replay: the commands of a run once more, and whether they give the same bits.
@@ -205,16 +205,17 @@ def replay(file: Path, check: bool, as_json: bool, robot: str | None, trust_log:
         print_json(json.dumps(plain(result), allow_nan=False))
     elif first is None:
         checked = f"the first {result['steps']} steps" if unchecked else f"{result['steps']} steps"
-        print_text(f"{shown(result['robot'])}: {checked}, the same bits")
+        print_text(f"{shown(result['robot'])}: {checked}, the replay is identical bit for bit")
     if first is not None:
         difference = f"recorded {first['recorded']!r}, replayed {first['replayed']!r}"
         print_text(
-            f"rtmms: {file}: not the same: step {first['step']}: {shown(first['quantity'])}: {difference}", err=True
+            f"rtmms: {file}: the replay differs: step {first['step']}: {shown(first['quantity'])}: {difference}",
+            err=True,
         )
     if unchecked:
-        print_text(f"rtmms: {file}: cannot be replayed to its end: {unchecked}", err=True)
+        print_text(f"rtmms: {file}: the log cannot be replayed to its end: {unchecked}", err=True)
     if check and not result["steps"]:
-        print_text(f"rtmms: {file}: no steps to check", err=True)
+        print_text(f"rtmms: {file}: the log has no steps to check", err=True)
     return 1 if check and (first is not None or unchecked or not result["steps"]) else 0
 
 
@@ -238,7 +239,7 @@ def _log(file: Path, robot: str | None, trusted: bool) -> Mapping[str, Any]:
     result = summary(log, rerun(log, robot, trusted=trusted))
     report_damage(log)
     if log.end is None and not log.damage:
-        print_text(f"rtmms: {file}: was cut off; it holds {result['steps']} steps", err=True)
+        print_text(f"rtmms: {file}: the log was cut off after {result['steps']} steps", err=True)
     return result
 
 
@@ -301,7 +302,7 @@ def plot(file: Path, output: Path | None) -> int:
         outlined = Outlined(outline, states) if outline is not None and states is not None else None
         draw = drawing(origin["robot"], plant, outlined)
         if draw is None:
-            raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
+            raise ModelError(f"{file}: this robot ('{origin['robot']}') has no drawing, so it has no figure")
         keeps = bool(describe_plant(plant).trace_outputs)
         gathered = gather(log, plant, None if keeps else small_outputs(plant), recent_names(outline, plant), states)
         report_damage(log)

@@ -111,7 +111,7 @@ def current_options(args: Sequence[str]) -> list[str]:
         option, equals, value = arg.partition("=")
         if option in OLD_OPTIONS:
             new = OLD_OPTIONS[option]
-            print_text(f"rtmms: {option} is {new} now; the old name goes with the next version", err=True)
+            print_text(f"rtmms: {option} is {new} now; the next version removes the old name", err=True)
             arg = new + equals + value
         found.append(arg)
     return found
@@ -230,8 +230,8 @@ def _refuse_environment() -> None:
     """
     if os.path.lexists(NUMBAS_FILE):
         raise ModelError(
-            f"{NUMBAS_FILE}: the working directory has this file, which changes what numba compiles; expected none: "
-            "remove it, and set environment variables (NUMBA_...) in place of it"
+            f"{NUMBAS_FILE}: expected no such file in the working directory, as it changes what numba "
+            "compiles; remove it, and set environment variables (NUMBA_...) instead"
         )
     numbas = [name for name in os.environ if name.startswith("NUMBA_") and name != "NUMBA_CACHE_DIR"]
     for library, names in (("numba", numbas), ("matplotlib", [name for name in ("MPLBACKEND",) if name in os.environ])):
@@ -242,7 +242,9 @@ def _refuse_environment() -> None:
             try:
                 import_module(library)
             except ValueError as fault:
-                raise ModelError(f"{', '.join(names)}: {library} does not take it: {fault!s:.80}") from None
+                raise ModelError(
+                    f"{', '.join(names)}: the library {library} refuses this value: {fault!s:.80}"
+                ) from None
         for one in caught:
             if str(one.message).startswith("Environment variable"):
                 raise ModelError(f"{library}: {str(one.message).splitlines()[0]}")

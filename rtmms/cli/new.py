@@ -55,9 +55,9 @@ def _words(kind: str, name: str) -> dict[str, str]:
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise ModelError(f"name: expected a lower-case Python name (letters, digits, _), got '{name}'")
     if name.startswith("rtmms") or name == "tests":
-        raise ModelError(f"name: '{name}' would stand in the way of a package that is there; take another")
+        raise ModelError(f"name: '{name}' is reserved for an existing package; choose another name")
     if _taken(name):
-        raise ModelError(f"name: a module '{name}' is there, and a package of that name would hide it; take another")
+        raise ModelError(f"name: a module '{name}' exists, and the new package would hide it; choose another name")
     title = "".join(part.capitalize() for part in name.split("_") if part) or name
     obj = name if kind == "robot" else title
     return {

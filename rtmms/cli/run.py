@@ -42,12 +42,12 @@ def run(
     robot = robots[0] if robots else None
     if from_ is not None:
         if len(robots) > 1:
-            raise click.UsageError("--from: the log has the robots")
+            raise click.UsageError("--from: expected at most one ROBOT, as the log names the robots")
         return _from(context, from_, robot, controllers, words)
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT'.")
     if words["trust_log"]:
-        raise click.UsageError("--trust-log: expected --from LOG@SECONDS beside it")
+        raise click.UsageError("--trust-log: expected --from LOG@SECONDS with it")
     if len(robots) > 1 or "=" in robot:
         return _several(robots, controllers, words)
     if robot.endswith(".toml"):
@@ -91,7 +91,7 @@ def driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tup
     if "none" not in controllers:
         return controllers or unsaid
     if len(controllers) > 1:
-        raise click.UsageError("--controller none: stands alone")
+        raise click.UsageError("--controller none: expected no other --controller with it")
     return ()
 
 

@@ -100,10 +100,10 @@ def cluster_of(address: str | None, security: Path | None, threads: int | None) 
     """
     if address is None:
         if security is not None:
-            raise click.UsageError("--dask-security: expected --dask tls://HOST:PORT beside it")
+            raise click.UsageError("--dask-security: expected --dask tls://HOST:PORT with it")
         return None
     if threads is not None:
-        raise click.UsageError("--threads and --dask: expected one of them")
+        raise click.UsageError("--threads, --dask: expected one of them, got both")
     from rtmms.sweep.running import read_cluster
 
     cluster = read_cluster(address, security)
@@ -199,10 +199,10 @@ def carried_out(
     with closing(Parts(output, study, form)) as parts:
         left = parts.open()
         for sentence in parts.left_out:
-            print_text(f"rtmms: {parts.folder}: {sentence}: done again", err=True)
+            print_text(f"rtmms: {parts.folder}: {sentence}: this part is computed again", err=True)
         kept = study.runs - sum(last - first for first, last in left)
         if kept:
-            print_text(f"rtmms: {kept:,} of {study.runs:,} runs are there already", err=True)
+            print_text(f"rtmms: {kept:,} of {study.runs:,} runs exist from an earlier start", err=True)
         try:
             with _Progress(study.runs, kept, quiet=quiet) as progress:
 
@@ -221,8 +221,8 @@ def carried_out(
             why = "broken off" if isinstance(ended, KeyboardInterrupt) else str(ended)
             there = len(parts.chunks()) - sum(not parts.file(one).is_file() for one in parts.chunks())
             print_text(
-                f"rtmms: {why}; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command "
-                "goes on from there", err=True,
+                f"rtmms: {why}; {there} of {len(parts.chunks())} parts are in {parts.folder}; run the same command "
+                "again to continue", err=True,
             )  # fmt: skip
             return None
         return parts.join(output), tuple(units)

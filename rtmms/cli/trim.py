@@ -81,7 +81,7 @@ def trim(
     if commanded is not None:
         found = _by_commands(commanded, robot, given, settings(gait_), unknown)
     elif gait_:
-        raise ModelError(f"--gait {gait_[0]}: robot '{robot}' has a gait of its own: use --set")
+        raise ModelError(f"--gait {gait_[0]}: robot '{robot}' has its own gait; change that with --set")
     else:
         found = _own_gait(plant, robot, given, unknown)
     if as_json:
@@ -102,7 +102,9 @@ def _steady(
 
     for option, value in others.items():
         if value:
-            raise ModelError(f"{option}: not with targets, which are reached by commands and the gait's parameters")
+            raise ModelError(
+                f"{option}: expected no targets with it: targets are reached by commands and gait parameters"
+            )
     beating = plant if isinstance(plant, TreePlant) and plant.law.motion[:, 1:].any() else None
     if beating is not None and given["dt"] is None and plant.dt != (fits := fitting_dt(beating)):
         plant = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": fits})
@@ -180,7 +182,8 @@ def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | No
 
     if not isinstance(plant, TreePlant):
         raise ModelError(
-            f"robot '{robot}': trim needs a robot with a gait; for one that moves by commands see rtmms.analysis.trim"
+            f"robot '{robot}': trim: expected a robot with a gait; for a robot that moves by commands use "
+            "rtmms.analysis.trim"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
         plant = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": fits})
@@ -202,7 +205,10 @@ def _by_commands(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise ModelError(f"--gait {name}={value}: expected a finite number")
     if unknown not in (None, "none"):
-        raise ModelError(f"--unknown {unknown}: of '{robot}' only the state can be found; its gait is its controller's")
+        raise ModelError(
+            f"--unknown {unknown}: expected none for '{robot}', as a controller drives its gait; trim finds "
+            "only its state"
+        )
     period = plant.gait_period(**gait)
     steps = max(1, round(period / plant.dt))
     commands = plant.gait_commands(steps, **gait)

@@ -36,11 +36,11 @@ def view(
     """Show a robot in the browser: LOG (from run --log), or the plant that runs."""
     if file is None:
         if html is not None:
-            raise click.UsageError("--html is of a LOG: name one")
+            raise click.UsageError("--html: expected a LOG with it; name one")
         _live(exchange, telemetry, host, port, keys)
         return 0
     if telemetry is not None:
-        raise click.UsageError("a LOG or --telemetry, not both")
+        raise click.UsageError("--telemetry: expected no LOG with it; give one of the two")
     if html is not None:
         return _page(file, html)
     return _play(file, host, port)
@@ -144,8 +144,8 @@ def _beside(telemetry: str) -> str:
     head, _, port = telemetry.rpartition(":")
     if not head.startswith("tcp://") or not port.isdigit() or int(port) < 3:
         raise ModelError(
-            f"--telemetry {telemetry}: expected tcp://HOST:PORT, with the plant's exchange two ports below; "
-            "else name that: --exchange ENDPOINT"
+            f"--telemetry {telemetry}: expected tcp://HOST:PORT, where the exchange of the plant has port "
+            "PORT - 2; for other ports give --exchange ENDPOINT"
         )
     return f"{head}:{int(port) - 2}"
 

@@ -46,7 +46,7 @@ def refuse_figure(word: str, path: Path, sources: tuple[Path, ...] = (), *, forc
     """
     if path.suffix.lower() not in FIGURES:
         raise ModelError(f"{word} {path}: expected a name that ends in {', '.join(FIGURES)}")
-    way_out = "it stays as it is" if force is None else "--force overwrites"
+    way_out = "the file is unchanged" if force is None else "--force overwrites"
     refuse_output(path, word, None if force else KINDS[path.suffix.lower()], sources, way_out)
 
 
@@ -416,7 +416,7 @@ def check_choice(robot: str, parameter: str, word: str | None) -> None:
         return
     known = (fact(builder(robot).module, "CHOICES") or {}).get(parameter)
     if known is None:
-        raise ModelError(f"--{parameter} {word}: robot '{robot}' has no {parameter} to choose")
+        raise ModelError(f"--{parameter} {word}: robot '{robot}' has no choice of {parameter}; remove the option")
     if word not in known:
         raise UnknownNameError(f"{parameter} of {robot}", word, known)
 

@@ -102,7 +102,8 @@ class SoftTree(KernelPlant):
             or limited(more.bounds).any()
         ):
             raise ModelError(
-                f"{name}: a tree with rods by strain modes takes JointMotion, JointTorque and Tendon alone"
+                f"{name}: actuators: expected JointMotion, JointTorque and Tendon only, which a tree with "
+                "rods by strain modes supports"
             )
         self.actuators = tuple(drive.channel for drive in more.drives)
         kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)
@@ -114,12 +115,12 @@ class SoftTree(KernelPlant):
         if motion.shape != (n, 3):
             raise ModelError(f"{name}: law.motion must have shape ({n}, 3), got {motion.shape}")
         if np.any(law.kp) or np.any(law.kd):
-            raise ModelError(f"{name}: law: expected kp = kd = 0; servos are of trees without rods by strain modes")
+            raise ModelError(f"{name}: law: expected kp = kd = 0, as trees with rods by strain modes have no servos")
         bandwidth = np.where(np.isnan(more.bandwidth), law.bandwidth, more.bandwidth)
         if self.flow.field is not None or not np.array_equal(self.flow.pack(), Flow(self.flow.velocity).pack()):
             raise ModelError(
-                f"{name}: flow: expected a velocity alone with rods by strain modes, got a flow with other parts; use "
-                "rods of links (Mechanism.rods) in such a flow"
+                f"{name}: flow: expected only a velocity, as rods by strain modes support no other parts; use "
+                "rods of links (Mechanism.rods)"
             )
         soft = {**self._carried(), **_stacked(tables), "current": self.flow.pack()[0, :3].copy()}
         self.system = SYSTEM.make({
@@ -166,7 +167,9 @@ class SoftTree(KernelPlant):
             raise ModelError(f"SoftTree: expected a Mechanism, got {self.mechanism!r}")
         model = compile_model(imposing(self.mechanism, self.actuators))
         if len(model.ground.rows):
-            raise ModelError(f"{model.name}: a tree with rods by strain modes takes no contacts")
+            raise ModelError(
+                f"{model.name}: contacts: expected none, as a tree with rods by strain modes does not support them"
+            )
         return model
 
     def _tables(self, name: str) -> list[RodTable]:
@@ -188,8 +191,8 @@ class SoftTree(KernelPlant):
         for rod, table in zip(self.rods, tables, strict=True):
             if len(table.shapes) != len(tables[0].shapes):
                 raise ModelError(
-                    f"{name}: rod '{rod.name}': expected {len(tables[0].shapes)} shapes as the first rod, got "
-                    f"{len(table.shapes)}"
+                    f"{name}: rod '{rod.name}': expected {len(tables[0].shapes)} shapes like the first rod, "
+                    f"got {len(table.shapes)}"
                 )
         return tables
 

@@ -678,7 +678,7 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, u
     stiff = _stiff(rod, shapes, along)
     size = np.sqrt(np.diag(stiff))
     if not np.linalg.eigvalsh(stiff / np.outer(size, size))[0] > 1e-12:
-        raise ModelError(f"{name}: shapes must not be sums of each other: their stiffness has the eigenvalue 0")
+        raise ModelError(f"{name}: shapes: expected linearly independent shapes, got one that is a sum of others")
     return RodTable(rows, rest, np.ascontiguousarray(table), stiff, rod.damping(0.0), along)
 
 
@@ -730,8 +730,9 @@ def _fine_enough(rod: Rod, shapes: Shapes, nodes: int | None, points: int, usual
     if off > COARSE or (nodes is not None and first > COARSE):
         enough = f"expected {len(along.x)} or more" if off <= COARSE else "expected smoother shapes"
         raise ModelError(
-            f"rod '{rod.name}': nodes: {nodes or usual} are too few for {len(shapes.components)} shapes, whose "
-            f"stiffness is off by {100.0 * first:.2g} %: {enough}, at most {100.0 * COARSE:g} %"
+            f"rod '{rod.name}': nodes: {nodes or usual} are too few for {len(shapes.components)} shapes: "
+            f"{enough}. The error of the stiffness is {100.0 * first:.2g} %, at most {100.0 * COARSE:g} % is "
+            "allowed"
         )
     return along
 
@@ -753,6 +754,8 @@ def _wet(rod: Rod, row: Array, x: float, name: str) -> None:
     if not isinstance(skin, Strip) or skin.law != "kirchhoff" or np.any(skin.placement.rotation != np.eye(3)):
         raise ModelError(f"{name}: skin at X = {x:.6g} m: expected a Strip along the rod, law 'kirchhoff'")
     if skin.polar is not None:
-        raise ModelError(f"{name}: skin at X = {x:.6g} m: a polar on a rod by strain modes is not supported")
+        raise ModelError(
+            f"{name}: skin at X = {x:.6g} m: expected a Strip without polar, as rods by strain modes do not support one"
+        )
     row[at.K_ROLL], row[at.K_ADDED + 1], row[at.K_ADDED + 2] = skin.added
     row[at.K_DRAG : at.K_DRAG + 3], row[at.K_ROLL_DRAG] = skin.drag, skin.roll_drag

@@ -128,7 +128,7 @@ class StrainRod(KernelPlant):
         if self.carrier is None:
             return out
         if self.base != "free":
-            raise ModelError(f"{name}: a carrier moves: expected base='free', got base='{self.base}'")
+            raise ModelError(f"{name}: base: expected 'free' with a carrier, got '{self.base}'")
         if self.carrier.elements or self.carrier.viscous is not None:
             raise ModelError(f"{name}: carrier '{self.carrier.name}': expected no elements and no viscous drag")
         row = compile_model(Mechanism("carrier", [self.carrier], base="fixed")).constant[0]
@@ -295,4 +295,4 @@ class StrainRod(KernelPlant):
             if np.abs(way).max() < 1e-10 * size * max(1.0, float(np.abs(q).max())):
                 self.q[:] = q
                 return
-        raise ModelError(f"rod '{self.rod.name}': rest: not found; put the load on in more steps")
+        raise ModelError(f"rod '{self.rod.name}': rest: the method did not converge; apply the load in more steps")

@@ -314,7 +314,7 @@ def hybrid_dynamics(
         first, count = model.modes.book[row, [M_FIRST, M_COUNT]]
         own = flags[model.modes.members[first : first + count] - 1]
         if np.any(own) and not np.all(own):
-            raise ModelError(f"{model.name}: imposed: all modes of a body or none, got {own.tolist()}")
+            raise ModelError(f"{model.name}: imposed: expected all modes of a body, or none, got {own.tolist()}")
     s, modal = set_up(model, state, wrench)
     if np.iscomplexobj(drive) and not np.iscomplexobj(s):
         s = s.astype(complex)

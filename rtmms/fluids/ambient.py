@@ -83,7 +83,7 @@ def _gives(function: Callable[..., Any], name: str) -> bool:
         function(0.0, 0.0, 0.0, 0.0, out)
     except NumbaError as fault:
         first = uncoloured(fault).strip().splitlines()[-1]
-        raise ModelError(f"flow: compiled: numba does not take {name}(t, x, y, z, out): {first}") from None
+        raise ModelError(f"flow: compiled: numba cannot compile {name}(t, x, y, z, out): {first}") from None
     except (TypeError, IndexError, ValueError) as fault:
         raise ModelError(f"flow: compiled: {name}(t, x, y, z, out) fails: {fault}") from None
     written = np.isfinite(out[3:])

@@ -107,7 +107,7 @@ class Grid:
             raise ModelError(f"flow: {path}: cannot be read as a flow grid: {fault.args[0]}") from None
         except MemoryError:
             raise ModelError(
-                f"flow: {path}: cannot be read as a flow grid: it claims more than fits in memory"
+                f"flow: {path}: cannot be read as a flow grid: its arrays need more memory than there is"
             ) from None
         except (OSError, ValueError, TypeError, IndexError, BadZipFile) as fault:
             why = fault.strerror if isinstance(fault, OSError) and fault.strerror else "damaged, or of another kind"
@@ -183,7 +183,7 @@ def _numpy(path: Path) -> dict[str, Any]:
 def _arrays(raw: BinaryIO) -> dict[str, Any]:
     with np.load(raw, allow_pickle=False) as file:
         if "u" not in file:
-            raise KeyError("it has no u")
+            raise KeyError("the array 'u' is missing")
         found = {letter: file[letter] if letter in file else np.zeros(1) for letter in AXES}
         return {**found, "u": file["u"]}
 

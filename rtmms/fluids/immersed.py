@@ -186,7 +186,7 @@ def immerse(
         for load, pairs in kinds.items()
     }
     if sum(map(len, kinds.values())) + len(bare) != len(model.elements):
-        raise ModelError(f"{model.name}: elements: expected kinds that rtmms.fluids.immersed.LOADS has")
+        raise ModelError(f"{model.name}: elements: expected kinds of rtmms.fluids.immersed.LOADS, got others")
     at, first = 0, {}
     for load, pairs in kinds.items():
         if load.in_flow:

@@ -99,7 +99,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
     packed_otherwise = next((one for one in entries if one.compress_type not in _METHODS), None)
     if packed_otherwise is not None:  # FMI has these two; others allocate what they announce
         raise ModelError(
-            f"{path}: not an FMU: {packed_otherwise.filename!r:.200}: expected it stored or deflated, as FMI has it"
+            f"{path}: not an FMU: expected files that are stored or deflated, got another "
+            f"compression of {packed_otherwise.filename!r:.200}"
         )
     left = MAX_UNPACKED_BYTES
     if (

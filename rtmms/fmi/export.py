@@ -106,7 +106,7 @@ def export(
     if not path.parent.is_dir():
         raise ModelError(f"{path}: there is no folder '{path.parent}'")
     if robot.endswith(".fmu"):
-        raise ModelError(f"{robot}: is an FMU already")
+        raise ModelError(f"{robot}: expected a robot that is not an FMU, got an FMU")
     if not builder.has_binary():
         raise ModelError(f"export-fmu: {words['library']} has no binary for this system ({sys.platform})")
     parameters = dict(parameters or {})
@@ -121,7 +121,7 @@ def export(
     try:
         text = json.dumps(specification)
     except TypeError as fault:
-        raise ModelError(f"export-fmu: a parameter cannot be written down: {fault}") from None
+        raise ModelError(f"export-fmu: expected parameters that JSON can represent: {fault}") from None
     with beside(path, "-o") as part, tempfile.TemporaryDirectory(prefix="rtmms-export-") as folder:
         # The name is the module's within the tool that runs it: two FMUs in one process share modules by name, and
         # this one is the same for all robots.

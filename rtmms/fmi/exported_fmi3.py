@@ -199,7 +199,7 @@ def state_from_bytes(given: bytes) -> dict[str, Any]:
             raise ModelError(f"serialised state: expected one of an FMU of rtmms, got {len(given)} other bytes")
         text = given[head + 9 :]
         if given[head : head + 9] != f"{zlib.crc32(text):08x}\n".encode():
-            raise ModelError("serialised state: expected what was written, got other bytes (the checksum differs)")
+            raise ModelError("serialised state: expected unchanged bytes, got others (the checksum is wrong)")
         found: dict[str, Any] = json.loads(text)
         return found
     except Exception as fault:

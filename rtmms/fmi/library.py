@@ -151,7 +151,10 @@ class Library:
         if self.is_3:
             _, terminate, early, reached = self._call(self.slave.doStep, time, dt)
             if early and reached < time + dt - 1e-9 * dt:
-                raise FmuFault(f"returned early, at {reached:g} s of a step from {time:g} to {time + dt:g} s")
+                raise FmuFault(
+                    f"the FMU ended a step early: at {reached:g} s, expected {time + dt:g} s (the step began "
+                    f"at {time:g} s)"
+                )
             return not terminate
         self._call(self.slave.doStep, time, dt)
         return True

@@ -209,7 +209,7 @@ class FmuPlant:
         self.actuators = tuple(actuator(v, name, place) for v in inputs for place, name in enumerate(elements(v)))
         self.outputs = tuple(Channel(v.name, v.unit or "", shape(v)) for v in outputs)
         if not self.actuators and not self.outputs:
-            raise ModelError(f"{path}: it has neither inputs nor outputs that are numbers: nothing to run")
+            raise ModelError(f"{path}: expected inputs or outputs that are numbers, got none: nothing to run")
         with self._naming():
             self.library = Library(path, unpacked, self.model_description)
         self._limits = limits_of(self.actuators)
@@ -286,7 +286,7 @@ class FmuPlant:
         except FAULTS as fault:
             raise DivergedError(self._time(1), self._with_messages(fault), self._last(), "") from None
         if not going_on:
-            raise DivergedError(self._time(1), "the FMU", self._last(), "asked to end the simulation")
+            raise DivergedError(self._time(1), "the FMU", self._last(), "requested the end of the simulation")
         if not np.isfinite(self._outputs.values).all():
             bad = next(name for name, _, part in self._parts if not np.isfinite(self._outputs.values[part]).all())
             raise DivergedError(self._time(1), bad, self._last())
@@ -320,7 +320,10 @@ class FmuPlant:
             The FMU cannot serialise its state.
         """
         if not self.library.keeps_state:
-            raise ModelError(f"{self.path}: this FMU cannot give its state (canSerializeFMUState is not set)")
+            raise ModelError(
+                f"{self.path}: this FMU cannot return its state (canSerializeFMUState is not set), so it has "
+                "no snapshots"
+            )
         with self._naming():
             return _MAGIC + self._key + struct.pack("<q", self._steps) + self.library.state()
 
@@ -340,9 +343,9 @@ class FmuPlant:
         head = len(_MAGIC)
         blob = bytes(blob)
         if blob[:head] != _MAGIC or len(blob) < head + 24:
-            raise ModelError("snapshot: not a snapshot of an FMU of this version")
+            raise ModelError("snapshot: expected a snapshot of an FMU by this version of rtmms, got other bytes")
         if blob[head : head + 16] != self._key:
-            raise ModelError("snapshot: of another FMU, or with another step or other parameters")
+            raise ModelError("snapshot: expected one of the same FMU, step (dt) and parameters, got another")
         with self._naming():
             self.library.set_state(blob[head + 24 :])
             self._steps = struct.unpack_from("<q", blob, head + 16)[0]
@@ -386,14 +389,16 @@ class FmuPlant:
         stated = fixed or (experiment.stepSize if experiment is not None else None)
         asked = stated if dt is None else dt
         if asked is None:
-            raise ModelError(f"{self.path}: it declares no step: give one (--dt S)")
+            raise ModelError(f"{self.path}: the FMU declares no step; give one with --dt S")
         step = float(asked)
         if not (math.isfinite(step) and step > 0):
             raise ModelError(f"{self.path}: dt must be > 0 s, got {step:g}")
         if fixed is not None and not simulation.canHandleVariableCommunicationStepSize:
             count = round(step / float(fixed))
             if count < 1 or abs(step - count * float(fixed)) > 1e-9 * step:
-                raise ModelError(f"{self.path}: dt must be a multiple of its step of {float(fixed):g} s, got {step:g}")
+                raise ModelError(
+                    f"{self.path}: dt must be a multiple of the FMU's step of {float(fixed):g} s, got {step:g}"
+                )
         return step
 
     def _set(self, name: str, value: Any) -> None:

@@ -43,7 +43,7 @@ def described(path: str, folder: Path) -> Any:
     fmpy = needed("fmpy", f"{path}: an FMU")
     text = folder / "modelDescription.xml"
     if not text.is_file():
-        raise ModelError(f"{path}: not an FMU: it holds no modelDescription.xml")
+        raise ModelError(f"{path}: not an FMU: the file modelDescription.xml is missing in it")
     if text.stat().st_size > MAX_XML_BYTES:
         raise ModelError(
             f"{path}: expected a modelDescription.xml of at most {MAX_XML_BYTES >> 20} MiB, "
@@ -58,17 +58,19 @@ def described(path: str, folder: Path) -> Any:
         reason = " ".join(str(fault).replace(str(folder), path).split())[:MAX_REASON_CHARS]
         raise ModelError(f"{path}: not an FMU: {reason}") from None
     if found.coSimulation is None:
-        raise ModelError(f"{path}: it is not for co-simulation (it has no CoSimulation element)")
+        raise ModelError(f"{path}: expected an FMU for co-simulation, got one without the element CoSimulation")
     if not found.fmiVersion.startswith(("2.", "3.")):
-        raise ModelError(f"{path}: FMI 2 and 3 are spoken here, got {found.fmiVersion}")
+        raise ModelError(f"{path}: expected FMI 2 or 3, got {found.fmiVersion}")
     identifier = str(found.coSimulation.modelIdentifier)
     if not _C_NAME.fullmatch(identifier):
-        raise ModelError(f"{path}: modelIdentifier: expected a name as in C, got {identifier!r}")
+        raise ModelError(f"{path}: modelIdentifier: expected an identifier of C, got {identifier!r}")
     _refuse_sizes(path, found.modelVariables)
     platforms = fmpy.supported_platforms(str(folder))
     here = "x86_64-linux" if found.fmiVersion.startswith("3.") and fmpy.platform == "linux64" else fmpy.platform
     if not {here, fmpy.platform, getattr(fmpy, "platform_tuple", here)} & set(platforms):
-        raise ModelError(f"{path}: no binary for this machine ({here}); it has {', '.join(platforms) or 'none'}")
+        raise ModelError(
+            f"{path}: the FMU has no binary for this machine ({here}), only for: {', '.join(platforms) or 'none'}"
+        )
     return found
 
 

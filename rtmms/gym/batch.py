@@ -154,8 +154,8 @@ class _Plain:
     def keep(self, run: int, parameters: Mapping[str, Any]) -> None:
         if parameters:
             raise ModelError(
-                "gym: randomise: expected a plant with compiled steps; Python steps this one, and its parameters are "
-                "those of the last run"
+                "gym: randomise: expected a plant with compiled steps, got one with steps in Python, whose "
+                "runs share their parameters"
             )
         self.states[run], self.seen[run] = self.plant.snapshot(), self._observed()
 

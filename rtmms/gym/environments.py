@@ -59,11 +59,11 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
         made.reward = reward  # type: ignore[method-assign]
     elif type(made).reward is Task.reward and "reward" not in vars(made):
         what = f"{type(made).__name__} has no reward(seen, action, memory)"
-        raise ArgumentError(f"gym: task {what}: write the method, or give reward=FUNCTION")
+        raise ArgumentError(f"gym: task {what}; write this method, or give reward=FUNCTION")
     for name, value in more.items():
         if name.startswith("_") or not hasattr(Task, name):
             known = [one for one in vars(Task) if not one.startswith("_")]
-            raise UnknownNameError("part of a task", name, known)
+            raise UnknownNameError("attribute of rtmms.gym.Task", name, known)
         if name == "parameters" and isinstance(value, Mapping):
             value = {**made.parameters, **value}
         setattr(made, name, value)

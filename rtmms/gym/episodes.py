@@ -134,7 +134,9 @@ class Episodes:
         try:
             self.batch = batch(plant, runs, threads)
         except MemoryError:
-            raise ArgumentError(f"gym: num_envs: there is no memory for {runs} runs of {task.robot}") from None
+            raise ArgumentError(
+                f"gym: num_envs: {runs} runs of {task.robot} need more memory than there is; give fewer"
+            ) from None
         self.actions = task.actions or len(plant.actuators)
         self.shapes = ((runs, self.steps, len(plant.actuators)), (runs, 1, len(plant.actuators)))
         self.random: list[np.random.Generator] = [np.random.default_rng() for _ in range(runs)]
@@ -176,7 +178,7 @@ class Episodes:
             truth = plant.truth if self.prefix else plant
             remembered = self.task.start(random, truth)
             if not isinstance(remembered, Mapping):
-                raise ArgumentError(f"gym: start: expected a mapping of what to remember, got {remembered!r:.60}")
+                raise ArgumentError(f"gym: Task.start: expected a mapping of names to arrays, got {remembered!r:.60}")
             self.batch.keep(run, values)
             for name, value in remembered.items():
                 known = self.memory.get(name)
@@ -225,7 +227,7 @@ class Episodes:
         shape = observation.shape
         if len(shape) != 2 or shape[0] != self.runs or shape[1] != (shape[1] if width is None else width):
             expected = f"({self.runs}, {'k' if width is None else width})"
-            raise ArgumentError(f"gym: {place}: expected numbers {expected}, got {shape}")
+            raise ArgumentError(f"gym: {place}: expected numbers of shape {expected}, got {shape}")
         observation = _numbers(place, observation)
         return np.clip(observation, -self.task.most, self.task.most).astype(np.float32)
 
@@ -252,7 +254,7 @@ class Episodes:
         given = self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
         commands = np.ascontiguousarray(_numbers("commands", given))
         if commands.shape not in self.shapes:
-            raise ArgumentError(f"gym: commands: expected numbers {self.shapes[0]}, got {commands.shape}")
+            raise ArgumentError(f"gym: commands: expected numbers of shape {self.shapes[0]}, got {commands.shape}")
         if not active.all():
             self.start(~active)
         failed = self.batch.advance(commands, self.steps, active) & active
@@ -260,7 +262,9 @@ class Episodes:
         worth = _numbers("reward", self.task.reward(seen, action, self.memory), (self.runs,), failed)
         over = np.asarray(self.task.ended(seen, self.memory))
         if over.shape != (self.runs,) or over.dtype != np.bool_:
-            raise ArgumentError(f"gym: ended: expected ({self.runs},) of bool, got {over.shape} of {over.dtype}")
+            raise ArgumentError(
+                f"gym: Task.ended: expected bool of shape ({self.runs},), got {over.dtype} of shape {over.shape}"
+            )
         ended = (over | failed) & active
         return seen, np.where(failed, -1.0, np.where(active, worth, 0.0)), ended, failed
 
@@ -276,7 +280,7 @@ def _numbers(
     if array.dtype.kind not in "fiub":
         raise ArgumentError(f"gym: {place}: expected numbers, got {given!r:.60}")
     if shape is not None and array.shape != shape:
-        raise ArgumentError(f"gym: {place}: expected numbers {shape}, got {array.shape}")
+        raise ArgumentError(f"gym: {place}: expected numbers of shape {shape}, got {array.shape}")
     found = np.asarray(array, dtype=np.float64)
     sound = np.isfinite(found)
     if not sound.all() and (but is None or not (sound | but).all()):

@@ -175,7 +175,10 @@ class Task:
         NotImplementedError
             The subclass has none.
         """
-        raise NotImplementedError(f"{type(self).__name__}.reward(seen, action, memory) is to be written: (runs,)")
+        raise NotImplementedError(
+            f"{type(self).__name__}: reward(seen, action, memory) is missing; write this method, which "
+            "returns an array (runs,)"
+        )
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
         """Return whether the episode ends.

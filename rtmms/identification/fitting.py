@@ -467,8 +467,8 @@ class Residuals:
         reasons = self.predictor.failures(self.case(ends[0]))
         why = f" ({reasons[0]})" if reasons else ""
         raise ModelError(
-            f"the model fails near {one.name} = {ends[0][group[0]] * one.scale:g}{why}: give --bounds "
-            f"{one.key}=LOW:HIGH within which it runs"
+            f"the model fails near {one.name} = {ends[0][group[0]] * one.scale:g}{why}; give bounds without "
+            f"this value: --bounds {one.key}=LOW:HIGH"
         )
 
     def _moved_together(self) -> list[list[int]]:
@@ -676,8 +676,8 @@ def fit(
                 if isinstance(ended, KeyboardInterrupt):
                     raise
                 raise ModelError(
-                    f"--budget {watch.budget.seconds:g}: the time was over before the first step: give a longer one, "
-                    "or take fewer samples, a longer --dt or fewer --fit"
+                    f"--budget {watch.budget.seconds:g}: the time was over before the first step; give a "
+                    "longer budget, fewer samples, a longer --dt or fewer --fit"
                 ) from None
             why = "Ctrl-C" if isinstance(ended, KeyboardInterrupt) else f"the time budget of {watch.budget.seconds:g} s"
             note = f"{why} ended the search after {watch.count} iterations: these are the best values so far"
@@ -818,13 +818,19 @@ def _segments(recordings: Sequence[Recording], settings: Settings) -> list[Segme
         seen = lead + max(1, round((1.0 - settings.hold_out) * (steps - lead)))
         edges = np.linspace(0, seen, settings.segments + 1).round().astype(int)
         if settings.segments > 1 and any(series.feature is not None for series in one.series):
-            raise ModelError(f"{one.name}: --objective needs whole recordings: expected --segments 1")
+            raise ModelError(
+                f"{one.name}: --segments: expected 1 with --objective, which needs whole recordings, got "
+                f"{settings.segments}"
+            )
         if not (np.diff(edges) > 1).all():
-            raise ModelError(f"{one.name}: --segments {settings.segments}: expected at most a segment for two steps")
+            raise ModelError(
+                f"{one.name}: --segments {settings.segments}: expected at least two steps in each segment; "
+                "give fewer segments"
+            )
         if (settings.segments > 1 or not one.known) and not can_be_placed(one.build()):
             raise ModelError(
-                f"{one.name}: robot '{one.robot}' cannot be put into another pose, so its state is known only after a "
-                "reset: expected a log from its reset on, and --segments 1"
+                f"{one.name}: robot '{one.robot}' cannot start in an arbitrary state: expected a log from its "
+                "reset on, and --segments 1"
             )
         for k, (first, last) in enumerate(pairwise(edges)):
             final = k == settings.segments - 1
@@ -835,7 +841,7 @@ def _segments(recordings: Sequence[Recording], settings: Settings) -> list[Segme
 
 def _refuse_uncovered(cut: Sequence[Block]) -> None:
     if not any(np.isfinite(block.values[block.fitted]).sum() > 1 or block.series.feature is not None for block in cut):
-        raise ModelError("expected samples in the part that is fitted, got none: take a smaller --hold-out")
+        raise ModelError("--hold-out: the fitted part has no samples; give a smaller value")
 
 
 def _anchor(residuals: Residuals, z: Array) -> None:
@@ -851,8 +857,8 @@ def _refuse_failing(residuals: Residuals, z: Array) -> None:
         return
     reasons = residuals.predictor.failures(residuals.case(at)) or ["its outputs are not finite"]
     raise ModelError(
-        f"the model fails with the values that the search begins with: {reasons[0]}; give others with --set or "
-        "--prior, or a shorter --dt"
+        f"the model fails at the start values of the search: {reasons[0]}; give others with --set or --prior, "
+        "or a shorter --dt"
     )
 
 
@@ -881,8 +887,8 @@ def _refuse_deaf(residuals: Residuals, slope: Array) -> None:
     if all(seen[k] < DEAF for k in asked):
         names = ", ".join(residuals.unknowns[k].name for k in asked)
         raise ModelError(
-            f"these recordings do not determine {names}: what was measured is the same whatever they are; record a run "
-            "that excites them, or look whether the model uses them (rtmms list ROBOT)"
+            f"these recordings do not determine {names}: the measured outputs do not depend on them; record a "
+            "run that excites them, or check that the model uses them (rtmms list ROBOT)"
         )
 
 

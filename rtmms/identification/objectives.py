@@ -303,13 +303,13 @@ def read_objective(place: str, table: Any, *, words: bool) -> Objective:
         raise ModelError(f"{place}: expected a table, got {table!r:.60}")
     made = Objective(**read_table(Objective, table, "objective", fault, words=words))
     if made.axes and (made.kind != "harmonic" or len(made.markers) != 2 or len({*made.markers, ""}) != 3):
-        raise ModelError(f"{place}: axes: expected two markers A:B of a harmonic, got {made.axes!r:.60}")
+        raise ModelError(f"{place}: axes: expected two markers A:B, and kind 'harmonic', got {made.axes!r:.60}")
     if made.kind == "harmonic" and not made.channel and not made.axes:
         raise ModelError(f"{place}: channel: expected an output of the robot, such as joint_position[0]")
     if made.value is not None and made.noise is None:
         raise ModelError(f"{place}: noise: expected the standard deviation of the value, got none")
     if made.phase_rad is not None and made.value is None:
-        raise ModelError(f"{place}: value: expected the amplitude beside its phase, got none")
+        raise ModelError(f"{place}: value: expected an amplitude with phase_rad, got none")
     return made
 
 
@@ -464,7 +464,10 @@ def drive_frequency(
         ]  # fmt: skip
         if len(speeds) == 1:
             return speeds[0] / (2.0 * math.pi)
-        raise ModelError(f"{place}: frequency_hz: expected the frequency of the drive, as no command changes")
+        raise ModelError(
+            f"{place}: frequency_hz: expected the frequency of the drive, as the commands do not have exactly "
+            "one; got none"
+        )
     n, span = len(y), len(y) * recording.dt
     power = np.abs(np.fft.rfft(y * np.hanning(n)))
     k = 1 + int(np.argmax(power[1:]))

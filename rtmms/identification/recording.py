@@ -192,11 +192,14 @@ def from_log(
     if [described(seen.actuators), described(seen.outputs)] != [origin["actuators"], origin["outputs"]]:
         version = origin["versions"]["rtmms"]
         raise ModelError(
-            f"{path}: its robot '{origin['robot']}' has other actuators or outputs in this version than in {version}, "
-            f"which recorded it: write it as a table there (rtmms log csv) and give that with --robot {origin['robot']}"
+            f"{path}: robot '{origin['robot']}' has other actuators or outputs in this version than in "
+            f"{version}, which recorded it; convert the log with {version} (rtmms log csv), and give the "
+            f"table with --robot {origin['robot']}"
         )
     if log.damage:
-        raise ModelError(f"{path}: {log.damage[0]}: a fit takes whole logs; cut it, or record it again")
+        raise ModelError(
+            f"{path}: the log is damaged: {log.damage[0]}; cut the log before this part, or record it again"
+        )
     code = robot or origin["robot"]
     given = {**({} if make else origin["parameters"]), **settings}
     build = builder_of(code, origin["dt"], origin["preset"], given, make)
@@ -233,7 +236,7 @@ def from_log(
     if not found:
         raise ModelError(f"{path}: expected a run of at least {MIN_SAMPLES} steps, got none: record a longer one")
     if log.end is None:
-        warn(f"{path}: was cut off; what is in it is taken")
+        warn(f"{path}: the log was cut off; the steps in it are used")
     return found
 
 
@@ -379,11 +382,11 @@ def _runs(log: Log, path: Path, parts: list[slice]) -> list[_Run]:
             continue
         assert isinstance(row, Step)
         if not runs:
-            raise ModelError(f"{path}: begins in the middle of a run: record it from its reset on")
+            raise ModelError(f"{path}: the log begins in the middle of a run; record the run from its reset on")
         if row.altered:
             raise ModelError(
-                f"{path}: its state or its parameters were changed by request at step {row.step}: expected a run with "
-                "the same model throughout; record it without `rtmms set`, faults and events"
+                f"{path}: a request changed the state or the parameters at step {row.step}; record a run "
+                "without `rtmms set`, faults and events"
             )
         runs[-1].commands.append(row.command)
         runs[-1].outputs.append(row.outputs[columns])

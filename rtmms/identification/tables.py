@@ -65,7 +65,9 @@ def refuse_bomb(path: Path) -> None:
     except Exception:  # no pyarrow, no Parquet file: whatever the library raises
         return
     if max(cells, size // _CELL_BYTES) > most:
-        raise ModelError(f"{path}: expected at most {most} cells in {packed} bytes, got {cells} ({size} bytes of text)")
+        raise ModelError(
+            f"{path}: expected at most {most} cells in a file of {packed} bytes, got {cells} ({size} bytes of text)"
+        )
 
 
 def _text_bytes(pq: Any, path: Path, texts: list[str], most: int) -> int:
@@ -346,7 +348,7 @@ def _read(path: Path) -> Table:
             except ModelError:
                 raise
             except (ValueError, OSError) as fault:
-                raise ModelError(f"{path}: is not a Parquet file that can be read: {str(fault)[:120]}") from None
+                raise ModelError(f"{path}: expected a Parquet file: {str(fault)[:120]}") from None
             columns = {name: found.column(name).to_pylist() for name in found.column_names}
         else:
             with TextIOWrapper(open_input(path, expected="a table"), encoding="utf-8-sig", newline="") as file:
@@ -358,7 +360,7 @@ def _read(path: Path) -> Table:
                 raise ModelError(f"{path}: row {short + 2}: expected {len(names)} cells, got {len(lines[short])}")
             columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=False)) if lines else {}
     except (OSError, UnicodeDecodeError, csv.Error) as fault:
-        raise ModelError(f"{path}: is no table that can be read: {str(fault)[:120]}") from None
+        raise ModelError(f"{path}: expected a CSV table: {str(fault)[:120]}") from None
     if not columns or not next(iter(columns.values())):
         raise ModelError(f"{path}: expected a line of names and rows of numbers, got none")
     return Table(path, {name: np.array([_number(cell) for cell in cells]) for name, cells in columns.items()}, columns)

@@ -282,8 +282,8 @@ def _of_model(name: str, plant: Plant) -> Unknown:
         whole = isinstance(value, int) and not isinstance(value, bool)
         more = f"; where it is a real number, write its default as {value}.0" if whole else ""
         raise ModelError(
-            f"--fit {name}: expected a parameter that is a number which may vary a little, got {value!r}: "
-            f"sizes, words, and switches stay as they were built{more}"
+            f"--fit {name}: expected a parameter that is a real number, got {value!r}; sizes, words and "
+            f"switches cannot be fitted{more}"
         )
     declared = parameters_of_plant(plant).get(root)
     first = float(value)
@@ -309,7 +309,10 @@ def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[floa
     if not low < high:
         raise ModelError(f"--bounds {one.name}: expected LOW:HIGH with LOW < HIGH, got {low:g}:{high:g}")
     if low < one.low or high > one.high:
-        raise ModelError(f"--bounds {one.name}: the model takes {one.low:g} to {one.high:g}, got {low:g}:{high:g}")
+        raise ModelError(
+            f"--bounds {one.name}: expected bounds within {one.low:g} to {one.high:g}, which the model "
+            f"allows, got {low:g}:{high:g}"
+        )
     if prior is not None and not low <= prior[0] <= high:
         raise ModelError(f"--prior {one.name}: expected a mean within --bounds {low:g}:{high:g}, got {prior[0]:g}")
     first = one.first if low < one.first < high else 0.5 * (low + high)
@@ -445,11 +448,11 @@ def starts(
         for coordinate, (word, others, size, prior) in enumerate(state.names):
             freed, held = (_matches(patterns, (word, *others)) for patterns in (free, pinned))
             if freed and held:
-                raise ModelError(f"--free and --pin: start.{word}: expected one of both")
+                raise ModelError(f"--free and --pin: both name start.{word}; remove one of them")
             if freed and not state.movable[coordinate]:
                 raise ModelError(
-                    f"--free start.{freed}: the mechanism holds {word}, or its command imposes it: its start is no "
-                    "unknown; remove the option"
+                    f"--free start.{freed}: the mechanism or a command determines {word}, so its start cannot "
+                    "be fitted; remove the option"
                 )
             if held or not state.movable[coordinate] or (state.known and not freed):
                 continue

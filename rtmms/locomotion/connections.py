@@ -426,7 +426,7 @@ class Connection:
         if len(model.modes):
             raise ModelError(f"{where}: expected rigid bodies, got modal ones")
         if p == 0:
-            raise ModelError(f"{where}: expected at least one joint, got none: it has no shape")
+            raise ModelError(f"{where}: expected at least one joint, got none: a mechanism without joints has no shape")
         weights = _weights(model, kind)
         if kind == "stokes" and not np.any(model.viscous):
             raise ModelError(f"{where}: expected bodies with drag (Body.viscous), got none")
@@ -711,8 +711,8 @@ class Connection:
         if not np.all(np.isfinite(q)):
             raise ModelError(f"{self.model.name}: shape must be finite, got {q.tolist()}")
         raise ModelError(
-            f"{self.model.name}: {self.kind} connection: at shape {np.round(q, 6).tolist()} the motion {NAMES[fault]} "
-            f"meets no {what}, so that it is not determined"
+            f"{self.model.name}: {self.kind} connection: at shape {np.round(q, 6).tolist()} the motion "
+            f"{NAMES[fault]} is undetermined, as it has no {what}; add {what} to a body"
         )
 
 

@@ -107,7 +107,10 @@ def best_gait(
     starts = [_circle(p, a * size, c * size) for a, c in ((0.6, 0.0), (1.0, 0.0), (1.5, 0.0), (1.0, 1.5))]
     found = [search.climb(start) for start in starts if search.inside(start)]
     if not found:
-        raise ModelError(f"{one.model.name}: no circle of {0.6 * size:g} and more keeps the joints' limits; set size")
+        raise ModelError(
+            f"{one.model.name}: size: every circle of radius {0.6 * size:g} exceeds the limits of the joints; "
+            "give a smaller size"
+        )
     table = max(found, key=lambda one: (search.kept(one), search.score(one)))
     for count in (3, waves):
         table = search.climb(_widened(table, count))

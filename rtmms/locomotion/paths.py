@@ -454,7 +454,8 @@ class Sines(NamedTuple):
         """
         if len(self.waves) != size or not all(channel.endswith(".angle") for channel in self.channels):
             raise ModelError(
-                f"gait '{name}': it moves {', '.join(self.channels)}, which is no closed path of {size} angles"
+                f"gait '{name}': expected a closed path of {size} joint angles, got motions of "
+                f"{', '.join(self.channels)}"
             )
         last = max(wave.harmonic for wave in self.waves)
         table = [[0.0] * (2 * last + 1) for _ in self.waves]
@@ -532,7 +533,7 @@ def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Pa
         raise UnknownNameError("gait", name, [*own, *FORMS], "a file of shapes ends in .csv")
     make, defaults = FORMS[name]
     if size != 2:
-        raise ModelError(f"gait '{word}': a {name} is of 2 shape variables, the robot has {size}: give a FILE.csv")
+        raise ModelError(f"gait '{word}': a {name} has 2 shape variables, but the robot has {size}; give a FILE.csv")
     return make(**{**defaults, **_numbers(word, name, rest, defaults)})
 
 

@@ -335,7 +335,7 @@ class ConnectionPlant(KernelPlant):
         self.connection = Connection(self.model, "stokes")
         more, p = attached(self.model, self.actuators), self.model.n
         if len(more.pushes) or limited(more.bounds).any() or any(drive.joint >= p for drive in more.drives):
-            raise ModelError(f"{self.model.name}: a plant without inertia takes JointMotion alone")
+            raise ModelError(f"{self.model.name}: actuators: expected JointMotion only, as this plant has no inertia")
         self.actuators = tuple(drive.channel for drive in more.drives)
         self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
         self._bandwidth = np.where(np.isnan(more.bandwidth), 20.0, more.bandwidth)

@@ -264,8 +264,8 @@ def _once(one: Connection, way: Path, tolerance: float) -> tuple[Array, float]:
         steps *= 2
         if steps > MAX_STEPS:
             raise ModelError(
-                f"{one.model.name}: the path's motion does not settle: {change:.2g} at the last doubling of its steps; "
-                "expected a path that is smooth between its breaks"
+                f"{one.model.name}: the motion along the path does not converge: it changes by {change:.2g} "
+                "at the last doubling of the steps; expected a path that is smooth between its breaks"
             )
         before = now
 

@@ -146,7 +146,8 @@ def reduced(model: Model, state: State, drive: Any, *, wrench: Any = None, least
     wrong = u[:, rank:].T @ right
     if np.any(np.abs(wrong) > 1e-8 * (np.abs(right).max(initial=0.0) + np.abs(whole @ nu).max(initial=0.0))):
         raise ModelError(
-            f"{model.name}: the imposed accelerations contradict the contacts by {np.abs(wrong).max():.3g}"
+            f"{model.name}: the imposed accelerations contradict the contacts by up to "
+            f"{np.abs(wrong).max():.3g}; impose others"
         )
     particular = size[free] * (v[:rank].T @ ((u[:, :rank].T @ right) / s[:rank]))
     h = size[free][:, None] * v[rank:].T
@@ -178,7 +179,7 @@ def _shape(model: Model, r: Any) -> Array:
     if not np.all(np.isfinite(q)):
         raise ModelError(f"{model.name}: a shape must be finite, got {q.tolist()}")
     if not len(model.ground.rows):
-        raise ModelError(f"{model.name}: it has no contacts; give it axles, wheels or planes (Mechanism.contacts)")
+        raise ModelError(f"{model.name}: contacts: expected axles, wheels or planes (Mechanism.contacts), got none")
     return q
 
 
@@ -254,7 +255,9 @@ def nonholonomic(model: Model, r: Any) -> Array:
     q = _shape(model, r)
     found = rank(model, q)
     if found.rank < 6:
-        raise ModelError(f"{model.name}: {found.sentence()}; dynamics decides there, not the shape's motion alone")
+        raise ModelError(
+            f"{model.name}: {found.sentence()}, so the shape alone does not determine the motion; simulate the dynamics"
+        )
     if found.weak:
         warnings.warn(f"{model.name}: {found.sentence()}", RtmmsWarning, stacklevel=2)
     a, b = contact_rows(model, q)
@@ -309,7 +312,8 @@ def rates(model: Model, r: Any, rd: Any, twist: Any = None) -> tuple[Array, Arra
         names = np.array([*TWIST, *model.joint_names])[open_]
         free = names[np.abs(loose).max(axis=0) > 1e-6]
         raise ModelError(
-            f"{model.name}: the contacts leave {', '.join(map(str, free))} free; give them, or use dynamics"
+            f"{model.name}: the contacts do not determine {', '.join(map(str, free))}; give their rates, or "
+            "simulate the dynamics"
         )
     left = u[:, count:].T @ right
     scale = float(np.abs(given[~open_] / size[~open_]).max(initial=0.0))

@@ -66,7 +66,9 @@ def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion
     if not len(model.ground.rows):
         raise ModelError(f"{model.name}: travel: expected contacts (Mechanism.contacts), got none")
     if cycles > 1 and not is_closed(model, way):
-        raise ModelError(f"{model.name}: {cycles} cycles need a path that ends where it begins")
+        raise ModelError(
+            f"{model.name}: expected a closed path for {cycles} cycles, got one that ends elsewhere than it begins"
+        )
     one = _Traveller(model, way)
     y, samples = np.zeros(SIZE), []
     y[3] = 1.0
@@ -82,7 +84,8 @@ def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion
             done = solve_ivp(one.rates, (a, b), y, "DOP853", t, rtol=ERROR, atol=ERROR)
             if not done.success:
                 raise ModelError(
-                    f"{model.name}: the motion of the path cannot be followed beyond t = {done.t[-1]:.6g} s"
+                    f"{model.name}: the motion along the path cannot be integrated beyond t = "
+                    f"{done.t[-1]:.6g} s; the mechanism may be singular there"
                 )
             samples.append((cycle * way.duration, t, done.y.T))
             y, rate = done.y[:, -1], one.shape(b)[1]
@@ -196,7 +199,10 @@ class _Traveller:
         a, b = rows(self.model, r)
         out = np.asarray(-np.linalg.lstsq(a, b @ rd, rcond=RANK)[0], dtype=float)
         if np.abs(a @ out + b @ rd).max() > 1e-8 * max(np.abs(b @ rd).max(), 1e-6):
-            raise ModelError(f"{self.model.name}: the contacts contradict the shape's motion, whose rates are {rd}")
+            raise ModelError(
+                f"{self.model.name}: the contacts contradict the shape's motion, whose rates are {rd}; move "
+                "the joints by rates that the contacts allow"
+            )
         return out
 
     def jumped(self, twist: Array, r: Array, before: Array, after: Array) -> Array:

@@ -91,7 +91,9 @@ def parse_affinity(text: str, cores: Sequence[int]) -> str | Cores:
     numbers = [int(word) for word in words]
     strange = [number for number in numbers if cores and number not in cores]
     if strange:
-        raise ModelError(f"affinity: core {strange[0]} is not among those that may be used here: {list(cores)}")
+        raise ModelError(
+            f"affinity: core {strange[0]} is not available to this process; expected cores among {list(cores)}"
+        )
     loop, controllers = numbers[0], tuple(sorted(set(numbers[1:]))) or (numbers[0],)
     return Cores(loop, controllers, _others(loop, cores))
 

@@ -449,7 +449,7 @@ class External:
         """
         self.run, self.clock = run, run.clock
         if not isinstance(run.exchange, Ticking):
-            raise TypeError("mode external: an exchange that knows no ticks")
+            raise TypeError("mode external: expected an exchange with ticks (class Ticking), got one without")
         self.exchange: Ticking = run.exchange
         self.served_ns = run.clock.now()
         self.came_ns, self.begun = 0, False
@@ -792,7 +792,7 @@ class Lockstep(Unpaced):
             if run.ended:
                 return False
             if run.dead:
-                raise PeerError(f"{run.dead[0]}; lockstep cannot go on without it (step {step})")
+                raise PeerError(f"{run.dead[0]}; mode lockstep needs its commands, so the run ends (step {step})")
             if now - since >= SILENT_NS:
                 silent = ", ".join(run.exchange.waiting_for()) or "a peer"
                 raise PeerError(
@@ -832,7 +832,7 @@ class Lockstep(Unpaced):
             self.served_ns = now_ns
             self.run.serve(now_ns + SERVE_NS)
             if self.run.dead and not self.run.ended:
-                raise PeerError(f"{self.run.dead[0]}; lockstep cannot go on without it (step {step})")
+                raise PeerError(f"{self.run.dead[0]}; mode lockstep needs its commands, so the run ends (step {step})")
         return UNDEFINED
 
 

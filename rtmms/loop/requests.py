@@ -197,7 +197,7 @@ class Requests:
                 if not act.owner:
                     _set(self, act.values)
                 elif self._passing is None:
-                    raise ModelError(f"nobody takes parameters to '{act.owner}' here")
+                    raise ModelError(f"set: this run has no peer '{act.owner}' to send parameters to")
                 else:
                     self._passing.pass_on(act.values)
                     self._passed = True
@@ -232,7 +232,7 @@ class Requests:
         known, do = HANDLERS[op]
         for name in args:
             if known is not None and name not in known:
-                raise UnknownNameError(f"argument of {op}", str(name), known)
+                raise UnknownNameError(f"argument of the request {op}", str(name), known)
         more = do(self, args)
         return {"step": self.run.step, **(more or {})}
 
@@ -352,7 +352,7 @@ def _state(args: Mapping[str, Any]) -> bytes:
     except (binascii.Error, ValueError):
         raise ModelError(f"{expected}, got text that is not base64") from None
     if not blob:
-        raise ModelError(f"{expected}, got nothing")
+        raise ModelError(f"{expected}, got empty text")
     return blob
 
 

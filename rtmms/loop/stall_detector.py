@@ -352,8 +352,9 @@ class StallDetector:
         self.from_step_ns = min(self.period_ns, step_ns) // 2
         if sys.platform != "linux" or not may_raise(self.priority):
             raise RtmmsError(
-                f"stall detector: SCHED_FIFO {self.priority} is not permitted: stalls of the machine are not noticed; "
-                "raise rtprio in /etc/security/limits.conf or run with CAP_SYS_NICE"
+                f"stall detector: priority SCHED_FIFO {self.priority} is not permitted, so stalls of the "
+                "machine are not measured; raise rtprio in /etc/security/limits.conf, or run with "
+                "CAP_SYS_NICE"
             )
         self.stalls = Stalls(cores or sorted(os.sched_getaffinity(0)))
         words = [str(word) for word in (self.stalls.descriptor, self.period_ns, self.priority, *self.stalls.cores)]

@@ -271,8 +271,8 @@ class CommandTrace:
         row = 8 * (len(actuators) + width + 2) + 1
         if row * steps > limit:
             raise ModelError(
-                f"command trace: {steps} steps need {row * steps >> 20} MiB, more than the {limit >> 20} MiB "
-                f"it may take; at most {limit // row} steps"
+                f"command trace: {steps} steps need {row * steps >> 20} MiB, more than the limit of "
+                f"{limit >> 20} MiB; expected at most {limit // row} steps"
             )
         # written, not only allocated: a first access during the run would be a page fault within a step
         self.command: Array = np.full((steps, len(actuators)), 0.0)

@@ -228,7 +228,7 @@ class Attachment:
             The name is taken, or the neutral value is beyond a limit.
         """
         if any(drive.channel.name == name for drive in self.drives):
-            raise ModelError(f"{self.place}: there is an actuator '{name}' already; give this one a name")
+            raise ModelError(f"{self.place}: another actuator has the name '{name}'; give this one its own name")
         if not (-math.inf if lower is None else lower) <= neutral <= (math.inf if upper is None else upper):
             raise ModelError(f"{self.place}: neutral must be within its limits {lower} and {upper}, got {neutral:g}")
         return Channel(name, unit, lower=lower, upper=upper, neutral=neutral)
@@ -257,7 +257,8 @@ class Attachment:
         time = self.number("braking_time", braking_time, above=True)
         if not math.isnan(self.braking[j]) and self.braking[j] != time:
             raise ModelError(
-                f"{self.place}: braking_time: expected {self.braking[j]:g} s, as of the joint's others, got {time:g}"
+                f"{self.place}: braking_time: expected {self.braking[j]:g} s, like the other actuators of "
+                f"this joint, got {time:g}"
             )
         self.braking[j] = self.bounds[j, BRAKING] = time
 
@@ -684,7 +685,9 @@ def refuse_imposed(to: Attachment, j: int) -> None:
     """
     if to.model.imposed[j]:
         name = to.model.joint_names[j]
-        raise ModelError(f"{to.place}: joint '{name}' must have drive='torque', got drive='motion': its torque follows")
+        raise ModelError(
+            f"{to.place}: joint '{name}': expected drive='torque', got drive='motion', whose torque is computed"
+        )
 
 
 def _follow(servo: JointServo | JointMotion, j: int, to: Attachment) -> None:
@@ -1247,8 +1250,8 @@ def _at_most(drive: Actuator, to: Attachment) -> Actuator:
         return drive
     if abs(channel.neutral) > most:
         raise ModelError(
-            f"{to.model.name}: '{channel.name}': neutral must be at most the joint's fastest {most:g}, got "
-            f"{channel.neutral:g}"
+            f"{to.model.name}: '{channel.name}': neutral must be at most the maximum speed of the joint, "
+            f"{most:g}, got {channel.neutral:g}"
         )
     lower = -most if channel.lower is None else min(max(channel.lower, -most), most)
     upper = most if channel.upper is None else min(max(channel.upper, -most), most)

@@ -131,7 +131,9 @@ class Method:
     def __post_init__(self) -> None:
         """Raise ValueError for a tableau with `recall`, for which a tree's step has no memory."""
         if self.tableau.recall:
-            raise ValueError(f"{self.name}: a step of a tree has no room for what stages recall (Tableau.recall)")
+            raise ValueError(
+                f"{self.name}: expected a tableau without recall, as a step of a tree does not store earlier stages"
+            )
 
     def values(self) -> dict[str, Any]:
         """Return the values of a record of METHOD.

@@ -138,7 +138,7 @@ def observed(
     markers = {name: (frame, row) for name, frame, row in model.markers}
     for name in markers:
         if name in known:
-            raise ModelError(f"{model.name}: marker '{name}': expected a name that is no other output's; rename it")
+            raise ModelError(f"{model.name}: marker '{name}': an output has this name; rename the marker")
     if names is None and not markers:
         return Observed(tuple(known.values()), np.zeros((0, POINT_WIDTH)), {}, None)
     if names is None:

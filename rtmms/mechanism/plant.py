@@ -198,11 +198,13 @@ class TreePlant(Running):
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self._given = self.neutral.copy()
         if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
-            raise ModelError(f"{model.name}: commanded rates and modal bodies in one tree are not supported")
+            raise ModelError(
+                f"{model.name}: commanded rates (JointSpeed) are not supported in a tree with modal bodies"
+            )
         if len(model.modes) and self._further:
             raise ModelError(
-                f"{model.name}: tendons, floors, polars, resistances and rotors' inertia need a tree without modal "
-                "bodies"
+                f"{model.name}: tendons, floors, polars, resistances and rotors with inertia are not "
+                "supported in a tree with modal bodies"
             )
         self._memory: Array | None = None
         self._steps, self._name = 0, model.name
@@ -277,7 +279,8 @@ class TreePlant(Running):
             raise ModelError(f"{name}: method must be one of {', '.join(METHODS)}, got '{self.method}'")
         if np.any(self.model.viscous):
             raise ModelError(
-                f"{name}: Body.viscous is of what has no inertia: expected rtmms.locomotion.plant.ConnectionPlant"
+                f"{name}: Body.viscous needs a plant without inertia; build it with "
+                "rtmms.locomotion.plant.ConnectionPlant"
             )
         if self.audited and len(self.model.floor):
             raise ModelError(f"{name}: audited: expected a tree without a floor, got one with a Floor")
@@ -468,7 +471,10 @@ class TreePlant(Running):
         )  # fmt: skip
         ground.lost[:] = before  # what is put on the ground has not hit it
         if held == AGAINST:
-            raise ModelError(f"{self.model.name}: at the start {' '.join(contradiction(self.model, self.vector))}")
+            raise ModelError(
+                f"{self.model.name}: initial: the contacts contradict this state: "
+                f"{' '.join(contradiction(self.model, self.vector))}"
+            )
 
     def place(self, state: State | None = None, **given: Any) -> None:
         """Put the mechanism into a state; joints whose motion is imposed remain where their law has them.

@@ -134,15 +134,19 @@ class Tendon:
         start, neutral = self._start(to, taut)
         row[PUSHES], row[FACTOR] = float(self.pushes), to.number("gain", self.gain, least=-math.inf)
         if self.gain != 1.0 and not (self.pushes and kind == TENSION):
-            raise ModelError(f"{to.place}: gain: expected 1 but of a tension that pushes, got {self.gain:g}")
+            raise ModelError(
+                f"{to.place}: gain: expected 1, as only a tension with pushes=True has a gain, got {self.gain:g}"
+            )
         if self.pushes and any(point[FRICTION] > 0.0 for point in points):
-            raise ModelError(f"{to.place}: friction: expected 0 of a rod that pushes, got {self.friction!r}")
+            raise ModelError(f"{to.place}: friction: expected 0 with pushes=True, got {self.friction!r}")
         if kind == TENSION:
             lower = 0.0 if lower is None and not self.pushes else lower
             pulls_back = lower is not None and lower < 0.0 and not self.pushes
             if pulls_back or self.stiffness is not None or self.damping != 0.0:
                 what = f"lower = {lower:g} N" if pulls_back else "stiffness or damping"
-                raise ModelError(f"{to.place}: a commanded tension is >= 0 and has no spring, got {what}")
+                raise ModelError(
+                    f"{to.place}: command='tension': expected lower >= 0, no stiffness and no damping, got {what}"
+                )
             row[SPEED] = to.number("time_constant", self.time_constant)
         else:
             if self.stiffness is None:
@@ -212,7 +216,10 @@ class Tendon:
                 raise ModelError(f"{place}: expected a point away from the one before, got the same")
             points.append(row)
         if len({float(point[ROW]) for point in points}) == 1:
-            raise ModelError(f"{to.place}: path: expected points that move against each other, got one rigid body's")
+            raise ModelError(
+                f"{to.place}: path: expected points on at least two bodies that move relative to each other, "
+                "got points of one body"
+            )
         return points
 
 

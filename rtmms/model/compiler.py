@@ -250,7 +250,10 @@ class _Builder:
             resistance = _symmetric(checked_numbers(body.viscous, (6, 6), f"{place}: viscous"), f"{place}: viscous")
             back = adjoint(offset.rotation, offset.position)
             if row < 0:
-                raise ModelError(f"{place}: viscous: a section of a modal body knows no creeping fluid")
+                raise ModelError(
+                    f"{place}: viscous: a section of a modal body does not support viscous drag; give the "
+                    "drag to a rigid body"
+                )
             self.viscous[row] += pack_inertia(back.T @ resistance @ back)
         displaced, displaced_moment = _displaced(body, place)
         if body.modal is not None:
@@ -490,8 +493,8 @@ def _check_inertias(model: Model, where: str) -> None:
             scale = float(np.trace(m)) if k == 5 else m[0, 0] + m[1, 1]
             if own <= 1e-13 * scale or own <= 0.0:
                 raise ModelError(
-                    f"{where}: joint '{model.joint_names[row - 1]}' is torque-driven and moves no inertia; "
-                    "give its bodies mass, a rotor inertia, or drive it by motion"
+                    f"{where}: joint '{model.joint_names[row - 1]}' is driven by torque, but its bodies have "
+                    "no inertia; give them mass, or the joint a rotor inertia or drive='motion'"
                 )
             m = m - np.outer(m[:, k], m[:, k]) / own
         x = adjoint(c[at.C_ROT : at.C_ROT + 9].reshape(3, 3), c[at.C_POS : at.C_POS + 3])

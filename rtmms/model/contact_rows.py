@@ -89,7 +89,9 @@ def compile_ground(
     names = [name for name, _ in made]
     for name in names:
         if names.count(name) > 1:
-            raise ModelError(f"{where}: {names.count(name)} rows of contact are called '{name}'; give them names")
+            raise ModelError(
+                f"{where}: contacts: {names.count(name)} of them have the name '{name}'; give each its own name"
+            )
     count = max((row for row, _ in offsets.values()), default=0) + 1
     count = max(count, 1 + max((r for _, rows in joints.values() for r in rows), default=0))
     order = sorted(range(len(made)), key=lambda i: made[i][1][G_BODY])
@@ -99,9 +101,7 @@ def compile_ground(
         if row[G_JOINT]:
             if joint[int(row[G_JOINT])] >= 0:
                 name = next(name for name, (_, own) in joints.items() if own[0] == int(row[G_JOINT]))
-                raise ModelError(
-                    f"{where}: contacts: joint '{name}' has a wheel already; a wheel has one joint of its own"
-                )
+                raise ModelError(f"{where}: contacts: joint '{name}' has two wheels; expected a joint for each wheel")
             joint[int(row[G_JOINT])] = i
     first = np.searchsorted(rows[:, G_BODY], np.arange(count + 1)).astype(np.int64)
     ground = Ground(rows, first, joint, tuple(names[i] for i in order), _length(rows, offsets))

@@ -63,7 +63,7 @@ class Drawing:
         if self.kind not in KINDS:
             raise ModelError(f"drawing: kind must be one of {', '.join(KINDS)}, got '{self.kind}'")
         if self.kind == "mesh" and (not len(self.triangles) or int(np.max(self.triangles)) >= len(self.vertices)):
-            raise ModelError("drawing: a mesh needs triangles of its vertices")
+            raise ModelError("drawing: mesh: expected triangles with indices of its vertices, got none or others")
 
     def as_data(self) -> dict[str, Any]:
         """Return the points and triangles of a mesh, as a shape (rtmms.plant.protocol.PlantDescription) has them.

@@ -76,8 +76,8 @@ def elongated_body(
     off = _coarseness(name, half_axes, start, end, pieces)
     if off > MAX_MOMENT_ERROR:
         raise ModelError(
-            f"body '{name}': {pieces} sections are too few: moments of its mass or added mass are off by "
-            f"{100.0 * off:.2g} %, expected at most {100.0 * MAX_MOMENT_ERROR:g} %: take more (pieces)"
+            f"body '{name}': {pieces} sections are too few: the error of its mass or added mass is "
+            f"{100.0 * off:.2g} %, expected at most {100.0 * MAX_MOMENT_ERROR:g} %; give more (pieces)"
         )
     nodes, weights = np.polynomial.legendre.leggauss(pieces)
     mass, moment, inertia, displaced = 0.0, np.zeros(3), np.zeros((3, 3)), 0.0

@@ -159,7 +159,7 @@ def marker_rows(markers: Sequence[Any], offsets: Offsets, where: str) -> tuple[t
             raise ModelError(f"{place}: name: expected a name without a dot, got {marker.name!r}")
         place = f"{place} '{marker.name}'"
         if any(marker.name == name for name, _, _ in made):
-            raise ModelError(f"{place}: name: expected names that differ, got '{marker.name}' twice")
+            raise ModelError(f"{place}: another marker has this name; expected different names")
         row = np.zeros(MARKER_WIDTH)
         row[0], row[10:13] = _at(marker.body, marker.point, offsets, place)
         row[1:10] = offsets[marker.body][1].rotation.ravel()

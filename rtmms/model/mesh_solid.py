@@ -139,7 +139,7 @@ def solid_from_mesh(
     except ModelError as fault:
         raise ModelError(f"{place}: {fault}") from None
     except Exception as fault:  # whatever trimesh makes of a broken file
-        raise ModelError(f"{place}: cannot be read ({fault!s:.80}); export it anew from its program") from None
+        raise ModelError(f"{place}: the mesh cannot be read ({fault!s:.80}); export it again") from None
     points, faces = _merged(vertices * scale, triangles, place)
     solid = MeshSolid(points, faces, 1.0, Placement() if placement is None else placement)
     volume = solid.volume
@@ -155,7 +155,10 @@ def _merged(vertices: Any, triangles: Any, place: str) -> tuple[Array, Indices]:
     """Return the mesh with equal points merged; ModelError where it is not closed."""
     points = np.asarray(vertices, dtype=float)
     if not len(triangles) or not np.all(np.isfinite(points)):
-        raise ModelError(f"{place}: expected triangles with finite points, got {len(triangles)} triangles")
+        raise ModelError(
+            f"{place}: expected triangles with finite points, got {len(triangles)} triangles, or points that "
+            "are not finite"
+        )
     step = MAX_MERGED_SHARE * float(np.max(np.ptp(points, axis=0), initial=0.0)) or 1.0
     keys = np.round((points - points.min(axis=0)) / step).astype(np.int64)
     _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
@@ -167,7 +170,7 @@ def _merged(vertices: Any, triangles: Any, place: str) -> tuple[Array, Indices]:
     loose = sum((b, a) not in forward for a, b in forward) + len(edges) - len(forward)
     if loose:
         raise ModelError(
-            f"{place}: expected a closed mesh whose triangles turn one way, got {loose} edges that do not fit; repair "
-            "it, or give the body mass and inertia"
+            f"{place}: expected a closed mesh with triangles of one orientation, got {loose} edges without a "
+            "fitting neighbour; repair the mesh, or give the body mass and inertia"
         )
     return points[first], faces

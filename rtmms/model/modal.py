@@ -106,7 +106,8 @@ def check_shapes(name: str, length: float, shapes: dict[str, Shape], root: str =
         most = float(np.max(np.abs(values)))
         if root == "clamped" and np.max(np.abs(values[0])) > 1e-9 * max(most, 1e-300):
             raise ModelError(
-                f"{place}: does not meet its boundary: at the clamped root X = 0 it must be 0, got {values[0].tolist()}"
+                f"{place}: expected 0 at the clamped root X = 0, got {values[0].tolist()}: the shape does not "
+                "meet its boundary condition"
             )
 
 
@@ -348,7 +349,10 @@ def _scalar_mass(place: str, given: Any, k: int) -> Array:
     whole = _matrix(place, "mass", given, 3 * k)
     one: Array = whole[::3, ::3]
     if np.max(np.abs(whole - np.kron(one, np.eye(3)))) > 1e-9 * np.max(np.abs(whole)):
-        raise ModelError(f"{place}: mass must weigh x, y and z of a node alike and apart (solids, not beams or shells)")
+        raise ModelError(
+            f"{place}: mass: expected the same mass for x, y and z of a node, without coupling (solid "
+            "elements, not beams or shells)"
+        )
     return one
 
 
@@ -370,8 +374,8 @@ def _modes(place: str, m: Array, k: Array, fixed: Any, count: int) -> tuple[Arra
     rigid = int(np.sum(values < least))
     if rigid != skip:
         raise ModelError(
-            f"{place}: expected {skip} motions without stiffness ({'clamped' if skip == 0 else 'free'}), got {rigid}: "
-            "the shapes do not meet their boundary"
+            f"{place}: expected {skip} motions without stiffness ({'clamped' if skip == 0 else 'free'}), got "
+            f"{rigid}: the shapes do not fulfil the boundary condition"
         )
     shapes = np.zeros((count, 3 * nodes))
     shapes[:, free] = vectors[:, skip:].T
@@ -466,12 +470,15 @@ def check_modal(bodies: Sequence[Body]) -> None:
         if not isinstance(modal, Modal):
             raise ModelError(f"{place}: expected a Modal, got {modal!r}")
         if isinstance(modal.names, str) or not modal.names or len(set(modal.names)) < len(modal.names):
-            raise ModelError(f"{place}: expected names of modes, each once, got {modal.names!r}")
+            raise ModelError(f"{place}: names: expected different names of modes, got {modal.names!r}")
         for k, section in enumerate(modal.sections):
             if not isinstance(section, Section) or not isinstance(section.body, Body):
                 raise ModelError(f"{place}: sections[{k}]: expected a Section, got {section!r}")
             if not isinstance(section.placement, Placement):
-                raise ModelError(f"{place}: section '{section.body.name}': placement: got {section.placement!r}")
+                raise ModelError(
+                    f"{place}: section '{section.body.name}': placement: expected a Placement, got "
+                    f"{section.placement!r}"
+                )
             if section.body.modal is not None:
                 raise ModelError(f"{place}: section '{section.body.name}' must be rigid, got one that is modal")
 
@@ -507,8 +514,8 @@ def modal_numbers(modal: Modal, place: str) -> tuple[Array, Array]:
             off = value - np.diag(np.diag(value))
             if np.max(np.abs(off), initial=0.0) > 1e-12 * np.max(np.abs(value), initial=0.0):
                 raise ModelError(
-                    f"{place}: {name} couples modes, got {value.tolist()}; take the body's own (rtmms.model.modal."
-                    "own_modes)"
+                    f"{place}: {name}: expected no coupling of the modes, got {value.tolist()}; use the "
+                    "body's own modes (rtmms.model.modal.own_modes)"
                 )
             value = np.diag(value)
         value = value + np.zeros(count) if value.shape == () else value
@@ -563,8 +570,8 @@ def check_modes(topology: Any, constant: Array, modes: Modes, names: Sequence[st
         if values[0] < 1e-9:
             worst = own_names[int(np.argmax(np.abs(vectors[:, 0])))]
             raise ModelError(
-                f"{where}: mode '{worst}' moves as the whole body does, or as its other modes do: the shape does not "
-                "meet its boundary, where it must be 0 (clamped), or is not independent"
+                f"{where}: mode '{worst}' is not independent of the other modes and the rigid motion; "
+                "expected a shape that is 0 at a clamped root"
             )
 
 

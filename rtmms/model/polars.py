@@ -130,11 +130,13 @@ class Polar:
         angle, values = table[:, 0], table[:, 1:]
         if abs(angle[-1] - angle[0] - TURN) > 1e-9:
             raise ModelError(
-                f"{place}: angles_deg must cover a whole turn, 360 degrees from first to last, got {angle[0]:g} to "
-                f"{angle[-1]:g}; Polar.beyond takes a table of attached flow"
+                f"{place}: angles_deg: expected a whole turn of 360 degrees, got {angle[0]:g} to "
+                f"{angle[-1]:g}; for a table of attached flow use Polar.beyond"
             )
         if np.any(np.abs(values[-1] - values[0]) > 1e-9):
-            raise ModelError(f"{place}: expected the same at {angle[0]:g} and {angle[-1]:g} degrees, got other values")
+            raise ModelError(
+                f"{place}: expected the same coefficients at {angle[0]:g} and {angle[-1]:g} degrees, got others"
+            )
         x = np.radians(angle)
         slopes = spline_slopes(x, values)
         if least(x, values[:, 1], slopes[:, 1]) < 0.0:

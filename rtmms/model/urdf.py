@@ -91,7 +91,7 @@ def _check_stl(data: bytes) -> None:
         if len(data) == 84 + 50 * count:
             return _refuse_more("triangles", count, MAX_POINTS)
     if not data.lstrip()[:5].lower() == b"solid":
-        raise ModelError("expected an STL file: the number of its triangles does not fit its size")
+        raise ModelError("expected an STL file, got one whose size does not fit its number of triangles")
     lower = data.lower()
     _refuse_more("vertices", lower.count(b"vertex"), 3 * MAX_POINTS)
     _refuse_more("solids", lower.count(b"solid") // 2, MAX_PARTS)
@@ -124,7 +124,7 @@ def _check_dae(data: bytes) -> None:
     # a library's nodes may contain nodes, and these others again: this bounds the copies of one
     copies = max(counts.values.values(), default=1) * 3.0 ** min(60.0, counts.elements.get("instance_node", 0) / 3.0)
     if max(counts.words, 1000) * copies > 3 * most:
-        raise ModelError("expected a mesh without so many copies of its parts")
+        raise ModelError("expected fewer nested copies of the parts of the mesh; export it without instances")
 
 
 def _read_obj(data: bytes) -> tuple[Array, Indices]:
@@ -146,7 +146,7 @@ def _read_obj(data: bytes) -> tuple[Array, Indices]:
     vertices = np.array(points, dtype=float).reshape(-1, 3)
     faces = np.array(triangles, dtype=np.int64).reshape(-1, 3)
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
-        raise ModelError("expected faces of vertices that the file has")
+        raise ModelError("expected faces with indices of the vertices of the file, got others")
     return vertices, faces
 
 

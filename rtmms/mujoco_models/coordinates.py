@@ -86,8 +86,7 @@ class MujocoChart:
         for count, what in ((getattr(model, "nhistory", 0), "delays"), (model.npluginstate, "states of plugins")):
             if count:
                 raise ModelError(
-                    f"{plant.path}: linearise: {what} of the model are no coordinates of a linear model; remove them "
-                    "from the file"
+                    f"{plant.path}: linearise: {what} of the model are not supported; remove them from the file"
                 )
         self._plant = plant
         self.names, self.units = state_names(plant)
@@ -195,11 +194,11 @@ def step_derivatives(plant: Simulated, command: Array) -> Linear | None:
             mujoco.mj_step(model, data)
         a, b = chart.from_present(a), chart.from_present(b)
     except mujoco.FatalError as fault:
-        raise ModelError(f"{plant.path}: linearise: MuJoCo stopped: {fault}; take another state") from None
+        raise ModelError(f"{plant.path}: linearise: MuJoCo stopped: {fault}; linearise at another state") from None
     finally:
         plant.restore(before)
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ModelError(f"{plant.path}: linearise: a step fails close to this state; take another state")
+        raise ModelError(f"{plant.path}: linearise: a step fails close to this state; linearise at another state")
     return Linear(
         a, b, chart.names, tuple(one.name for one in plant.actuators), plant.dt, error, chart.units,
         tuple(one.unit for one in plant.actuators), around=Around(None, np.zeros(0), before),

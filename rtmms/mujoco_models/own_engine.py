@@ -193,7 +193,7 @@ def _tree(
     leave_out(mujoco, model, ignored)
     refuse_unsupported(mujoco, model, path, ignored)
     if not kept_bodies(mujoco, model):
-        raise ModelError(f"{path}: it has no body; expected a body with mass")
+        raise ModelError(f"{path}: expected a body with mass, got none")
     neutral = np.zeros(model.nu) if keyframe is None else np.array(model.key_ctrl[keyframe], dtype=float)
     try:
         return read_tree(mujoco, model, Path(path).stem, neutral, sites=options.sites)

@@ -218,7 +218,7 @@ class MujocoPlant:
         kept = ("position", "quaternion", "velocity")
         self.trace_outputs = kept if self._outputs.free else ()
         if not self.actuators and not self.outputs:
-            raise ModelError(f"{path}: it has neither actuators nor joints nor sensors: nothing to run")
+            raise ModelError(f"{path}: expected actuators, joints or sensors, got none: nothing to run")
         self._signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         self._state = np.zeros(mujoco.mj_stateSize(model, self._signature))
         self._views()
@@ -521,7 +521,9 @@ class MujocoPlant:
             raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(_LIVE)}, ...")
         fixed = next((name for name in values if name in self._declared and name not in _LIVE), None)
         if fixed is not None:
-            raise ModelError(f"set: {self.path}: {fixed} stays as it was built; restart with --set {fixed}=...")
+            raise ModelError(
+                f"set: {self.path}: {fixed} cannot change while the plant runs; restart with --set {fixed}=..."
+            )
         options, changes = self._read(values)
         self._save()
         self._apply(options, changes, values)
@@ -595,7 +597,9 @@ class MujocoPlant:
         try:
             return self._mujoco.MjData(self.model)
         except (self._mujoco.FatalError, MemoryError) as fault:
-            raise ModelError(f"{self.path}: MuJoCo has no memory for it: {one_line(fault)}") from None
+            raise ModelError(
+                f"{self.path}: MuJoCo cannot allocate the memory of this model: {one_line(fault)}"
+            ) from None
 
     def _views(self) -> None:
         """Store views of MuJoCo's arrays, once: an attribute of MjData costs a look-up."""
@@ -706,7 +710,9 @@ class MujocoPlant:
 
     def _refuse_unsound_start(self) -> None:
         if self.data.warning.number.any():
-            raise ModelError(f"{self.path}: the initial state is not sound: {self._warning_text()}; correct the model")
+            raise ModelError(
+                f"{self.path}: MuJoCo warns about the initial state: {self._warning_text()}; correct the model"
+            )
 
     def _warning_text(self) -> str:
         return one_line(recent_warnings[-1]) if recent_warnings else "MuJoCo counts a warning"

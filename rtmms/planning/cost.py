@@ -150,7 +150,7 @@ class Cost:
         except NumbaError as fault:
             raise ModelError(f"cost '{self.__name__}': numba cannot compile it: {_reason(str(fault))}") from None
         except IndexError:
-            raise ModelError(f"cost '{self.__name__}': an index is beyond the end of what it stands behind") from None
+            raise ModelError(f"cost '{self.__name__}': an index is beyond the end of its array") from None
 
 
 def cost(function: Any = None, *, outputs: Sequence[str] = POSE, memory: int = 0) -> Any:
@@ -418,7 +418,8 @@ class CostSlopes:
         costs = self.cost.each(given, pushed, np.repeat(times, p), memories, float(count), lasts).reshape(count, p)
         if not np.isfinite(costs).all():
             raise ModelError(
-                f"cost '{self.cost.__name__}': it is no number close to the plan; bound what it divides by"
+                f"cost '{self.cost.__name__}': expected finite values close to the plan, got others; check "
+                "divisions by numbers close to 0"
             )
         return self._spread(*self._differences(costs / count), set_points)
 

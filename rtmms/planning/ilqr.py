@@ -299,7 +299,7 @@ class IterativeLqr:
         self.stages = Stages(model, per, tuple(dict.fromkeys((*cost.outputs, "position"))), threads)
         for name in cost.outputs:
             if name not in self.stages.shapes:
-                raise ModelError(f"ilqr: the model has no output '{name}', which cost '{cost.__name__}' names")
+                raise ModelError(f"ilqr: cost '{cost.__name__}': the model has no output '{name}'")
         self.slopes = CostSlopes(cost, self.stages)
         self.span = span
         self._first = regularisation

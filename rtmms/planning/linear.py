@@ -182,7 +182,7 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
     off = np.abs(between(coordinates, states[0], states[2]) / coordinates.size).max()
     if not off < MAX_CLOSING_ERROR:
         raise ModelError(
-            f"stroke map: expected a model on a periodic orbit, got one that is {off:.2g} off after a stroke"
+            f"stroke map: expected a model on a periodic orbit, got one that differs by {off:.2g} after a stroke"
         )
     quarters = Stages(model, steps // 2)
     motion = quarters.roll(np.zeros((5, n)))
@@ -190,7 +190,7 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
     winds = [_blown(model, quarters, motion, name) for name in WINDS]
     quarters.close()
     if slopes is None:
-        raise ModelError("stroke map: a step fails close to the orbit")
+        raise ModelError("stroke map: a step fails close to the orbit; use another method")
     halves = []
     for phase in range(2):
         i, j = 2 * phase, 2 * phase + 1
@@ -547,7 +547,7 @@ class LinearPlanner:
         loop = (self._f[1] - self._g[1] @ gain[1]) @ (self._f[0] - self._g[0] @ gain[0])
         self.poles = np.sort(np.abs(np.linalg.eigvals(loop)))[::-1] if np.isfinite(loop).all() else np.array([np.inf])
         if not self.poles[0] < 1.0:
-            raise ModelError("linear plans: this robot cannot be held by its words: its feedback is not stable")
+            raise ModelError("linear plans: the feedback with these actuators is not stable; use another method")
         return gain, v
 
     def _condensed(self, phase: int) -> tuple[Array, Array, Array, tuple[Array, Array]]:

@@ -396,13 +396,10 @@ class Planner:
             raise UnknownNameError("method", method, METHODS)
         forking: Any = model if isinstance(model, HasFork) else None
         if (forking is None or forking.fork() is None) and not isinstance(model, RollsOut):
-            raise ModelError("planner: this robot has no compiled steps to plan with")
+            raise ModelError("planner: expected a robot with compiled steps, got one whose steps are in Python")
         known = {channel.name for channel in model.outputs}
         if "position" not in known:
-            raise ModelError(
-                "planner: this robot has no output 'position', by which plans are drawn: plan for a robot with a free "
-                "body"
-            )
+            raise ModelError("planner: expected a robot with a free body, got one without the output 'position'")
         for name in cost.outputs:
             if name not in known:
                 raise UnknownNameError("output (of the cost)", name, sorted(known))
@@ -512,7 +509,7 @@ class Knots:
     ) -> None:  # fmt: skip
         for one in actuators:
             if one.lower is None or one.upper is None or not np.isfinite([one.lower, one.upper]).all():
-                raise ModelError(f"knots: actuator '{one.name}' has no limits: a plan needs them to both sides")
+                raise ModelError(f"knots: actuator '{one.name}': expected a lower and an upper limit, which plans need")
         self.names = tuple(one.name for one in actuators)
         self.lower = np.array([one.lower for one in actuators], dtype=np.float64)
         self.upper = np.array([one.upper for one in actuators], dtype=np.float64)

@@ -93,7 +93,7 @@ RENAMED = {
 def __getattr__(name: str) -> Any:
     """Return the object that replaced an old name, with a warning."""
     if name in RENAMED:
-        warnings.warn(f"rtmms.plant.{name} is rtmms.plant.{RENAMED[name]} now; the old name goes with the next version",
+        warnings.warn(f"rtmms.plant.{name} is rtmms.plant.{RENAMED[name]} now; the next version removes the old name",
                       RenamedWarning, stacklevel=2)  # fmt: skip
         return globals()[RENAMED[name]]
     raise AttributeError(f"module 'rtmms.plant' has no attribute '{name}'")

@@ -77,7 +77,7 @@ class KernelPlant(StatefulPlant):
     def _fail(self, status: int) -> NoReturn:
         """Go back to the last sound state, and raise DivergedError with what left its range."""
         self.memory[:] = self._sound_of(self.system)
-        raise DivergedError(self.time + self.dt, "state", self.observe(), "left its range; take a smaller step")
+        raise DivergedError(self.time + self.dt, "state", self.observe(), "exceeds its range; take a smaller step")
 
     def _prepare(self) -> None:
         """Write into the record what a step needs beside the command."""

@@ -181,7 +181,7 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
             raise UnknownNameError(f"{robot} parameter", name, settable)
         if name not in settable:
             raise ModelError(
-                f"set: {robot}: {name} stays as it was built; what can change while it runs: {', '.join(settable)}"
+                f"set: {robot}: {name} cannot change while the plant runs; what can change: {', '.join(settable)}"
             )
 
 

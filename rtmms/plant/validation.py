@@ -177,7 +177,7 @@ def read_table(place: str, name: str, given: Any, expected: str) -> Array:
     except (TypeError, ValueError):
         raise ArgumentError(f"{place}: {name}: expected {expected}, got {given!r:.60}") from None
     except MemoryError:
-        raise ArgumentError(f"{place}: {name}: {8 * asked.size:,} bytes are more than there are") from None
+        raise ArgumentError(f"{place}: {name}: {8 * asked.size:,} bytes are more memory than there is") from None
 
 
 def read_out(place: str, name: str, given: Any, shape: tuple[int, ...], *, apart_from: Array) -> Array:
@@ -209,14 +209,16 @@ def read_out(place: str, name: str, given: Any, shape: tuple[int, ...], *, apart
         raise ArgumentError(f"{place}: {name}: expected {shape}, got {got}")
     if given.dtype != np.float64 or not given.flags.writeable:
         kind = given.dtype if given.flags.writeable else f"{given.dtype}, read-only"
-        raise ArgumentError(f"{place}: {name}: expected float64 that can be written, got {kind}")
+        raise ArgumentError(f"{place}: {name}: expected a writeable array of float64, got {kind}")
     reach = 0
     for length, stride in sorted(zip(shape, map(abs, given.strides), strict=True), key=lambda one: one[1]):
         if length > 1 and stride < max(reach, 8):
             raise ArgumentError(f"{place}: {name}: expected numbers that do not overlap, got strides {given.strides}")
         reach = stride * length if length > 1 else reach
     if np.may_share_memory(given, apart_from):
-        raise ArgumentError(f"{place}: {name}: expected memory of its own, got that of the commands")
+        raise ArgumentError(
+            f"{place}: {name}: expected an array with its own memory, got one that shares memory with the commands"
+        )
     return given
 
 

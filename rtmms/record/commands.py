@@ -141,7 +141,9 @@ def load(path: Path) -> Recorded:
         with ExitStack() as stack:
             opened = stack.enter_context(open_input(path, expected="a log (run --log) or a trace (run --trace)"))
             if opened.read(4) != b"PK\x03\x04":
-                raise ModelError(f"{path}: is neither a log (run --log) nor a trace of commands (run --trace)")
+                raise ModelError(
+                    f"{path}: expected a log (run --log) or a trace of commands (run --trace), got another file"
+                )
             opened.seek(0)
             check_npz(opened, path)
             file = stack.enter_context(np.load(opened, allow_pickle=False))
@@ -169,7 +171,7 @@ def load(path: Path) -> Recorded:
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
-        raise ModelError(f"{path}: is not a command trace: {error}") from None
+        raise ModelError(f"{path}: expected a command trace: {error}") from None
 
 
 def replay(recorded: Recorded, robot: str | None = None, *, trusted: bool = False) -> tuple[Plant, Difference | None]:
@@ -198,12 +200,12 @@ def replay(recorded: Recorded, robot: str | None = None, *, trusted: bool = Fals
     origin = recorded.origin
     if origin["altered"]:
         step = origin["altered"][0]
-        raise ModelError(f"the run's state was changed by request at step {step}: it cannot be replayed")
+        raise ModelError(f"a request changed the state of the run at step {step}, so it cannot be replayed")
     plant = rebuilt(origin, robot, trusted=trusted)
     plant.reset(origin["seed"])
     trace = CommandTrace(plant.actuators, plant.outputs, 1)
     if [channel.name for channel in plant.actuators] != origin["actuators"] or trace.columns() != origin["columns"]:
-        raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs than when the run was recorded")
+        raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs now than in the recorded run")
     applied, first = Applied(), None
     for step, command in enumerate(recorded.command):
         try:

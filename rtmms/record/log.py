@@ -88,7 +88,7 @@ def drawing(path: Path) -> Iterator[None]:
         raise
     except UNDRAWABLE as fault:
         reason = (str(fault).splitlines() or [""])[0]
-        raise ModelError(f"{path}: what it holds cannot be drawn: {type(fault).__name__}: {reason:.120}") from None
+        raise ModelError(f"{path}: the log cannot be drawn: {type(fault).__name__}: {reason:.120}") from None
 
 
 @dataclass(slots=True)
@@ -302,10 +302,10 @@ class Log:
                 for row in found:
                     if type(row.step) is not int or not 0 <= row.step <= MAX_STEP:
                         got = f"expected a number up to {MAX_STEP}, got {row.step!r:.60}"
-                        raise ModelError(f"{self.path}: a step: {got}")
+                        raise ModelError(f"{self.path}: number of a step: {got}")
                     far = row.step - before
                     if far > MAX_MISSING_STEPS:
-                        raise ModelError(f"{self.path}: step {row.step} follows {before}: {far} steps are not in it")
+                        raise ModelError(f"{self.path}: step {row.step} follows {before}: {far} steps are missing")
                     before = row.step
                     yield row
         yield from reading.rest()
@@ -486,14 +486,14 @@ def open_log(path: str | Path) -> Log:
     except ModelError as fault:
         part = part_of(path)
         if not path.exists() and part.exists():
-            raise ModelError(f"{fault}; {part} is one that is being written, or whose run was killed") from None
+            raise ModelError(f"{fault}; {part} exists: a run still writes it, or was killed") from None
         raise
     damage: list[str] = []
     for record in records(path, "skip", damage):
         if type(record).__name__ == "Attachment" and record.name == "origin.json":
             return Log(path, _origin(path, record.data))
     if damage:
-        raise ModelError(f"{path}: is no log that can be read: its origin.json: {damage[0]}")
+        raise ModelError(f"{path}: origin.json in the log cannot be read: {damage[0]}")
     raise ModelError(f"{path}: is an MCAP file, but not a log of rtmms")
 
 
@@ -501,9 +501,9 @@ def _origin(path: Path, text: bytes) -> Mapping[str, Any]:
     try:
         origin = json.loads(text)
     except RecursionError:
-        raise ModelError(f"{path}: is no log that can be read: its origin.json: nested too deep") from None
+        raise ModelError(f"{path}: origin.json in the log cannot be read: nested too deep") from None
     except ValueError as error:
-        raise ModelError(f"{path}: is no log that can be read: its origin.json: {error}") from None
+        raise ModelError(f"{path}: origin.json in the log cannot be read: {error}") from None
     found = origin.get("format") if isinstance(origin, dict) else origin
     if found != FORMAT:
         raise ModelError(f"{path}: expected a log of '{FORMAT}', got {found!r:.60}")

@@ -74,11 +74,11 @@ class Place:
                 _lock(descriptor)
             except OSError:
                 os.close(descriptor)
-                raise OSError(0, "another run is writing it; give each run a log of its own") from None
+                raise OSError(0, "another run writes this log; give each run another log") from None
             if self._stands(descriptor):
                 return descriptor
             os.close(descriptor)  # the previous owner renamed it between our two calls
-        raise OSError(0, f"{self.part} cannot be held: others keep moving it")
+        raise OSError(0, f"{self.part} cannot be locked, as other processes keep renaming it")
 
     def _stands(self, descriptor: int) -> bool:
         """Return whether FILE.part still is the file that we have open."""
@@ -144,14 +144,14 @@ def _opened(part: Path) -> int:
         descriptor = os.open(part, flags | getattr(os, "O_NONBLOCK", 0), 0o644)
     except OSError as error:
         if part.is_symlink():
-            raise OSError(0, f"{part} is a link, expected none or a file: remove it") from None
+            raise OSError(0, f"{part} is a link, expected a file or none; remove it") from None
         raise OSError(error.errno, f"{part}: {error.strerror}") from None
     found = os.fstat(descriptor)
     if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
         return descriptor
     os.close(descriptor)
-    why = "has other names, too" if stat.S_ISREG(found.st_mode) else "is not a file that a log could be kept in"
-    raise OSError(0, f"{part} {why}: remove it")
+    why = "has other names (hard links)" if stat.S_ISREG(found.st_mode) else "is not a regular file"
+    raise OSError(0, f"{part} {why}; remove it")
 
 
 def _lock(descriptor: int) -> None:
@@ -164,7 +164,7 @@ def _refuse_other_than_file(path: Path) -> None:
     """Raise OSError for a device, a pipe or a folder."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise OSError(0, "is not a file that a log could be kept in")
+            raise OSError(0, "expected a file or a new name, got a device, a pipe or a folder")
 
 
 # The libraries that write logs and tables, and how to install a missing one.
@@ -184,7 +184,9 @@ def refuse_without_mcap(what: str) -> None:
         If they cannot; it names what to install.
     """
     if what == "--log" and os.name != "posix":
-        raise ModelError(f"--log: the recorder hands memory to its writer by descriptor, which {sys.platform} has not")
+        raise ModelError(
+            f"--log: expected a POSIX system, whose processes can share memory by descriptor, got {sys.platform}"
+        )
     missing = [name for name in ("mcap", "orjson") if importlib.util.find_spec(name) is None]
     if missing:
         raise ModelError(f"{what}: logs need the library {missing[0]}: pip install {' '.join(missing)}")

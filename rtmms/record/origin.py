@@ -562,7 +562,8 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
         if not trusted:
             own = f", or name the file yourself (--robot {word})" if kind == "robot" else ""
             raise ModelError(
-                f"the log's {kind} '{word}' is a file, and a log is data: add --trust-log where you trust the log{own}"
+                f"the log's {kind} '{word}' is a file, which would run as code: if you trust the log, add "
+                f"--trust-log{own}"
             )
         file = path_of(kind, word) if is_file(word) else Path(word)
         refuse_foreign_code(file, f"the log's {kind} '{word}'")

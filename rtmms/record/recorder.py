@@ -370,7 +370,9 @@ class Recorder:
             if self.process.poll() is not None:
                 raise ModelError(self._last_words() or f"--log {self.path}: the writer ended before it began")
             if time.monotonic() > until:
-                raise RtmmsError(f"--log {self.path}: the writer did not begin within {START_S:g} s")
+                raise RtmmsError(
+                    f"--log {self.path}: the process that writes the log did not start within {START_S:g} s"
+                )
             time.sleep(0.001)
 
     def bind(self, loop: Loop) -> None:
@@ -411,7 +413,7 @@ class Recorder:
         assert self._loop is not None
         found = self._pick(outputs)
         if len(found) != len(self._sizes) or [np.size(value) for value in found] != self._sizes:
-            raise ModelError("--log: the plant's outputs are not of the shapes that it declares")
+            raise ModelError("--log: the outputs of the plant have other shapes than it declares; correct observe()")
         self._plain = all(isinstance(v, np.ndarray) and v.dtype == np.float64 and v.flags.c_contiguous for v in found)
         self._one_piece = self._plain and _one_piece(found)
         loop = self._loop

@@ -158,7 +158,7 @@ class _Scan:
 
     def _record(self, code: int, at: int, end: int) -> Iterator[Any]:
         if end > self._size:
-            raise _Damaged("a length that is beyond the end of the file")
+            raise _Damaged("a length that exceeds the file")
         match code:
             case _ if code == _CHUNK_CODE:
                 yield from self._chunk(at, end)
@@ -166,7 +166,7 @@ class _Scan:
                 self._check_length(at, end, _INDEX, 0)
             case _ if code == _FOOTER_CODE:
                 if end - at != _HEAD.size + FOOTER_BYTES or (self._complete and end != self._size - len(MAGIC)):
-                    raise _Damaged("an end that is none")
+                    raise _Damaged("an invalid end of the file")
                 self._check_summary(end)
             case _:
                 found = self._parsed(code, at, end)

@@ -109,7 +109,7 @@ def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:
     """
     origin, beginning = log.origin, branch_of(log.origin)
     if [channels(plant.actuators), channels(plant.outputs)] != [origin["actuators"], origin["outputs"]]:
-        raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs than when the run was recorded")
+        raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs now than in the recorded run")
     result, expected = Rerun(plant), -1
     changes = Changes(log, result.values)
     for row in log.rows():

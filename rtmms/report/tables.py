@@ -204,7 +204,7 @@ def blocks(page: str) -> dict[str, str]:
     marks = _MARK.findall(page)
     for begin, end in zip(marks[::2], [*marks[1::2], ""], strict=False):
         if end != begin.replace("begin", "end", 1) or not begin.startswith("<!-- begin"):
-            raise ModelError(f"a mark has no other: expected <!-- begin NAME --> ... <!-- end NAME -->, got {begin}")
+            raise ModelError(f"expected <!-- begin NAME --> ... <!-- end NAME -->, got {begin} without its other mark")
     return dict(found)
 
 

@@ -62,10 +62,12 @@ def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **
         found = _called(make, given, word)
         remember_keywords(found, make, given)
     elif given:
-        raise ModelError(f"robot '{word}': a plant that is there already takes no parameters, got {', '.join(given)}")
+        raise ModelError(
+            f"robot '{word}': expected no parameters, as this name is a plant and not a class, got {', '.join(given)}"
+        )
     missing = [member for member in MEMBERS if not hasattr(found, member)]
     if missing:
-        raise ModelError(f"robot '{word}': a {type(found).__name__} is no plant, it has no {', '.join(missing)}")
+        raise ModelError(f"robot '{word}': expected a plant, got a {type(found).__name__} without {', '.join(missing)}")
     plant: Plant = found
     return plant
 
@@ -113,13 +115,15 @@ def _refuse_other_than_factory(found: Any, module: ModuleType, word: str) -> Non
         missing = [member for member in MEMBERS if not hasattr(found, member)]
         own = [member for member in missing if member not in ("outputs", "actuators", "dt")]  # made by __init__, often
         if own:
-            raise ModelError(f"robot '{word}': {found.__name__} is no plant, it has no {', '.join(own)}")
+            raise ModelError(
+                f"robot '{word}': expected a class of a plant, got {found.__name__} without {', '.join(own)}"
+            )
         return
     if not callable(found):
         raise ModelError(f"robot '{word}': expected a plant, a class or a function, got {found!r}")
     at = getattr(found, "__module__", None)
     if at != module.__name__:
-        raise ModelError(f"robot '{word}': expected a function that the file defines, got one of {at}")
+        raise ModelError(f"robot '{word}': expected a function that this file defines, got one of module {at}")
     gives = getattr(found, "__annotations__", {}).get("return", Plant)
     named = gives if isinstance(gives, str) else getattr(gives, "__name__", str(gives))
     if named in (
@@ -127,7 +131,9 @@ def _refuse_other_than_factory(found: Any, module: ModuleType, word: str) -> Non
         "NoneType",
         *(kind.__name__ for kind in (str, bytes, int, float, bool, list, dict, tuple, set)),
     ):
-        raise ModelError(f"robot '{word}': expected a function that gives a plant, its annotation is {named}")
+        raise ModelError(
+            f"robot '{word}': expected a function that returns a plant, got one with the annotation {named}"
+        )
 
 
 def _called(build: Any, given: dict[str, Any], word: str) -> Any:

@@ -68,7 +68,7 @@ def with_sensors(plant: Plant, profile: str, over: Mapping[str, Any], estimate: 
         return plant
     if profile == "ideal" and not over:
         if estimate:
-            raise ModelError("--estimate: expected a robot with sensors (--sensors typical)")
+            raise ModelError("--estimate: expected a robot with sensors, got one without; add --sensors typical")
         return plant
     from rtmms.sensing import read_profile, seen_through
     from rtmms.sensing.sensed import Estimated
@@ -104,9 +104,11 @@ def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0
     until_s = (duration or 0.0) + first * plant.dt
     ends = describe_plant(plant).ends()
     if ends is not None and until_s > ends:
-        raise ModelError(f"--duration {duration:g}: the flow of robot '{robot}' is known until t = {ends:g} s only")
+        raise ModelError(
+            f"--duration {duration:g}: expected at most {ends:g} s, where the flow of robot '{robot}' ends"
+        )
     if plant.dt < MIN_DT_S:
-        raise ModelError(f"--dt {plant.dt:g}: expected {MIN_DT_S:g} s at least, the clock's nanosecond")
+        raise ModelError(f"--dt {plant.dt:g}: expected at least {MIN_DT_S:g} s, the resolution of the clock")
     if duration is None:
         return None
     if duration / plant.dt > MAX_STEP - first:
@@ -115,7 +117,7 @@ def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0
         )
     steps = round(duration / plant.dt)
     if steps == 0:
-        raise ModelError(f"--duration {duration:g}: expected a step at least, {plant.dt:g} s")
+        raise ModelError(f"--duration {duration:g}: expected at least one step, {plant.dt:g} s")
     return steps
 
 

@@ -258,7 +258,7 @@ class _Reader:
                 self._finite(value, f"robot: parameters.{key}", "robot", k, "parameters")
             made.append(one)
         if not made:
-            raise self._fault("robot: expected a table [[robot]] at least", "robot")
+            raise self._fault("robot: expected at least one table [[robot]]", "robot")
         return tuple(made)
 
     def _robot(self) -> str:
@@ -336,7 +336,7 @@ class _Reader:
                 self._inside(value, kind, k, key)
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if "," in text:
-                raise self._fault(f"{kind} {name}: {key}: a comma cannot stand in it, got '{text}'", kind, k, key)
+                raise self._fault(f"{kind} {name}: {key}: expected a value without a comma, got '{text}'", kind, k, key)
             words.append(f"{key}={text}")
         return name + (":" + ",".join(words) if words else "")
 
@@ -352,7 +352,7 @@ class _Reader:
                 continue
             for key in ("target", "until_s", "value"):
                 if key in given:
-                    raise self._fault(f"event: {key}: goes with a fault, which is not given", "event", k, key)
+                    raise self._fault(f"event: {key}: expected a fault with it, got none", "event", k, key)
             if not values:
                 raise self._fault(
                     f"event: set: expected {{ name = value, ... }}, got {_kind(values)}", "event", k, "set"
@@ -431,7 +431,7 @@ class _Reader:
             return name
         line = self._places.get((key,))
         place = f"{self._path}:{line}" if line else str(self._path)
-        print_text(f"{place}: {key} is {new} now; the old name goes with the next version", err=True)
+        print_text(f"{place}: {key} is {new} now; the next version removes the old name", err=True)
         return new
 
     def _refuse_options(self, options: Mapping[str, Any]) -> None:
@@ -449,8 +449,13 @@ class _Reader:
             if option.writes and not value.endswith(option.writes):
                 raise self._fault(f"{name}: expected a name that ends in {option.writes}, got '{value}'", name)
             if Path(value).is_file() and not _ours(Path(value)):
-                raise self._fault(f"{name}: '{value}' was not made by rtmms: it is overwritten on the command line's "
-                                  f"word alone ({option.word})", name)  # fmt: skip
+                raise self._fault(
+                    (
+                        f"{name}: rtmms did not make '{value}', so a scenario cannot overwrite it; give "
+                        f"{option.word} on the command line"
+                    ),
+                    name,
+                )
 
     def _beside(self, word: str, *place: str | int) -> str:
         """Return a file beside the scenario, wherever the command runs.
@@ -465,7 +470,9 @@ class _Reader:
         path = self._path.parent / file
         if file.endswith((".py", ".fmu")):
             if not path.resolve().is_relative_to(self._path.resolve().parent):
-                raise self._fault(f"'{file}' would run as code: expected a file beside the scenario", *place)
+                raise self._fault(
+                    f"'{file}' would run as code: expected a file in the folder of the scenario or below", *place
+                )
             try:
                 refuse_foreign_code(path, f"'{file}'")
             except ModelError as fault:

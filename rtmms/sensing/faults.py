@@ -206,7 +206,7 @@ def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, boo
     code, takes, needs = known[word]
     if not equals:
         if needs:
-            raise ModelError(f"{FAULT}{target}: {word}: expected {word}=NUMBER")
+            raise ModelError(f"{FAULT}{target}: {word}: expected {word}=NUMBER, got no number")
         return float(code), math.nan
     try:
         number = float(text)
@@ -445,5 +445,5 @@ class Faulty(Stage):
         if code == A_FREE:
             shape = {channel.name: channel.shape for channel in self.outputs}.get(_TORQUES)
             if shape != (len(self._names),):
-                raise ModelError(f"{FAULT}{target}: free: this plant does not report its rods' torques ({_TORQUES})")
+                raise ModelError(f"{FAULT}{target}: free: expected a plant with the output {_TORQUES}, got one without")
         return code, number

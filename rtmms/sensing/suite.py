@@ -210,8 +210,10 @@ class _Made:
         row[T_READING] = first = self._room(READING_VALUES + width)
         row[T_ROOM] = room = math.ceil((sensor.latency_s + sensor.jitter_s) * sensor.rate_hz) + 2
         if room > MAX_WAITING_SAMPLES:
-            raise ModelError(f"sensor {name}: expected at most {MAX_WAITING_SAMPLES} samples under way, got {room} "
-                             "(latency_s + jitter_s, times rate_hz)")  # fmt: skip
+            raise ModelError(
+                f"sensor {name}: latency_s, jitter_s, rate_hz: expected at most {MAX_WAITING_SAMPLES} samples "
+                f"in transit, got {room}; give a smaller one"
+            )
         row[T_QUEUE], row[T_COUNT], row[T_FAULT] = self._room(room * (3 + width)), self._room(4), self._room(2)
         self._timing.append(row)
         self._block += blocks

@@ -45,7 +45,7 @@ def exposed_drawing(plant: PlantInfo) -> Drawing | None:
         return None
     frames = tuple(_frame(k, joint) for k, joint in enumerate(list(table.get("joints", ()))[:MAX_ENTRIES]))
     if any(not 0 <= frame.parent <= k for k, frame in enumerate(frames)):
-        raise ValueError("shape: a joint's parent comes after it")
+        raise ValueError("shape: joints: expected the parent of a joint before it")
     names = ["", *(frame.name for frame in frames)]
     skins = [_skin(skin, plant) for skin in table.get("skins", ())]
     cords = [_cord(k, cord, len(names)) for k, cord in enumerate(list(table.get("cords", ()))[:MAX_ENTRIES])]
@@ -68,7 +68,7 @@ def _frame(k: int, joint: Mapping[str, Any]) -> Frame:
 def _solid(part: Mapping[str, Any], names: list[str]) -> Solid:
     body, kind, (position, quaternion) = int(part.get("body", 0)), str(part["kind"]), _pose(part)
     if not 0 <= body < len(names) or kind not in KINDS:
-        raise ValueError("shape: no such body or kind")
+        raise ValueError("shape: solids: unknown body or kind")
     size = _three(part["size"])
     vertices, triangles = _mesh(part, size) if kind == "mesh" else ((), ())
     return Solid(str(part["name"]), position, size, kind, quaternion, names[body], vertices, triangles,
@@ -79,7 +79,7 @@ def _cord(k: int, cord: Mapping[str, Any], bodies: int) -> PointSkin:
     """Return a line through points, each in the frame of a body."""
     points = tuple(Point(int(body), _three((x, y, z))) for body, x, y, z in list(cord["points"])[:MAX_ENTRIES])
     if len(points) < 2 or not all(0 <= body < bodies for body, _ in points):
-        raise ValueError("shape: a cord's points must be two or more, on bodies that there are")
+        raise ValueError("shape: cords: expected two or more points on bodies of the shape")
     return PointSkin(Skin(f"cord{k + 1}", (), (tuple(range(len(points))),)), points)
 
 
@@ -96,7 +96,7 @@ def _skin(table: Mapping[str, Any], plant: PlantInfo) -> OutputSkin:
     triangles = tuple(int(k) for k in list(table.get("triangles", ()))[:MAX_ENTRIES])
     lines = tuple(tuple(int(k) for k in strip) for strip in list(table.get("lines", ()))[:MAX_ENTRIES])
     if len(triangles) % 3 or not all(0 <= k < shape[0] for strip in (triangles, *lines) for k in strip):
-        raise ValueError("shape: an index beyond the points")
+        raise ValueError("shape: expected indices below the number of points")
     return OutputSkin(Skin(str(table["name"]), triangles, lines), str(table["points"]))
 
 
@@ -109,7 +109,7 @@ def _mesh(table: Mapping[str, Any], size: Vector) -> tuple[tuple[Vector, ...], t
         steps.byteswap()
         corners.byteswap()
     if len(steps) % 3 or len(corners) % 3 or not corners or max(corners) >= len(steps) // 3:
-        raise ValueError("shape: triangles of a mesh beyond its points")
+        raise ValueError("shape: mesh: expected triangles with indices below the number of points")
     a, b, c = (0.5 * length / 32767.0 for length in size)
     points = tuple((a * steps[k], b * steps[k + 1], c * steps[k + 2]) for k in range(0, len(steps), 3))
     return points, tuple((corners[k], corners[k + 1], corners[k + 2]) for k in range(0, len(corners), 3))

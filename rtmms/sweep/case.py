@@ -196,7 +196,7 @@ class Runner:
             name, words = split_spec(word)
             own = peer_name(word)
             if own in found:
-                raise ModelError(f"two controllers are called '{own}'")
+                raise ModelError(f"two controllers have the name '{own}'; give each another name")
             words |= {
                 key.removeprefix(own + "."): _word(value)
                 for key, value in given.items() if owner_of(key, names) == own

@@ -107,8 +107,8 @@ def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expecta
     kept = [one for one in expected if one.name in report and isinstance(one.value, float)]
     if not kept:
         raise ModelError(
-            f"{base.where}: [expect]: expected a tolerance that a run alone shows, as \"tracking.depth_m.rms\" = "
-            "\"<= 0.03\""
+            f"{base.where}: [expect]: expected a tolerance that runs of a study report, such as "
+            "\"tracking.depth_m.rms\" = \"<= 0.03\""
         )  # fmt: skip
     return kept, [one.name for one in expected if one not in kept]
 

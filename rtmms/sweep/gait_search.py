@@ -187,7 +187,7 @@ def checked(asked: Search) -> Search:
     if not 1 <= len(asked.goals) <= 2 or len(set(asked.goals)) != len(asked.goals):
         raise ModelError(f"--search {','.join(asked.goals)}: expected one goal, or two different ones")
     if asked.at and len(asked.goals) == 1:
-        raise ModelError(f"--at: expected two goals, of which the first is held, got {asked.goals[0]}")
+        raise ModelError(f"--at: expected two goals, the first of which has these values, got only {asked.goals[0]}")
     _words_of(asked.robot)
     if importlib.util.find_spec("cma") is None:
         raise ModelError(f"--search: needs the library cma: {install_command('search')}")
@@ -198,7 +198,9 @@ def _words_of(robot: str) -> Mapping[str, Any]:
     """Return GAIT_SEARCH of the robot's module: its gaits."""
     found = fact(builder(robot).module, "GAIT_SEARCH")
     if not isinstance(found, dict):
-        raise ModelError(f"robot '{robot}': --search needs one whose gait has words to search in, as manta")
+        raise ModelError(
+            f"robot '{robot}': --search: expected a robot whose gait has parameters to search, such as manta"
+        )
     return found
 
 
@@ -225,7 +227,7 @@ class Model:
     def __init__(self, robot: str, controller: str, plant: Plant, threads: int | None) -> None:
         about = describe_plant(plant)
         if about.summarise is None:
-            raise ModelError(f"robot '{robot}': --search needs one with a summary of its runs")
+            raise ModelError(f"robot '{robot}': --search: expected a robot with a summary of its runs, got one without")
         self.robot, self.controller, self.plant = robot, controller, plant
         self._summarise, self._traced = about.summarise, about.trace_outputs
         self.steps = round(SECONDS / plant.dt)
@@ -313,7 +315,9 @@ class SavedSearch:
                 kept = saved["generations"] if saved["key"] == key else []
                 self.generations = [[None if one is None else dict(one) for one in values] for values in kept]
             except (ValueError, KeyError, TypeError):
-                raise ModelError(f"{path}: is no state of a search; delete it to begin anew") from None
+                raise ModelError(
+                    f"{path}: the file is not the state of a search; delete it to start the search again"
+                ) from None
 
     def add(self, values: list[Values]) -> None:
         """Add a generation.

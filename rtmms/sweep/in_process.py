@@ -113,7 +113,7 @@ class Direct:
         index = {one: i for one, i in names.items() if one in wanted}
         for one, i in index.items():
             if self.claimed[i]:
-                raise ModelError(f"controller '{name}': actuator '{one}' is another controller's")
+                raise ModelError(f"controller '{name}': actuator '{one}' is claimed by another controller")
             self.claimed[i] = True
         try:
             reads = select(scope.outputs, tuple(controller.outputs))

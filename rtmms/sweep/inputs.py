@@ -164,8 +164,8 @@ def refuse_stale_modules() -> None:
     for name in _modules():
         if name in _sources and hash_of(name) != _sources[name]:
             raise RtmmsError(
-                f"{_shown(name)}: changed after it was imported; run the same command again (restart the workers of a "
-                "cluster first): it begins anew"
+                f"{_shown(name)}: this file changed after it was imported; run the same command again to "
+                "start anew (restart the workers of a cluster first)"
             )
 
 
@@ -200,7 +200,7 @@ def refuse_changed(inputs: Mapping[str, str]) -> None:
     """
     name = changed_file(inputs)
     if name:
-        raise RtmmsError(f"{name}: changed while the study ran; run the same command again: it begins anew")
+        raise RtmmsError(f"{name}: this file changed while the study ran; run the same command again to start anew")
 
 
 def hash_of(name: str) -> str:

@@ -125,8 +125,8 @@ def on_processes(study: Study, form: Form, parts: Parts, left: list[Chunk], work
                     parts.write(chunk, *one.result())
                 except BrokenExecutor:
                     raise RtmmsError(
-                        "a worker was ended from outside, or had no memory left; run the same command again: it goes "
-                        "on from the parts that are there (--threads starts fewer workers)"
+                        "a worker was killed, or memory ran out; run the same command again to continue "
+                        "(--threads starts fewer workers)"
                     ) from None
                 done(chunk[1] - chunk[0])
 
@@ -183,7 +183,7 @@ def read_cluster(address: str, security: Path | None) -> Cluster:
     secure = address.startswith("tls://")
     if security is None:
         if secure:
-            raise ModelError(f"--dask {address}: expected --dask-security FILE.toml with {', '.join(TLS)} beside it")
+            raise ModelError(f"--dask {address}: expected --dask-security FILE.toml with {', '.join(TLS)}")
         return Cluster(address)
     if not secure:
         raise ModelError(f"--dask {address}: expected tls://HOST:PORT with --dask-security, got another scheme")

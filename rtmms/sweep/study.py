@@ -212,7 +212,7 @@ def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
         if not isinstance(one, bool | int | float | str) or one == "" or not _in_a_column(one):
             raise ModelError(f"{place}: {key}: expected from:to:count or values, got {given!r:.60}")
     if len({repr(one) for one in read}) < len(read):
-        raise ModelError(f"{place}: {key}: a value stands there twice, got {given!r:.60}")
+        raise ModelError(f"{place}: {key}: a value is listed twice, got {given!r:.60}")
     return Axis(key, read)
 
 
@@ -315,7 +315,7 @@ def read_study(
     if kind != "grid" and not count:
         raise ModelError(f"{place}: samples: expected a whole number from 1 to {MAX_RUNS:,} for {kind}, got {count!r}")
     if kind == "grid" and count:
-        raise ModelError(f"{place}: samples: goes with the methods sobol and lhs, got grid")
+        raise ModelError(f"{place}: samples: expected method sobol or lhs with it, got grid")
     seed, columns = table.get("seed", 0), tuple(dict.fromkeys(columns or table.get("columns", ())))
     try:
         return Study(base, tuple(axes.values()), kind, count if kind != "grid" else 0, seed, columns)

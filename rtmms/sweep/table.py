@@ -93,7 +93,7 @@ class Lock:
             if self._is_there(descriptor):
                 return descriptor
             os.close(descriptor)  # the process before us removed it between our two calls
-        raise ModelError(f"{self.path}: cannot be locked: other processes keep removing it")
+        raise ModelError(f"{self.path}: cannot be locked, as other processes keep removing it; end them first")
 
     def _is_there(self, descriptor: int) -> bool:
         try:
@@ -287,7 +287,7 @@ class Parts:
         wanted = {self.file(chunk): chunk for chunk in self.chunks()}
         for file in sorted(self.folder.iterdir()):
             if file in wanted and not stat.S_ISREG(file.lstat().st_mode):
-                raise ModelError(f"{file}: is no file of its own, expected none or a part of this study: remove it")
+                raise ModelError(f"{file}: expected a part of this study or none, got no regular file; remove it")
             if file not in wanted:
                 if _PART.fullmatch(file.name):
                     self.left_out.append(f"{file.name} is of another study or version, or a file of it has changed")
@@ -384,7 +384,9 @@ class Parts:
         for chunk in self.chunks():
             table = self._read(self.file(chunk), chunk)
             if table is None:
-                raise RtmmsError(f"{self.file(chunk)}: is damaged; run the same command again: it makes this part anew")
+                raise RtmmsError(
+                    f"{self.file(chunk)}: this part is damaged; run the same command again to compute it again"
+                )
             tables.append(table)
         whole = joined(tables)
         try:

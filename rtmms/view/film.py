@@ -288,7 +288,8 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
     times = times[(times >= take.start_s - 1e-9) & (times <= last + 1e-9)]
     if not len(times):
         raise ModelError(
-            f"the run takes {recording.time[-1]:g} s: expected a part of it, got {take.start_s:g} to {last:g} s"
+            f"--from, --to: expected times within the run of {recording.time[-1]:g} s, got {take.start_s:g} "
+            f"to {last:g} s"
         )
     rows = np.minimum(np.searchsorted(recording.time, times - 1e-9), len(recording.time) - 1)
     with Filming(recording, take, take.size or SIZES[kind], speed) as filming, beside(path, "-o") as part:
@@ -329,7 +330,7 @@ def write_still(recording: Recording, path: Path, at_s: float | None = None, tak
     take = take or Take()
     time = float(recording.time[-1]) if at_s is None else at_s
     if not 0.0 <= time <= float(recording.time[-1]) + 1e-9:
-        raise ModelError(f"--to: the run takes {recording.time[-1]:g} s, got {time:g}")
+        raise ModelError(f"--to: expected a time within the run of {recording.time[-1]:g} s, got {time:g} s")
     k = int(np.searchsorted(recording.time, time - 1e-9))
     with Filming(recording, take, take.size or SIZES[STILLS[0]], 1.0, [k] if take.follow else None) as filming:
         picture = filming.picture(k)

@@ -116,7 +116,10 @@ def guarding(host: str) -> Iterator[None]:
         finally:
             serving.serve = real
     if not guarded:
-        raise RtmmsError("view: this version of the library viser cannot be kept from pages of other sites")
+        raise RtmmsError(
+            "view: expected a version of the library viser that can refuse pages of other sites; install "
+            "another version"
+        )
 
 
 def _guarded(host: str, inner: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:

@@ -91,9 +91,9 @@ class View(Bridge):
         endpoint = plant.telemetry_endpoint
         if self.telemetry and endpoint and endpoint.rpartition(":")[2] != self.telemetry.rpartition(":")[2]:
             raise ModelError(
-                f"--telemetry {self.telemetry}: the plant whose exchange is two ports below ('{plant.robot}') has its "
-                f"telemetry at '{endpoint}', expected '{self.telemetry}'; name the exchange of the one that is meant: "
-                "--exchange ENDPOINT"
+                f"--telemetry {self.telemetry}: the plant at the exchange two ports below ('{plant.robot}') "
+                f"has its telemetry at '{endpoint}'; name the exchange of the right plant with --exchange "
+                "ENDPOINT"
             )
 
     def _build(self) -> None:

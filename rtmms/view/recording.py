@@ -135,7 +135,7 @@ class Recording:
         most = min(MAX_PICTURES, MIN_PICTURES + PICTURES_PER_STATE * len(self.time))
         if not 0.0 <= last <= apart_s * most:
             length = f"the run takes {last:g} s and has {len(self.time):,} states"
-            raise ModelError(f"{length}: a picture every {apart_s:g} s would be more than {most:,}")
+            raise ModelError(f"{length}: expected at most {most:,} pictures, got one every {apart_s:g} s")
         return np.arange(0.0, last + 1e-9, apart_s)
 
     @property

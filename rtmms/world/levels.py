@@ -72,7 +72,8 @@ class Levels(Stage):
         """Prepare the variants and check that their channels are those of the plant."""
         if not isinstance(plant, Degradable):
             raise ModelError(
-                "--degrade: this robot offers no cheaper variants of itself (rtmms.plant.protocol.Degradable)"
+                "--degrade: expected a robot with cheaper variants of its model "
+                "(rtmms.plant.protocol.Degradable), got one without"
             )
         self.full = plant
         self.plants: tuple[Any, ...] = (plant, *plant.variants())

@@ -149,7 +149,10 @@ class Member:
         else:
             given = [name for name in ("preset", "parameters") if getattr(self, name)]
             if given:
-                raise ModelError(f"world: robot '{self.name}' is a plant already: {given[0]} goes with a robot's name")
+                raise ModelError(
+                    f"world: robot '{self.name}': {given[0]}: expected none, as this robot is a plant object "
+                    "and not a name"
+                )
             plant = self.robot
         self._put(plant)
         return plant
@@ -252,7 +255,7 @@ class Member:
             return
         sound: Any = bare(plant)
         if describe_plant(sound).home() is None:
-            raise ModelError(f"robot '{self.name}': {self.kind} cannot be placed: leave position and heading_deg out")
+            raise ModelError(f"robot '{self.name}': {self.kind} cannot be placed; remove position and heading_deg")
         home: dict[str, Any] = dict(sound.home)
         if self.position is not None:
             home["position"] = self.position
@@ -334,7 +337,7 @@ def read(robots: Any) -> tuple[Member, ...]:
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
-            raise ModelError(f"world: two robots are called '{name}': each needs a name of its own")
+            raise ModelError(f"world: two robots have the name '{name}'; give each another name")
     return found
 
 

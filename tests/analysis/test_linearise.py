@@ -143,7 +143,7 @@ def test_each_robot_knows_what_to_close():
 
 
 def test_trim_refuses_what_has_no_period():
-    with pytest.raises(rtmms.ModelError, match="needs a periodic gait"):
+    with pytest.raises(rtmms.ModelError, match="expected a robot with a periodic gait"):
         trim(eel.load(gait="none"))
     with pytest.raises(rtmms.ModelError, match=r"whole number of steps .* dt = 0.002"):
         trim(eel.load(dt=1.9991e-3))

@@ -144,11 +144,11 @@ def test_a_chart_changes_nothing_at_zero():
 
 
 def test_refusals():
-    with pytest.raises(rtmms.ModelError, match=r"a Pendulum gives no coordinates .* chart\(\)"):
+    with pytest.raises(rtmms.ModelError, match=r"plant: expected one with a method chart\(\), got a Pendulum"):
         linearise(Pendulum())
-    with pytest.raises(rtmms.ModelError, match="over_period needs a gait of the plant's own"):
+    with pytest.raises(rtmms.ModelError, match="over_period: expected a plant with a gait, got a"):
         linearise(ChartedPendulum(), over_period=True)
     with pytest.raises(rtmms.ModelError, match=r"shape \(steps, 2\), got \(1, 3\)"):
         linearise(ChartedPendulum(), commands=np.zeros(3))
-    with pytest.raises(rtmms.ModelError, match="over a period needs a periodic gait"):
+    with pytest.raises(rtmms.ModelError, match="over_period: expected a periodic gait, got none"):
         linearise(eel.load(gait="none"), over_period=True)

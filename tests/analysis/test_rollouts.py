@@ -266,16 +266,19 @@ def test_commands_come_back_as_they_were_obeyed(manta: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"commands": np.zeros((2, 3))}, r"commands: expected an array \(runs, steps, 4\), got shape \(2, 3\)"),
+        (
+            {"commands": np.zeros((2, 3))},
+            r"commands: expected an array of shape \(runs, steps, 4\), got shape \(2, 3\)",
+        ),
         ({"commands": np.zeros((2, 3, 5))}, r"got shape \(2, 3, 5\)"),
         ({"commands": "all"}, "commands: expected numbers"),
-        ({"commands": np.full((1, 2, 4), np.nan)}, r"must be finite, got nan in \[0, 0\]"),
+        ({"commands": np.full((1, 2, 4), np.nan)}, r"must be finite, got nan in run 0, step 0"),
         ({"outputs": ("positon",)}, "unknown output 'positon'; did you mean position"),
         ({"outputs": "position"}, "expected a sequence of names"),
         ({"every": 0}, "every: expected a whole number from 1 to 1099511627776, got 0"),
         ({"threads": 0}, "threads: expected a whole number from 1 on, got 0"),
-        ({"initial": [b""] * 3}, "expected the same number of runs, or 1, got commands 2, initial 3"),
-        ({"initial": b"no snapshot"}, "no snapshot of this version"),
+        ({"initial": [b""] * 3}, "expected the same number of runs, or 1, of all arguments, got commands 2, initial 3"),
+        ({"initial": b"no snapshot"}, "expected a snapshot of this version"),
         ({"parameters": {"colour": [1.0, 2.0]}}, "unknown parameter that can differ between runs 'colour'"),
         ({"out": {"position": np.zeros((2, 2, 3))}}, r"out: position: expected \(2, 3, 3\)"),
     ],
@@ -290,7 +293,7 @@ def test_wrong_words_are_refused_in_a_sentence(quadrotor: Any, arguments: dict[s
 
 @pytest.mark.parametrize("given", ["quadrotor", None, 7])
 def test_what_is_no_plant_or_no_robot_is_refused(given: Any) -> None:
-    with pytest.raises(rtmms.ArgumentError, match=r"rollout: expected a plant, as rtmms.load gives, got"):
+    with pytest.raises(rtmms.ArgumentError, match=r"rollout: expected a plant, as rtmms.load returns, got"):
         rtmms.rollout(given, np.zeros((1, 1, 4)))
     if not isinstance(given, str):
         with pytest.raises(rtmms.ArgumentError, match=r"robot: expected a name or a file as text, got"):

@@ -259,7 +259,7 @@ def test_a_silent_autopilot_finds_the_plant_waiting(
 ) -> None:
     monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 1.0)
     with Sailing(bridge(port)) as sailing:
-        wait(lambda: any("asked to wait" in line for line in sailing.bridged.messages))
+        wait(lambda: any("requests a pause" in line for line in sailing.bridged.messages))
         wait(lambda: sailing.loop.requests.paused and sailing.loop.step == 1)
         found = autopilot.exchange()
         assert found["timestamp"] == pytest.approx(0.002)  # without the step of the pause
@@ -344,10 +344,10 @@ def test_a_silent_plant(port: int, silent: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "output"),
     [
-        ({"rate_hz": 50.0}, "frame_rate sets how many"),
+        ({"rate_hz": 50.0}, "set frame_rate"),
         ({"frame_rate": -1.0}, "frame_rate"),
         ({"more": {"rng_9": "depth"}}, "rng_"),
-        ({"more": {"rc_2": "depth", "rc_11": "depth"}}, "rc_10 to rc_12 need rc_1"),
+        ({"more": {"rc_2": "depth", "rc_11": "depth"}}, "expected rc_1 with rc_10 to rc_12"),
         ({"plant_silent": "still"}, "watchdog_periods"),
     ],
 )
@@ -363,10 +363,10 @@ def test_words_that_make_no_sense(arguments: dict[str, Any], output: str) -> Non
         ({"channels": (ChannelMapping(channel="fin", actuator="thrust"),)}, "from 1 to 32"),
         (
             {"channels": tuple(ChannelMapping(channel=n, actuator=a) for n, a in (("1", "thrust"), ("01", "rudder")))},
-            "channel 1 stands in it twice",
+            "channel 1 is listed twice",
         ),
         ({"more": {"rng_1": "dept"}}, "depth"),
-        ({"every": 100}, "no frame of 0.1 s"),
+        ({"every": 100}, "accepts frames below 0.1 s"),
     ],
 )
 def test_what_does_not_fit_the_plant(port: int, arguments: dict[str, Any], output: str) -> None:

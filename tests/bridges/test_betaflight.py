@@ -126,7 +126,7 @@ def test_one_that_takes_its_place_at_once_resets_the_plant(rehearse: Any, mode: 
     assert firmware.pulses == ()
     run.run(9.0)
     assert run.plant.resets == 1
-    assert run.messages.count("Betaflight is there again") == 1
+    assert run.messages.count("Betaflight is connected again") == 1
     assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
 
 
@@ -205,14 +205,14 @@ def test_one_that_sends_no_motors_is_reported_and_resets_nothing(rehearse: Any, 
     run.start(firmware)
     firmware.dead = True
     run.run(12.0)
-    assert "Betaflight answers and sends no motors: start it again" in run.messages
+    assert "Betaflight answers, but sends no motors; restart Betaflight" in run.messages
     assert run.plant.resets == 0
     firmware.kill()
     run.run(0.1)
     run.start(firmware)
     run.run(6.0)
     assert firmware.packets > 100
-    assert "Betaflight is there" in run.messages
+    assert "Betaflight is connected" in run.messages
 
 
 def test_pulses_of_another_program_wait_until_it_has_started(rehearse: Any) -> None:

@@ -168,7 +168,7 @@ def test_by_hand_it_outlives_a_plant_and_ends_well_when_asked(tmp_path: Path) ->
         for process in (first, bridge):
             process.kill()
     assert result.status == 0
-    assert "the plant is there again" in result.err
+    assert "the plant is connected again" in result.err
     assert '"plants": 1' in result.err.splitlines()[-1]
     assert seen.read_text().splitlines()[-1] == "closed: interrupted"
 

@@ -144,9 +144,10 @@ def test_one_in_a_file_is_found_by_the_files_name(tmp_path: Path) -> None:
     assert vars(build_bridge(f"{tmp_path}/lamp.py:red=0.25"))["red"] == 0.25
     assert load_bridge(f"{tmp_path}/two.py:Bell").__name__ == "Bell"
     for parts, text in (
-        ("none.py", "there is no file"), ("two.py", "has Bell, Lamp: give one"),
+        ("none.py", "there is no file"), ("two.py", "has Bell, Lamp; name one"),
         ("lamp.py:rtmms", r"expected a dataclass derived from rtmms.Bridge, with on_state\(state\), got module"),
-        ("deaf.py", r"has Deaf, but none: write a dataclass .*, with on_state\(state\)"), ("lamp.py:blue=1", "blue"),
+        ("deaf.py", r"has Deaf, but none that fits; expected a dataclass .*, with on_state\(state\)"),
+        ("lamp.py:blue=1", "blue"),
     ):  # fmt: skip
         with pytest.raises(rtmms.ModelError, match=text):
             build_bridge(f"{tmp_path}/{parts}")

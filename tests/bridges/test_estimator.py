@@ -97,7 +97,7 @@ def test_a_plant_that_it_cannot_be_for() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"claim": ("rod",)}, "claim: this bridge drives nothing"), ({"rate_hz": 5.0}, "publish_hz is the rate"),
+        ({"claim": ("rod",)}, "claim: expected none, as this bridge"), ({"rate_hz": 5.0}, "publish_hz is the rate"),
         ({"to": ()}, "to: expected at least one"), ({"position": (1.0,)}, "position: expected 3 numbers, got 1"),
         ({"sensors": "ideal"}, "unknown sensors 'ideal'"),
     ],

@@ -85,7 +85,7 @@ def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
     assert pilot.seen[4]["two/velocity"] == [0.0] * 3
     assert pilot.seen[5]["two/velocity"][0] == 0.5
     assert second.bridged.counts.reasons() == {"unknown_actuator": 1}
-    assert any("in a federation with" in line for line in first.bridged.messages)
+    assert any("joined a federation with" in line for line in first.bridged.messages)
 
 
 def test_ten_thousand_frames_without_drift(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_a_partner_that_is_killed_or_stopped_is_named_and_the_plant_goes_on(how:
                 if how == signal.SIGSTOP:
                     wind.send_signal(signal.SIGCONT)
                     wait(lambda: run.command[0] == 1.5)
-                    wait(lambda: any("the federation goes on" in line for line in run.bridged.messages))
+                    wait(lambda: any("the federation continues" in line for line in run.bridged.messages))
         finally:
             wind.kill()
             wind.wait(10)
@@ -165,7 +165,7 @@ def test_who_leaves_a_federation_that_stands_goes_on_alone(mode: str) -> None:
             with sailing(helics(broker, "one", stall_s=0.4, on_stall="leave"), mode) as run:
                 wait(lambda: run.drove(1.5))
                 wind.kill()
-                wait(lambda: any("the plant goes on alone" in line for line in run.bridged.messages))
+                wait(lambda: any("the plant continues without" in line for line in run.bridged.messages))
                 steps = len(run.plant.commands)
                 wait(lambda: len(run.plant.commands) > steps + 200)
                 assert run.command == (0.0, 0.0)
@@ -207,11 +207,12 @@ def test_no_broker_and_something_else_at_its_port() -> None:
     port = reserve_ports()
     message = fault_of(Helics(claim=("*",), broker=f"127.0.0.1:{port}", patience_s=0.5))
     assert (
-        f"no federation within 0.5 s with a core of type zmq: is there a HELICS 3 broker at 127.0.0.1:{port}" in message
+        f"no federation began within 0.5 s with a core of type zmq: start a HELICS 3 broker at 127.0.0.1:{port}"
+        in message
     )
     with socket.create_server(("127.0.0.1", port)):
         message = fault_of(Helics(claim=("*",), broker=f"127.0.0.1:{port}", core="tcp", patience_s=0.5))
-    assert "no federation within 0.5 s with a core of type tcp" in message
+    assert "no federation began within 0.5 s with a core of type tcp" in message
 
 
 def test_a_broker_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,7 +239,7 @@ def test_words_are_those_of_the_mixer() -> None:
     [
         ({"w": "mixer.thrust"}, "parameter_channels: unknown channel 'w'"),
         ({"z": "thrust"}, "parameter_channels.z: expected CONTROLLER.PARAM"),
-        ({"z": "mixer.yaw", "r": "-mixer.yaw"}, "parameter_channels.r: 'mixer.yaw' stands in it twice"),
+        ({"z": "mixer.yaw", "r": "-mixer.yaw"}, "parameter_channels.r: 'mixer.yaw' is listed twice"),
     ],
 )  # fmt: skip
 def test_tables_of_words_that_make_no_sense(station: Station, table: dict[str, str], text: str) -> None:

@@ -162,7 +162,7 @@ def test_one_that_leaves_goes_on_alone() -> None:
         other = subprocess.Popen([sys.executable, "-m", "tests.bridges.mosaik_peers", f"127.0.0.1:{bridge.port}", "30"],
                                  cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
         try:
-            wait(lambda: any("the plant goes on alone" in line for line in run.bridged.messages))
+            wait(lambda: any("the plant continues without" in line for line in run.bridged.messages))
             steps = len(run.plant.commands)
             wait(lambda: len(run.plant.commands) > steps + 500)
         finally:
@@ -179,7 +179,7 @@ def test_what_is_not_mosaik_is_refused() -> None:
         ):
             wait(lambda junk=junk: _text(bridge.port, junk))
             wait(lambda k=k: run.bridged.counts["refused"] >= k)
-        assert any("is not mosaik's protocol, version 3" in line for line in run.bridged.messages)
+        assert any("does not send the protocol of mosaik, version 3" in line for line in run.bridged.messages)
 
 
 class Stranger:
@@ -215,7 +215,7 @@ class Stranger:
         data = b""
         while len(data) < count:
             piece = self.socket.recv(count - len(data))
-            assert piece, "the connection is gone"
+            assert piece, "the connection to the plant is closed"
             data += piece
         return data
 
@@ -327,7 +327,7 @@ def _text(port: int, junk: bytes) -> bool:
         ({"kind": "hybridd"}, "unknown kind of a simulator 'hybridd'; did you mean hybrid"),
         ({"step_s": 0.0015}, "step_s: expected a multiple of the plant's step"),
         ({"step_s": 0.025}, "expected a multiple of mosaik's time resolution of 0.01 s, got 0.025 s"),
-        ({"trace": "x"}, "trace: needs duration_s"),
+        ({"trace": "x"}, "trace: expected duration_s"),
         ({"masss_kg": 1.0}, "masss_kg"),
     ],
 )

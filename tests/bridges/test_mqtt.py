@@ -156,7 +156,7 @@ def test_a_broker_that_goes_and_comes_back(broker: Broker, make_host: Callable[.
         wait(lambda: len(listener.of("rtmms/toy/state")) > seen + 3)
         listener.send("rtmms/toy/command/left.front", "-0.5")
         wait(lambda: beside.command[0] == -0.5)
-        assert any("the broker is there again" in line for line in beside.bridged.messages)
+        assert any("the broker is connected again" in line for line in beside.bridged.messages)
 
 
 @needs_mosquitto
@@ -361,11 +361,11 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
     [
         ({"topic": "{plant}"}, "topic: expected text with {robot} and {name} alone, got '{plant}'"),
         ({"topic": "a/#"}, "topic: expected a topic without wildcards"),
-        ({"ca_file": "x"}, "tls: certificates are given, but tls is not true"),
+        ({"ca_file": "x"}, "tls: expected tls=true with ca_file"),
         ({"tls": "true", "ca_file": "nowhere"}, "ca_file: there is no file 'nowhere'"),
         ({"tls": "true", "cert_file": "x"}, "cert_file and key_file: expected both or neither"),
         ({"password_file": "nowhere"}, "password_file: there is no file 'nowhere'"),
-        ({"password_file": "pyproject.toml"}, "password_file: needs a user"),
+        ({"password_file": "pyproject.toml"}, "password_file: expected user=NAME"),
         ({"password_file": "tests/bridges/__init__.py", "user": "me"}, "password_file: the first line of 'tests"),
     ],
 )

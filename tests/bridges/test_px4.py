@@ -179,7 +179,8 @@ def test_what_the_plants_own_sensors_read(port: int) -> None:
         plant.set(**{"fault.imu": "bias=0.5"})
         wait(lambda: px4.frame().xgyro == pytest.approx(0.5))
         assert any(
-            "HIL_SENSOR is what the plant's sensors read (imu, mag, depth)" in one for one in sailing.bridged.messages
+            "HIL_SENSOR has the readings of the plant's sensors (imu, mag, depth)" in one
+            for one in sailing.bridged.messages
         )
 
 

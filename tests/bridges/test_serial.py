@@ -325,7 +325,7 @@ def test_unplugged_and_plugged_in_again(device: Device, make_host: Callable[...,
 def test_a_device_that_is_not_there_at_first(device: Device, make_host: Callable[..., Host]) -> None:
     device.unplug()
     with Beside(serial(device, peer_lost="hold"), make_host) as beside:
-        wait(lambda: any("looking for it" in line for line in beside.bridged.messages))
+        wait(lambda: any("trying again" in line for line in beside.bridged.messages))
         device.plug()
         wait(device.receive)
         device.send(b"\0" + device.frame(0.5))
@@ -335,7 +335,7 @@ def test_a_device_that_is_not_there_at_first(device: Device, make_host: Callable
         states = beside.bridged.counts["states"]
         wait(lambda: beside.bridged.counts["states"] > states + 5)
         assert beside.command[0] == 0.5
-    assert sum("looking for it" in line for line in beside.bridged.messages) == 2
+    assert sum("trying again" in line for line in beside.bridged.messages) == 2
 
 
 def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host]) -> None:
@@ -371,11 +371,11 @@ def test_the_first_frame_of_a_line_is_taken_if_it_is_whole() -> None:
     ("parts", "output"),
     [
         ({"baud": 0}, "baud"),
-        ({"device": ""}, "device: expected the name of a line"),
-        ({"device": "pyproject.toml"}, "device: 'pyproject.toml' is no serial line"),
+        ({"device": ""}, "device: expected a serial device"),
+        ({"device": "pyproject.toml"}, "device: expected a serial device, got 'pyproject.toml'"),
         ({"peer_timeout_s": -1.0}, "peer_timeout_s"),
-        ({"safe": {"speed": 1.0}}, "not among the state_fields"),
-        ({"paced": True, "channels": ()}, "needs a claim"),
+        ({"safe": {"speed": 1.0}}, "not a field of state_fields"),
+        ({"paced": True, "channels": ()}, "expected a claim"),
         ({"command_fields": ()}, "command_fields: expected at least one"),
     ],
 )

@@ -264,14 +264,14 @@ def test_numbers_that_go_round() -> None:
 @pytest.mark.parametrize(
     ("parts", "text"),
     [
-        ({"format": "struct"}, "state_fields: format=struct needs them"),
+        ({"format": "struct"}, "state_fields: expected fields with format=struct"),
         ({"format": "struct", "state_fields": "time:f64", "claim": "left.*"}, "command_fields: expected at least one"),
         ({"state_fields": "time:f65"}, "type: expected one of i8, u8"),
         ({"state_fields": ":f64"}, "state_fields: expected FIELD:TYPE[:SCALE] or =VALUE:TYPE, got ':f64'"),
         ({"state_fields": "time:f64:0"}, "scale: expected a finite number that is not 0"),
-        ({"paced": "true"}, "paced: needs a claim"),
-        ({"safe": "x=1", "state_fields": "time"}, "safe: 'x' is not among the state_fields"),
-        ({"command_format": "struct", "claim": "a", "command_fields": "1:u8+1:u8"}, "'1' stands in it twice"),
+        ({"paced": "true"}, "paced: expected a claim"),
+        ({"safe": "x=1", "state_fields": "time"}, "safe: 'x' is not a field of state_fields"),
+        ({"command_format": "struct", "claim": "a", "command_fields": "1:u8+1:u8"}, "'1' is listed twice"),
     ],
 )
 def test_wrong_words(parts: dict[str, str], text: str) -> None:
@@ -288,10 +288,13 @@ def test_wrong_words(parts: dict[str, str], text: str) -> None:
         (Udp(channels=(ChannelMapping(channel="1", actuator="left"),), claim=("left.*",)), "unknown actuator 'left'"),
         (Udp(command_format="struct", command_fields=packed("lft:u8"), claim=("*",)), "unknown channel of command_f"),
         (Udp(host="no such host"), "host 'no such host':"),
-        (Udp(format="struct", state_fields=packed("time", "=300:u8")), "[1]: the constant 300 does not fit u8"),
+        (
+            Udp(format="struct", state_fields=packed("time", "=300:u8")),
+            "[1]: the constant 300 is outside the range of u8",
+        ),
         (
             Udp(command_format="struct", command_fields=packed("left.front"), claim=("left.back",)),
-            "'left.front' is not among what is claimed",
+            "'left.front' is not claimed",
         ),
         (Udp(bind="192.0.2.1"), "cannot bind 192.0.2.1:9901"),
     ],
@@ -304,7 +307,7 @@ def test_what_does_not_fit_the_plant(bridge: Udp, text: str, make_host: Callable
 
 
 def test_a_layout_that_is_too_long() -> None:
-    with pytest.raises(rtmms.ModelError, match="a message of 1600 bytes; at most 1400"):
+    with pytest.raises(rtmms.ModelError, match="expected a message of at most 1400 bytes, got 1600"):
         Unpacker(packed(*(f"{i}:f64" for i in range(200))), "little", "command_fields")
 
 

@@ -119,9 +119,9 @@ def test_channels() -> None:
 
 def test_a_wrong_channel_map() -> None:
     one = ChannelMapping(channel="1", actuator="left")
-    with pytest.raises(rtmms.ModelError, match="channel '1' stands in it twice"):
+    with pytest.raises(rtmms.ModelError, match="channel '1' is listed twice"):
         ChannelMap([one, ChannelMapping(channel="1", actuator="right")])
-    with pytest.raises(rtmms.ModelError, match="actuator 'left' stands in it twice"):
+    with pytest.raises(rtmms.ModelError, match="actuator 'left' is listed twice"):
         ChannelMap([one, ChannelMapping(channel="2", actuator="left")])
     with pytest.raises(rtmms.ModelError, match="unknown actuator 'lft'; did you mean left"):
         ChannelMap([ChannelMapping(channel="1", actuator="lft")]).check(INFO)

@@ -267,7 +267,7 @@ def test_another_robot_on_the_same_place_is_not_taken(make_host: Callable[..., H
     with Looping(other):
         bridged.join()
     assert isinstance(bridged.fault, rtmms.RtmmsError)
-    assert "has other channels than the one before" in str(bridged.fault)
+    assert "has other actuators or outputs than the one before" in str(bridged.fault)
     assert probe.log[-1] == "close a fault in the bridge"
 
 

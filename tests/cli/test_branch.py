@@ -143,14 +143,14 @@ def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
         (("--from", "a.mcap@3"), "the log holds 0 s to 2 s, got 3 s"),
         (("--from", "none.mcap@1"), "none.mcap: there is no such file"),
         (("mover", "--from", "a.mcap@1"), "is of robot 'tuned', got 'mover'"),
-        (("--from", "a.mcap@1", "--dt", "0.02"), "--dt 0.02: with --from it stays as in the log, 0.01"),
-        (("--from", "a.mcap@1", "--seed", "4"), "--seed 4: with --from it stays as in the log, 3"),
+        (("--from", "a.mcap@1", "--dt", "0.02"), "--dt 0.02: --from continues the log, so expected its value 0.01"),
+        (("--from", "a.mcap@1", "--seed", "4"), "--seed 4: --from continues the log, so expected its value 3"),
         (("--from", "a.mcap@1", "--sensors", "typical"), "--sensors: with --from the log's sensors stay"),
         (("--from", "a.mcap@1", "--set", "dampin=1"), "did you mean damping?"),
         (("--from", "a.mcap@1", "--set", "fault.torqe=stuck"), "did you mean torque?"),
         (("--from", "a.mcap@1", "--controller", "swig"), "unknown controller 'swig'"),
         (("--from", "a.mcap@1", "--log", "./a.mcap"), "is a.mcap, which is read; expected another name"),
-        (("pendulum", "--trust-log"), "--trust-log: expected --from LOG@SECONDS beside it"),
+        (("pendulum", "--trust-log"), "--trust-log: expected --from LOG@SECONDS with it"),
         ((), "Missing argument 'ROBOT'"),
     ],
 )
@@ -203,8 +203,8 @@ def test_a_log_is_data(recorded: Path) -> None:
     cases = {
         "robot": ({"robot": "theirs.py:robot"}, "add --trust-log"),
         "controller": ({"controllers": ["theirs.py"]}, "the log's controller 'theirs.py' names a file"),
-        "word": ({"controllers": ["predictive:cost=theirs.py:deep"]}, "names a file, and a log is data"),
-        "version": ({"versions": {"rtmms": "0.0.1"}}, "was recorded by rtmms 0.0.1"),
+        "word": ({"controllers": ["predictive:cost=theirs.py:deep"]}, "names a file, which would run as code"),
+        "version": ({"versions": {"rtmms": "0.0.1"}}, "got one of 0.0.1"),
         "state": ({"branch": {"log": "x", "sha256": "0" * 64, "seconds": 0, "step": 0, "set": {}, "before": [],
                               "state": "%"}}, "branch: state: expected a snapshot"),
         "step": ({"branch": {"log": "x", "sha256": "0" * 64, "seconds": 0, "step": -1}}, "branch: step: expected"),
@@ -221,7 +221,9 @@ def test_a_log_is_data(recorded: Path) -> None:
 def test_a_log_that_does_not_give_its_bits_is_none_to_go_on_from(recorded: Path) -> None:
     forged(recorded, "other.mcap", parameters={"damping": 0.31})
     result = rtmms(recorded, "run", "--from", "other.mcap@1", "--quiet")
-    assert (result.status, "the replay does not give its bits: step 1: angle" in result.err) == (1, True), result.err
+    assert (result.status, "the replay of the log differs from the log: step 1: angle" in result.err) == (1, True), (
+        result.err
+    )
 
 
 SLOW = """

@@ -67,5 +67,5 @@ def test_the_time_without_a_core_is_the_systems() -> None:
 @pytest.mark.parametrize("word", ["x", "-1", "\u0661"])
 def test_a_parent_that_is_no_process_is_reported(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     monkeypatch.setenv("RTMMS_PARENT", word)
-    with pytest.raises(ModelError, match="RTMMS_PARENT: expected the number of the process"):
+    with pytest.raises(ModelError, match="environment variable RTMMS_PARENT: expected the process number"):
         end_with_parent()

@@ -51,7 +51,7 @@ def test_a_figure_that_cannot_be_drawn_is_refused_before_the_run(
 def test_a_run_shorter_than_a_step_is_refused(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--duration", "0.004")
     assert (result.status, result.out) == (2, "")
-    assert "--duration 0.004: expected a step at least, 0.01 s" in result.err
+    assert "--duration 0.004: expected at least one step, 0.01 s" in result.err
 
 
 def test_an_endpoint_that_is_none_is_a_wrong_word(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_search_that_was_broken_off_goes_on_and_gives_the_same(
     other = search(Search(**{**ASKED.__dict__, "seed": 1}))
     assert other.gaits != whole.gaits
     (tmp_path / "part.json").write_text("{")
-    with pytest.raises(ModelError, match="is no state of a search"):
+    with pytest.raises(ModelError, match="is not the state of a search"):
         search(ASKED, kept=tmp_path / "part.json")
 
 
@@ -113,11 +113,11 @@ def test_a_search_that_ends_early_gives_the_best_so_far(
         assert (ended.value.code or 0) == status
         assert "3 of 9 generations are done; these are the best gaits so far" in message["note"]
         assert message["front"]
-        assert "the same command goes on from" in result.err
+        assert "run the same command again to continue" in result.err
     made_up.clear()
     with pytest.raises(SystemExit):
         main(["gaits", "manta", "--search", "speed", "--budget", "1e-9"])
-    assert "before a gait was found: expected a longer one" in capsys.readouterr().err
+    assert "and no gait was found; give a longer budget" in capsys.readouterr().err
 
 
 @pytest.mark.full
@@ -163,10 +163,10 @@ def test_a_controller_takes_its_words_from_a_file(tmp_path: Path, monkeypatch: p
         (("manta", "--search", "speed,power,cost_of_transport"), "expected one goal, or two different ones"),
         (("manta", "--search", "speed,speed"), "expected one goal, or two different ones"),
         (("manta", "--search", "speed", "--at", "0.5"), "--at: expected two goals"),
-        (("manta", "--search", "speed,power", "--at", "x"), "--at x: expected finite numbers"),
-        (("cat", "--search", "speed"), "--search needs one whose gait has words to search in"),
-        (("manta", "--search", "speed", "--gait", "circle"), "expected no --gait beside it"),
-        (("manta", "--at", "1"), "expected --search beside them"),
+        (("manta", "--search", "speed,power", "--at", "x"), "--at: expected finite numbers separated by commas, got"),
+        (("cat", "--search", "speed"), "--search: expected a robot whose gait has parameters to search"),
+        (("manta", "--search", "speed", "--gait", "circle"), "expected no --gait with it"),
+        (("manta", "--at", "1"), "expected --search with them"),
     ],
 )
 def test_wrong_words(arguments: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]) -> None:

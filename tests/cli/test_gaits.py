@@ -117,18 +117,24 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
         (("purcell", "--cycles", "0", "--gait", "circle"), "0 is not in the range"),
         (("purcel",), "did you mean purcell"),
         pytest.param(
-            *(("unicycle", "--gait", "weave"), "it moves left.speed, right.speed, which is no closed path of 2 angles"),
+            *(
+                ("unicycle", "--gait", "weave"),
+                "expected a closed path of 2 joint angles, got motions of left.speed, right.speed",
+            ),
             marks=pytest.mark.full,
         ),
         pytest.param(
-            *(("unicycle",), "a best gait is sought where inertia or drag causes the motion; give --gait"),
+            *(("unicycle",), "the search for the best gait needs motion by inertia or drag; name a gait"),
             marks=pytest.mark.full,
         ),
         pytest.param(
-            *(("snakeboard", "--gait", "circle"), "a circle is of 2 shape variables, the robot has 3: give a FILE.csv"),
+            *(
+                ("snakeboard", "--gait", "circle"),
+                "a circle has 2 shape variables, but the robot has 3; give a FILE.csv",
+            ),
             marks=pytest.mark.full,
         ),
-        (("eel", "--gait", "circle"), "gaits needs one that its shape moves"),
+        (("eel", "--gait", "circle"), "gaits: expected a robot that moves by its shape"),
         (("purcell", "--goal", "up"), "unknown goal 'up'"),
         (("purcell", "--set", "length_m=-1", "--gait", "circle"), "length_m must be > 0"),
     ],
@@ -143,7 +149,7 @@ def test_wrong_words(arguments: tuple[str, ...], message: str, gaits: Any) -> No
 def test_a_robot_without_gaits_is_refused(gaits: Any) -> None:
     status, out, err = gaits("quadrotor")
     assert (status, out) == (2, "")
-    assert "robot 'quadrotor': gaits needs one that its shape moves" in err
+    assert "robot 'quadrotor': gaits: expected a robot that moves by its shape" in err
 
 
 def test_robots_that_their_shape_moves_are_driven_by_shape() -> None:

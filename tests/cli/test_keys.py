@@ -22,7 +22,7 @@ def test_keys_are_made_once_and_the_next_step_is_reported(tmp_path: Path) -> Non
     assert "--keys K" in result.out
     again = rtmms(tmp_path, "keys", "K")
     assert (again.status, again.out) == (2, "")
-    assert "never written over" in again.err
+    assert "never overwritten" in again.err
     assert rtmms(tmp_path, "keys", "K", "--client", "arm").status == 0
     assert rtmms(tmp_path, "keys", "K", "--client", "../arm").status == 2
 

@@ -52,7 +52,7 @@ def test_it_works_as_it_is_written(
         (("new", "plant", "rtmms"), "take another"),
         (("new", "plant", "mine", "-o", "nowhere/mine"), "there is no folder 'nowhere'"),
         (("new", "plant", "here"), "is there already"),
-        (("new", "controller", "numpy"), "a module 'numpy' is there, and a package of that name would hide it"),
+        (("new", "controller", "numpy"), "a module 'numpy' exists, and the new package would hide it"),
         (("new", "bridge", "json"), "a module 'json' is there"),
     ],
 )

@@ -221,7 +221,7 @@ def test_set_of_a_name_that_a_controller_has_reports_how_to_write_it() -> None:
         operation(asked, {"depth_m": 1})  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"unknown pendulum parameter 'foo'; known: damping, dh\.depth_m$"):
         operation(asked, {"foo": 1})  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="coupling stays as it was built; what can change while it runs: damping"):
+    with pytest.raises(ModelError, match="coupling cannot change while the plant runs; what can change: damping"):
         operation(asked, {"coupling": 1})  # type: ignore[arg-type]
 
 

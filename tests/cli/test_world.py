@@ -50,7 +50,7 @@ def test_each_gets_its_own_drivers() -> None:
     [
         ("gait:robot=oen", "unknown robot 'oen'; did you mean one"),
         ("gait:robot=two", "drives manta, not eel"),
-        ("hover", "the robots here: eel, manta"),
+        ("hover", "the robots of this run: eel, manta"),
         ("nosuch", "unknown controller 'nosuch'"),
     ],
 )
@@ -81,7 +81,7 @@ def test_only_robots_of_which_something_fails_are_built_for_it() -> None:
     ("arguments", "message"),
     [
         (("manta", "mante"), "unknown robot 'mante'; did you mean manta"),
-        (("a=manta", "a=manta"), "two robots are called 'a'"),
+        (("a=manta", "a=manta"), "two robots have the name 'a'"),
         (("manta", "manta", "--set", "three.chains=4"), "unknown robot 'three'"),
     ],
 )

@@ -174,4 +174,4 @@ def test_a_file_of_numba_in_the_working_directory_is_refused(tmp_path: Path) -> 
     (tmp_path / ".numba_config.yaml").write_text("disable_jit: 1\n")
     result = shell(tmp_path, "list")
     assert result.status == 2
-    assert result.err.startswith("rtmms: .numba_config.yaml: the working directory has this file")
+    assert result.err.startswith("rtmms: .numba_config.yaml: expected no such file in the working directory")

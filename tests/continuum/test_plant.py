@@ -100,7 +100,10 @@ def test_set_is_as_built() -> None:
     plant.reset()
     np.testing.assert_array_equal(run(plant, 20)["position"], run(other, 20)["position"])
     before = plant.snapshot()
-    for name, arguments in (("length_m", "stays as it was built"), ("c9", "unknown continuous_eel parameter")):
+    for name, arguments in (
+        ("length_m", "cannot change while the plant runs"),
+        ("c9", "unknown continuous_eel parameter"),
+    ):
         with pytest.raises(rtmms.ModelError, match=arguments):
             plant.set(**{name: 1.0})
     assert plant.snapshot() == before

@@ -184,7 +184,7 @@ def test_more_shapes_have_more_points_and_too_few_are_refused():
         exact = np.diag(1.0 / (2.0 * np.arange(n) + 1.0)) * table.stiff[0, 0]
         size = np.sqrt(np.diag(exact))
         assert np.max(np.abs(table.stiff - exact) / np.outer(size, size)) < 0.011
-    with pytest.raises(rtmms.ModelError, match=r"nodes: 25 are too few for 12 shapes, .* expected \d\d or more"):
+    with pytest.raises(rtmms.ModelError, match=r"nodes: 25 are too few for 12 shapes: expected \d\d or more"):
         StrainRod(rod, legendre(12, PLANE), nodes=25)
     kinked = Shapes({"bend_z": [lambda u: 1.0, lambda u: float(np.sign(u - 0.7001))]})
     assert len(rod_table(rod, kinked, None, 5, 9).grid.x) > 9
@@ -199,7 +199,7 @@ TWICE = Shapes({"bend_z": [lambda u: u, lambda u: 2.0 * u]})
     [
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), HOLED, nodes=9, points=3),
          "shape 0 of bend_z at X = 0.5 m"),
-        (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), TWICE), "sums of each"),
+        (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), TWICE), "linearly independent"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), legendre(2, ("stretch",))), "X = 0 m: stretch_n must be > 0"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), legendre(2, ("length",))), "expected some of stretch"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, lambda x: RodSection(1.0 - x, LITTLE, 1, 1, 1))), "X = 1 m: mass_kg_m"),

@@ -79,10 +79,10 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: give one"),
-     ("none.py", "has no class, and was not run: write a class with update.*rtmms.connect"),
-     ("imports.py", "has none: write a class with update"), ("mine.py:Min", "did you mean Mine"),
-     ("misnamed.py", r"has Mine, Other, but none: write a class with update\(state\)"),
+    [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other; name one"),
+     ("none.py", "has no class, so it was not run; write a class with update.*rtmms.connect"),
+     ("imports.py", "has none that fits; expected a class with update"), ("mine.py:Min", "did you mean Mine"),
+     ("misnamed.py", r"has Mine, Other, but none that fits; expected a class with update\(state\)"),
      ("misnamed.py:Mine", r"expected a class with update\(state\), got class Mine"),
      ("none.py:VALUE", "expected a class with update.*got int"), ("wrong.py", r"wrong.py, line 2: SyntaxError"),
      ("deeper.py:X", r"deeper.py, line 2: ZeroDivisionError"), ("mine.py:evry=2", "did you mean every"),
@@ -97,7 +97,7 @@ def test_one_without_update_is_refused_before_it_connects() -> None:
     class Mine(rtmms.Controller):
         pass
 
-    with pytest.raises(rtmms.ModelError, match=r"controller Mine: it has no update\(state\), which returns a dict"):
+    with pytest.raises(rtmms.ModelError, match=r"controller Mine: update\(state\) is missing; write this method"):
         run_controller(Mine(), "tcp://127.0.0.1:1")
 
 
@@ -115,7 +115,7 @@ def test_a_script_is_refused_and_not_run(folder: Path, line: str) -> None:
     for arguments in (("run", "pendulum", "--controller", "script.py"), ("control", "script.py")):
         done = shell(folder, *arguments)
         assert done.status == 2
-        assert "script.py has no class, and was not run" in done.err
+        assert "script.py has no class, so it was not run" in done.err
         assert "rtmms.connect" in done.err
     assert not (folder / "it_ran").exists()
 

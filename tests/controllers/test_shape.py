@@ -78,11 +78,11 @@ def test_each_robot_has_a_gait_that_it_can_do(robot: str) -> None:
         (lambda: Shape(gait="circle", a=4.0), "purcell", {}, "left.angle would move from -4 to 4 rad"),
         (lambda: Shape(gait="circle", b=1.0), "purcell", {}, "unknown parameter of gait 'circle' 'b'"),
         (lambda: Shape(file="a.txt"), "purcell", {}, "expected FILE.csv"),
-        (lambda: Shape(file="a.csv", gait="circle"), "purcell", {}, "not both"),
+        (lambda: Shape(file="a.csv", gait="circle"), "purcell", {}, "gait, file: expected one of them, got both"),
         (lambda: Shape(), "cat", {"drive": "torque"}, "run the robot with drive=motion"),
         (lambda: Shape(period_s=0.0), "cat", {}, "period_s: expected a number"),
-        (lambda: Shape("park"), "unicycle", {}, "'park' expected actuators that are angles, got left.speed"),
-        (lambda: Shape("lead", a=1.0), "snake", {}, "'lead' expected actuators that are angles, got wheel.speed"),
+        (lambda: Shape("park"), "unicycle", {}, "gait 'park': expected actuators that are angles, got left.speed"),
+        (lambda: Shape("lead", a=1.0), "snake", {}, "gait 'lead': expected actuators that are angles, got wheel.speed"),
     ],
 )
 def test_refused(make: Any, robot: str, more: dict[str, Any], text: str) -> None:
@@ -151,8 +151,12 @@ def test_amplitude_and_steering_change_at_once() -> None:
         (Shape, {"amplitude": 3.0}, "rotor.angle would move from -2.1 to 2.1 rad, beyond its limits -1.4 to 1.4"),
         (Shape, {"steer": -1.3}, "front.angle would move from -1.6 to -1 rad"),
         (Shape, {"frequency_hz": -1.0}, "frequency_hz: expected a number from 0 to 50"),
-        (Shape, {"frequency_hz": 1.0, "period_s": 1.0}, "give period_s or frequency_hz"),
-        (lambda **more: Shape(cycles=3, **more), {"steer": 0.1}, "a closed path does not steer, got 0.1"),
+        (Shape, {"frequency_hz": 1.0, "period_s": 1.0}, "period_s, frequency_hz: expected one of them"),
+        (
+            lambda **more: Shape(cycles=3, **more),
+            {"steer": 0.1},
+            "expected 0 for a closed path, which cannot steer, got 0.1",
+        ),
         (lambda **more: Shape(cycles=3, **more), {"amplitude": 3.0}, "rotor.angle would move from -2.1 to 2.1 rad"),
     ],
 )

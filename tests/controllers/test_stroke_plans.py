@@ -136,10 +136,10 @@ def test_what_does_not_fit_is_refused(prepared: Predictive) -> None:
         prepared.start(info_of(rtmms.load("moth", start="rest")))
     with pytest.raises(rtmms.ModelError, match=r"this plant \('quadrotor'\) has"):
         prepared.start(info_of(rtmms.load("quadrotor", dt=1e-2), robot="quadrotor"))
-    with pytest.raises(rtmms.ModelError, match="commands at most half of it ahead"):
+    with pytest.raises(rtmms.ModelError, match="a lead of at most half of that"):
         prepared.start(info_of(plant, delay=10))
     imu = tuple(rtmms.Channel(name, "", (3,)) for name in ("imu.gyro", "imu.accel", "imu.time"))
-    with pytest.raises(rtmms.ModelError, match="made from the whole state"):
+    with pytest.raises(rtmms.ModelError, match="needs the whole state"):
         prepared.start(info_of(plant, outputs=imu))
     prepared.start(info_of(plant))
 
@@ -147,11 +147,11 @@ def test_what_does_not_fit_is_refused(prepared: Predictive) -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"model": "quadrotor", "method": "linear"}, "linear plans are those of moth, got model=quadrotor"),
-        ({"model": "moth", "cost": "mine.py:far", "method": "linear"}, "linear plans have their own"),
+        ({"model": "quadrotor", "method": "linear"}, "linear plans support the models moth, got model=quadrotor"),
+        ({"model": "moth", "cost": "mine.py:far", "method": "linear"}, "expected none with method=linear"),
         ({"model": "moth", "rate_hz": 25.0}, r"made each half stroke.*got 0\.02 s, 25 Hz"),
-        ({"model": "moth", "course": "helix"}, "a moth follows none"),
-        ({"model": "moth", "method": "ilqr"}, "of 'moth' by ilqr there is none"),
+        ({"model": "moth", "course": "helix"}, "a moth cannot follow a course"),
+        ({"model": "moth", "method": "ilqr"}, "'moth' by ilqr has no default cost"),
     ],
 )
 def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:

@@ -130,7 +130,7 @@ def test_the_model_identifier_is_a_name(sound: Path, tmp_path: Path, temporary: 
         sound, tmp_path / "name.fmu",
         lambda text: re.sub(r'modelIdentifier="[^"]*"', f'modelIdentifier="{identifier}"', text),
     )  # fmt: skip
-    with pytest.raises(ModelError, match=r"name.fmu: modelIdentifier: expected a name as in C, got"):
+    with pytest.raises(ModelError, match=r"name.fmu: modelIdentifier: expected an identifier of C, got"):
         rtmms.load(path, dt=0.01)
     assert list(temporary.iterdir()) == []
 

@@ -165,7 +165,7 @@ def test_wrong_words(parts: list[str], text: str, tmp_path: Path) -> None:
 
 
 def test_an_fmu_is_not_exported_again(manta: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is an FMU already"):
+    with pytest.raises(ModelError, match="expected a robot that is not an FMU"):
         export(str(manta), tmp_path / "b.fmu")
     with pytest.raises(UnknownNameError):
         export("none", tmp_path / "b.fmu")

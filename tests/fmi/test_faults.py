@@ -102,8 +102,8 @@ def found(manta: Path) -> list[Any]:
     ("name", "status", "text"),
     [
         ("empty", FATAL, "serialised state: expected one of an FMU of rtmms, got 0 other bytes"),
-        ("short", FATAL, "serialised state: expected what was written, got other bytes"),
-        ("flip", FATAL, "serialised state: expected what was written, got other bytes"),
+        ("short", FATAL, "serialised state: expected unchanged bytes, got others"),
+        ("flip", FATAL, "serialised state: expected unchanged bytes, got others"),
         ("bytes", FATAL, "serialised state: expected one of an FMU of rtmms, got 10240 other bytes"),
         ("output", FATAL, "position: expected an input or a parameter to set, got output position"),
         ("unknown", FATAL, "value reference 9999: expected one from 0 to"),

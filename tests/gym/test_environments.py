@@ -259,7 +259,7 @@ def stepped(made: Any = None, **given: Any) -> None:
         (lambda: hover().reset(seed=0.5), "seed: expected a whole number, or one for each run, got 0.5"),
         (lambda: hover(randomise=3.0), r"randomise: expected \{parameter: \(lowest, highest\)\}, got 3.0"),
         (lambda: rtmms.gym.RobotEnv(type("Hover", (rtmms.gym.Task,), {"robot": "quadrotor"})), "Hover has no reward"),
-        (lambda: stepped(start=lambda random, plant: 3), "start: expected a mapping of what to remember, got 3"),
+        (lambda: stepped(start=lambda random, plant: 3), "start: expected a mapping of names to arrays, got 3"),
         (lambda: stepped(start=lambda random, plant: {"x": "a"}), "start: 'x': expected numbers, got 'a'"),
         (lambda: stepped(observation=lambda seen, memory: 0.5), r"observation: expected numbers \(2, k\), got \(\)"),
         (lambda: stepped(observation=lambda seen, memory: np.ones(2)), r"observation: expected numbers \(2, k\)"),

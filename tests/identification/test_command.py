@@ -142,14 +142,14 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
     (("pool.csv", *MODEL, "--columns", "columns.toml", "--prior", "gravity_m_s2=9:1"), "unknown key of --prior"),
     (("pool.csv", *MODEL, "--write", "fit.json"), "--write fit.json: expected a name that ends in .toml"),
     (("pool.csv", *MODEL, "-o", "none/fit.html"), "there is no folder 'none'"),
-    (("pool.csv", *MODEL, "--write", "columns.toml", "--columns", "columns.toml"), "columns.toml: is no preset"),
+    (("pool.csv", *MODEL, "--write", "columns.toml", "--columns", "columns.toml"), "the file is not a preset"),
     (("pool.csv", *MODEL, "--write", "new.toml", "--columns", "columns.toml", "--fit", "chains"), "--fit chains"),
     ((), "expected a log or a table, got none"),
     (("pool.csv", *MODEL, "--columns", "columns.toml", "--columns", "velocity[0]=note"),
      "pool.csv: row 2: note: expected a number or nothing, got 'swim'"),
     (("pool.csv", *MODEL, "--bounds", "drag_coefficient=1:3", "--set", "drag_coefficient=5"),
-     "--set drag_coefficient=5: expected a beginning within --bounds drag_coefficient=1:3"),
-    (("pool.csv", *MODEL, "--prior", "drag_coefficient=1:3", "--set", "drag_coefficient=5"), "expected one of both"),
+     "--set drag_coefficient=5: expected a start of the search within --bounds drag_coefficient=1:3"),
+    (("pool.csv", *MODEL, "--prior", "drag_coefficient=1:3", "--set", "drag_coefficient=5"), "remove one of the two"),
     (("pool.csv", *MODEL, "--columns", "columns.toml", "--prior", "drag_coefficient=5:1", "--bounds",
       "drag_coefficient=1:3"), "--prior drag_coefficient: expected a mean within --bounds 1:3, got 5"),
 ])  # fmt: skip
@@ -239,7 +239,7 @@ def test_a_preset_that_was_edited_is_not_overwritten(table: Path, capsys: pytest
     Path("fitted.toml").write_text(edited)
     status, _, err = identify(capsys, *arguments)
     assert status == 2
-    assert "--write fitted.toml: was edited" in err
+    assert "--write fitted.toml: the file was edited" in err
     assert "--force overwrites" in err
     assert Path("fitted.toml").read_text() == edited
     assert identify(capsys, *arguments, "--force")[0] == 0

@@ -155,7 +155,7 @@ class Other(Coarse):
 
 
 def test_who_offers_none_or_others_is_reported() -> None:
-    with pytest.raises(rtmms.ModelError, match="--degrade: this robot offers no cheaper variants"):
+    with pytest.raises(rtmms.ModelError, match="--degrade: expected a robot with cheaper variants"):
         Levels(Toy())
     with pytest.raises(rtmms.ModelError, match="variant 1: expected the channels and the step of the full model"):
         Levels(Other())

@@ -124,7 +124,7 @@ def _two(**more: Any) -> Mechanism:
     [
         (lambda: connection(_two(), [0.0], "stoke"), "did you mean stokes"),
         (lambda: connection(_two(), [0.0], "stokes"), r"expected bodies with drag \(Body.viscous\)"),
-        (lambda: connection(_two(), [0.0]), "the motion Vx meets no inertia"),
+        (lambda: connection(_two(), [0.0]), "the motion Vx is undetermined, as it has no inertia"),
         (lambda: connection(_two(mass=1.0), [0.0], "nonholonomic"), r"expected contacts \(Mechanism.contacts"),
         (lambda: connection(robot("cat"), [0.0]), r"shape must be \(2,\) numbers, got \(1,\)"),
         (lambda: connection(robot("cat"), [0.0, np.nan]), "shape must be finite"),

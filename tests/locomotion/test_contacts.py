@@ -34,8 +34,8 @@ def cart(*contacts: object, axis: tuple[float, float, float] = (0.0, 1.0, 0.0), 
         (cart(m.Wheel("wheel", 0.1), kind="prismatic"), "joint 'wheel' must be revolute, got 'prismatic'"),
         (cart(m.Axle("hull", placement=3)), "placement must be a Placement, got 3"),  # type: ignore[arg-type]
         (cart("axle"), "contacts[0]: expected an Axle, a Wheel, a Plane or a Floor, got 'axle'"),
-        (cart(m.Axle("hull"), m.Axle("hull", m.at(1.0))), "2 rows of contact are called 'hull.axle'; give them names"),
-        (cart(m.Wheel("wheel", 0.1, name="a"), m.Wheel("wheel", 0.1, name="b")), "joint 'wheel' has a wheel already"),
+        (cart(m.Axle("hull"), m.Axle("hull", m.at(1.0))), "2 of them have the name 'hull.axle'; give each its own"),
+        (cart(m.Wheel("wheel", 0.1, name="a"), m.Wheel("wheel", 0.1, name="b")), "joint 'wheel' has two wheels"),
         (replace(cart(m.Plane("hull")), base="fixed"), "contacts need base='free', got base='fixed'"),
     ],
 )  # fmt: skip
@@ -62,7 +62,7 @@ def test_digest_knows_the_contacts() -> None:
 
 
 def test_an_inverse_model_knows_no_contacts() -> None:
-    with pytest.raises(rtmms.ModelError, match="chain: the inverse model knows no contacts"):
+    with pytest.raises(rtmms.ModelError, match="chain: inverse model: expected no contacts"):
         Inverse(rtmms.compile(chain(3)))
 
 
@@ -104,7 +104,9 @@ def test_rates_follow_or_contradict() -> None:
     assert np.abs(a @ eta + b @ rd).max() < 1e-14
     assert rd[0] == 1.0
     assert np.allclose(-locomotion.nonholonomic(model, r) @ rd, eta, atol=1e-12)
-    with pytest.raises(rtmms.ModelError, match=r"the contacts leave .* free; give them, or use dynamics"):
+    with pytest.raises(
+        rtmms.ModelError, match=r"the contacts do not determine .*; give their rates, or simulate the dynamics"
+    ):
         locomotion.rates(model, np.zeros(4), [0.0, 0.0, np.nan, np.nan])
     # the connection takes complex shapes: its slope by a complex step is the difference's
     step = locomotion.nonholonomic(model, r + 1e-30j * np.eye(4)[1]).imag / 1e-30

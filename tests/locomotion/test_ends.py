@@ -36,7 +36,10 @@ def test_a_start_against_the_ground() -> None:
     """Joints that move from the first instant, each as it likes."""
     motion = np.zeros((4, 3))
     motion[:, 2] = 0.3, -0.2, 0.1, 0.2
-    with pytest.raises(rtmms.ModelError, match=r"at the start joints 'j1', .* move against the ground: of the rows"):
+    with pytest.raises(
+        rtmms.ModelError,
+        match=r"initial: the contacts contradict this state: joints 'j1', .* move against the ground: of the rows",
+    ):
         rtmms.TreePlant(chain(5, "motion"), law=Law(motion, 1.0))
 
 

@@ -237,7 +237,7 @@ def test_a_long_chain_in_the_plane_is_where_space_has_it() -> None:
         (Path.circle(1.0), {"cycles": 0}, "cycles must be a whole number >= 1"),
         ([[0.0, np.nan], [1.0, 1.0]], {}, "expected at least 2 shapes"),
         ([[0.0, 0.0]], {}, "expected at least 2 shapes"),
-        (lambda t: [abs(math.cos(1.7 * t)) ** 0.3, 0.0], {}, "does not settle"),
+        (lambda t: [abs(math.cos(1.7 * t)) ** 0.3, 0.0], {}, "does not converge"),
     ],
 )
 def test_refused(path: Any, more: dict[str, Any], text: str) -> None:

@@ -117,7 +117,7 @@ def test_by_torques_the_momentum_stays_0(name: str) -> None:
         (lambda: rtmms.load("purcell", preset="x"), "unknown purcell preset"),
         (lambda: rtmms.load("cat", drive="force"), "drive must be one of motion, torque"),
         (lambda: ConnectionPlant(robot("purcell"), [rtmms.model.JointMotion("middle")]), "unknown joint"),
-        (lambda: ConnectionPlant(robot("purcell"), [rtmms.model.BodyWrench("middle")]), "takes JointMotion alone"),
+        (lambda: ConnectionPlant(robot("purcell"), [rtmms.model.BodyWrench("middle")]), "expected JointMotion only"),
         (lambda: ConnectionPlant(robot("cat")), "expected bodies with drag"),
         (lambda: ConnectionPlant(robot("purcell"), initial=[0.0]), r"initial must have shape \(2,\)"),
     ],

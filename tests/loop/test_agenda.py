@@ -67,7 +67,10 @@ def test_it_begins_again_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     ("act", "message"),
     [
         (Due(1, "", {"gian": 2.0}, "run.toml:3"), "run.toml:3: no parameter ['gian']"),
-        (Due(1, "peer", {"peer.a": 2.0}, "run.toml:4"), "run.toml:4: nobody takes parameters to 'peer' here"),
+        (
+            Due(1, "peer", {"peer.a": 2.0}, "run.toml:4"),
+            "run.toml:4: set: this run has no peer 'peer' to send parameters to",
+        ),
     ],
 )
 def test_what_cannot_be_set_ends_the_run(monkeypatch: pytest.MonkeyPatch, act: Due, message: str) -> None:

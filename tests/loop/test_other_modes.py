@@ -28,7 +28,7 @@ def test_lockstep_waits_as_long_as_it_takes_and_never_misses() -> None:
 def test_lockstep_sees_a_dead_child_within_a_slice() -> None:
     bench = Bench("lockstep", steps=9, arrivals=on_time(1), happenings=[Happening(200, dead="gait ended (exit 3)")])
     assert bench.outcome.ended == "peer"
-    assert bench.outcome.message == "gait ended (exit 3); lockstep cannot go on without it (step 1)"
+    assert bench.outcome.message == "gait ended (exit 3); mode lockstep needs its commands, so the run ends (step 1)"
     assert bench.clock.ns - bench.world.t0 <= 51_000_000
 
 
@@ -170,13 +170,13 @@ def test_snapshot_and_restore_by_request() -> None:
         ("step", {"count": 0}, "count must be"),
         ("reset", {"seed": -1}, "reset: seed must be a whole number >= 0, got -1"),
         ("reset", {"seed": True}, "seed must be a whole number"),
-        ("reset", {"sed": 7}, "unknown argument of reset 'sed'; did you mean seed?"),
-        ("step", {"foo": 1}, "unknown argument of step 'foo'; known: count"),
-        ("pause", {"foo": 1}, "unknown argument of pause 'foo'; there is none"),
+        ("reset", {"sed": 7}, "unknown argument of the request reset 'sed'; did you mean seed?"),
+        ("step", {"foo": 1}, "unknown argument of the request step 'foo'; known: count"),
+        ("pause", {"foo": 1}, "unknown argument of the request pause 'foo'; there is none"),
         ("restore", {}, "restore: state must be what a snapshot gave (base64 text), got none"),
         ("restore", {"state": 3}, "got int"),
         ("restore", {"state": "%%"}, "got text that is not base64"),
-        ("restore", {"state": ""}, "got nothing"),
+        ("restore", {"state": ""}, "got empty text"),
         ("set", {"mass": 1}, "no parameters that can be changed"),
         ("paus", {}, "did you mean pause"),
         ("note", {str(k): 1 for k in range(17)}, "note: expected at most 16 names, got 17"),

@@ -203,7 +203,9 @@ def test_a_trace_can_be_cleared_and_used_again() -> None:
 
 
 def test_a_command_trace_that_does_not_fit_is_refused_with_what_would() -> None:
-    with pytest.raises(ModelError, match=r"10000000 steps need \d+ MiB, more than the 1 MiB it may take; at most"):
+    with pytest.raises(
+        ModelError, match=r"10000000 steps need \d+ MiB, more than the limit of 1 MiB; expected at most"
+    ):
         CommandTrace(OUTPUTS, OUTPUTS, 10_000_000, limit=1 << 20)
 
 

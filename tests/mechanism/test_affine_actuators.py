@@ -77,7 +77,7 @@ def test_a_tension_with_a_gain_pushes_and_pulls() -> None:
     assert np.allclose(pulled(one, [-1.5]), pulled(other, [3.0]), rtol=1e-12)
     assert one.observe()["tendon_tension"][0] == 3.0
     assert [channel.name for channel in one.actuators] == ["winch"]
-    with pytest.raises(ModelError, match="gain: expected 1 but of a tension that pushes, got 2"):
+    with pytest.raises(ModelError, match="gain: expected 1, as only a tension with pushes=True has a gain, got 2"):
         swinging(m.Tendon("cord", path, gain=2.0))
 
 

@@ -64,11 +64,11 @@ def test_markers_are_outputs_by_their_names() -> None:
     ("markers", "text"),
     [
         ([m.Marker("a.b", "hull", NOSE)], "name: expected a name without a dot"),
-        ([m.Marker("a", "hull", NOSE), m.Marker("a", "arm", NOSE)], "got 'a' twice"),
+        ([m.Marker("a", "hull", NOSE), m.Marker("a", "arm", NOSE)], "another marker has this name"),
         ([m.Marker("a", "leg", NOSE)], "body: unknown body 'leg'"),
         ([m.Marker("a", "hull", NOSE, relative_to="leg")], "relative_to: unknown body 'leg'"),
         ([m.Marker("a", "hull", (1.0, 2.0))], r"point must have shape \(3,\)"),
-        ([m.Marker("position", "hull", NOSE)], "marker 'position': expected a name that is no other output's"),
+        ([m.Marker("position", "hull", NOSE)], "marker 'position': an output has this name"),
         (["a"], r"markers\[0\]: expected a Marker"),
     ],
 )

@@ -342,12 +342,12 @@ def test_they_are_drawn() -> None:
     ("tendon", "text"),
     [
         (m.Tendon("t", [("palm", (0, 0, 0))]), r"actuators\[0\] \(Tendon\) 't': path must be two or more points"),
-        (m.Tendon("t", [("palm", (0, 0, 0)), ("palm", (1, 0, 0))]), "expected points that move against each other"),
+        (m.Tendon("t", [("palm", (0, 0, 0)), ("palm", (1, 0, 0))]), "expected points on at least two bodies"),
         (m.Tendon("t", [("palm", (0, 0, 0)), ("toe", (1, 0, 0))]), r"path\[1\]"),
         (m.Tendon("t", [("palm", (0, 0, 0)), ("tail", (0.4, 0, 0))]), "X must be within rod 'tail', 0 to 0.3 m"),
         (finger("left", command="length"), "a commanded length needs stiffness"),
         (finger("left", command="force"), "command must be one of tension, length, rate"),
-        (finger("left", stiffness=3.0), "a commanded tension is >= 0 and has no spring, got stiffness or damping"),
+        (finger("left", stiffness=3.0), "expected lower >= 0, no stiffness and no damping, got stiffness or damping"),
         (finger("left", lower=-1.0), "got lower = -1 N"),
         (finger("left", friction=[0.1, 0.2]), r"friction must have shape \(1,\), got \(2,\)"),
         (finger("left", friction=-0.1), "friction must be >= 0"),
@@ -401,7 +401,7 @@ def test_a_cable_without_a_command_has_no_channel() -> None:
 
 
 def test_rods_that_push_have_no_friction() -> None:
-    with pytest.raises(rtmms.ModelError, match=r"'left': friction: expected 0 of a rod that pushes, got 0.2"):
+    with pytest.raises(rtmms.ModelError, match=r"'left': friction: expected 0 with pushes=True, got 0.2"):
         plant_of(finger("left", command="none", stiffness=3e3, friction=0.2, pushes=True))
     with pytest.raises(rtmms.ModelError, match="pushes: expected True or False, got 1"):
         plant_of(finger("left", command="none", stiffness=3e3, pushes=1))

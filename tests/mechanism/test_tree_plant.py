@@ -275,12 +275,12 @@ def test_snapshots_go_on_with_the_same_bits_and_know_their_model() -> None:
         ([rtmms.model.Thruster("lower", curve=[(1, 0), (0, 1)])], r"Thruster\): the curve's commands must rise"),
         (
             [rtmms.model.JointTorque("elbow"), rtmms.model.JointTorque("elbow")],
-            r"actuators\[1\].*there is an actuator 'elbow.torque'",
+            r"actuators\[1\].*another actuator has the name 'elbow.torque'",
         ),
         ([rtmms.model.JointServo("elbow", -1.0)], r"stiffness must be > 0, got -1"),
         (
             [rtmms.model.JointMotion("elbow"), rtmms.model.JointTorque("elbow")],
-            r"joint 'elbow' must have drive='torque'",
+            r"joint 'elbow': expected drive='torque'",
         ),
         ([rtmms.model.BodyWrench("lower", ("fq",))], r"unknown component .* 'fq'"),
         (["elbow"], r"arm: actuators\[0\]: expected a JointTorque, .* got 'elbow'"),

@@ -30,7 +30,7 @@ BAD = {
     "a moving mocap body": (mjcf(BOX.replace("</body>", '<body mocap="true"/></body>')), "mocap"),
     "nothing": (mjcf('<geom size="1"/>'), "nothing to run"),
     "sleep": (mjcf(BOX, '<option><flag sleep="enable"/></option>'), "remove the flag"),
-    "a state that is not finite": (mjcf('<body pos="nan 0 0"><freejoint/><geom size=".1"/></body>'), "not sound"),
+    "a state that is not finite": (mjcf('<body pos="nan 0 0"><freejoint/><geom size=".1"/></body>'), "initial state"),
     "too little memory": (mjcf(BOX.replace('z="1"', "") * 1, '<size memory="1"/>'), "memory"),
 }  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_a_programs_own_warning_handler_stays(tmp_path: Path) -> None:
     mujoco.set_mju_user_warning(own.append)
     try:
         (tmp_path / "robot.xml").write_text(mjcf('<body pos="nan 0 0"><freejoint/><geom size=".1"/></body>'))
-        with pytest.raises(ModelError, match="not sound"):
+        with pytest.raises(ModelError, match="initial state"):
             rtmms.load(str(tmp_path / "robot.xml"))
         assert any("QPOS" in one for one in own)
     finally:
@@ -191,10 +191,10 @@ def test_a_run_is_replayed_to_the_bit(tmp_path: Path) -> None:
     assert done.status == 0, done.err
     assert done.report["steps"] == 200
     again = process(tmp_path, "replay", "a.mcap", "--trust-log")
-    assert "200 steps, the same bits" in again.out + again.err
+    assert "200 steps, the replay is identical" in again.out + again.err
     branch = process(tmp_path, "run", "--from", "a.mcap@0.3", "--trust-log", "--duration", "0.1", "--log", "b.mcap")
     assert branch.status == 0, branch.err
-    assert "the same bits" in (third := process(tmp_path, "replay", "b.mcap", "--trust-log")).out + third.err
+    assert "the replay is identical" in (third := process(tmp_path, "replay", "b.mcap", "--trust-log")).out + third.err
     listed = process(tmp_path, "list", "walker.xml")
     assert "hip                    rad, from -1 to 1" in listed.out
     refused = process(tmp_path, "replay", "a.mcap")

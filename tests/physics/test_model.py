@@ -80,7 +80,7 @@ def three(joints, bodies=("a", "b", "c")):
         (Mechanism("m", [Body("a", elements=[Strip(1.0, law="x")])]), "strip.law must be"),
         (
             Mechanism("m", [Body("a", **UNIT), Body("b")], [Joint("j", "a", "b")]),
-            "joint 'j' is torque-driven and moves",
+            "joint 'j' is driven by torque, but its bodies have no",
         ),
     ],
 )

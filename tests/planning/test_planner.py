@@ -87,7 +87,7 @@ def test_what_holds_the_robot_is_in_the_plan(planner: Planner) -> None:
     [
         ({"method": "best"}, rtmms.UnknownNameError, "method 'best'"),
         ({"cost": rtmms.cost(lambda s, c, t: 0.0, outputs=("depth",))}, rtmms.UnknownNameError, "'depth'"),
-        ({"model": Pendulum()}, rtmms.ModelError, "no compiled steps"),
+        ({"model": Pendulum()}, rtmms.ModelError, "expected a robot with compiled steps"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(model: Any, given: dict[str, Any], fault: Any, text: str) -> None:

@@ -123,7 +123,7 @@ def test_an_origin_that_is_damaged_is_refused_in_a_sentence(written: Path, tmp_p
     for arguments in (["log", "info"], ["log", "csv"], ["replay"], ["plot", "-o", "x.png"]):
         fault = called(*arguments, str(bad)).exception
         assert isinstance(fault, ModelError)
-        assert "origin.json: damaged at byte" in str(fault)
+        assert "origin.json in the log cannot be read: damaged at byte" in str(fault)
 
 
 def test_an_end_that_is_damaged_makes_the_log_less_than_whole(written: Path, tmp_path: Path) -> None:
@@ -138,7 +138,9 @@ def test_a_text_is_neither_a_log_nor_a_trace(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# words\n")
     fault = called("replay", str(tmp_path / "README.md")).exception
     assert isinstance(fault, ModelError)
-    assert str(fault).endswith("README.md: is neither a log (run --log) nor a trace of commands (run --trace)")
+    assert str(fault).endswith(
+        "README.md: expected a log (run --log) or a trace of commands (run --trace), got another file"
+    )
 
 
 def test_zeros_in_place_of_the_end_are_one_place(written: Path, tmp_path: Path) -> None:

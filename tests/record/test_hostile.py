@@ -89,7 +89,10 @@ ORIGINS = [
     (with_field("outputs", [{"name": "position", "shape": [-3]}]), "outputs: position: expected a shape"),
     (with_field("actuators", ["torque"]), "actuators: expected a list of channels"),
     (with_field("versions", None), "versions: expected a table"),
-    (lambda _: b'{"robot":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "origin.json: nested too deep"),
+    (
+        lambda _: b'{"robot":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        "cannot be read: nested too deep",
+    ),
     (
         lambda origin_fields: json.dumps(origin_fields).replace('"seed": 0', '"seed": ' + "9" * 5000).encode(),
         "Exceeds the limit",
@@ -257,9 +260,13 @@ def test_a_log_does_not_choose_which_file_of_others_is_run(tmp_path: Path) -> No
     code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     code.chmod(0o666)
     origin = {"robot": f"{code}:Theirs", "dt": 1e-3, "preset": None, "parameters": {}}
-    with pytest.raises(ModelError, match=r"theirs\.py:Theirs' is a file, and a log is data: add --trust-log"):
+    with pytest.raises(
+        ModelError, match=r"theirs\.py:Theirs' is a file, which would run as code: if .*, add --trust-log"
+    ):
         rebuilt(origin)
-    with pytest.raises(ModelError, match=r"theirs\.py:Theirs', which would run as code: .*written by everybody"):
+    with pytest.raises(
+        ModelError, match=r"theirs\.py:Theirs': this file would run as code, but .*written by everybody"
+    ):
         rebuilt(origin, trusted=True)
     assert not (tmp_path / "ran").exists()
     code.chmod(0o644)
@@ -298,7 +305,7 @@ def test_files_of_libraries_are_no_plants(
     monkeypatch.chdir(tmp_path)
     Path("precious.txt").write_text("mine")
     origin = {"robot": robot, "dt": 1e-3, "preset": None, "parameters": parameters}
-    with pytest.raises(ModelError, match="is a file, and a log is data"):
+    with pytest.raises(ModelError, match="is a file, which would run as code"):
         rebuilt(origin)
     with pytest.raises(ModelError, match=f"belongs to {owner}; expected a file of your own"):
         rebuilt(origin, trusted=True)
@@ -315,9 +322,9 @@ def test_what_cannot_give_a_plant_is_not_called(tmp_path: Path) -> None:
         "def wipe(dt=None) -> None: raise SystemExit(7)\n"
     )
     for name, text in (
-        ("getoutput", "function that the file defines"),
-        ("Not", "is no plant"),
-        ("wipe", "annotation is None"),
+        ("getoutput", "function that this file defines"),
+        ("Not", "expected a class of a plant, got Not"),
+        ("wipe", "annotation None"),
     ):
         with pytest.raises(ModelError, match=text):
             rtmms.load(f"{code}:{name}", dt=1e-3)
@@ -424,7 +431,7 @@ def test_a_trace_that_claims_more_than_there_is(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "claim.npz", "w") as file:
         file.writestr("origin.npy", origin.getvalue())
         file.writestr("command.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
-    with pytest.raises(ModelError, match=r"claim\.npz: is not a command trace"):
+    with pytest.raises(ModelError, match=r"claim\.npz: expected a command trace"):
         load(tmp_path / "claim.npz")
 
 
@@ -484,15 +491,18 @@ def test_an_object_that_cannot_be_printed_is_a_failure(tmp_path: Path) -> None:
         ["sh", "-c", '"$@" >&-', "sh", *code, str(tmp_path / "run.mcap")], capture_output=True, text=True
     )
     assert result.returncode == 1
-    assert result.stderr == "rtmms: standard output is closed: expected somewhere to print the JSON object\n"
+    assert (
+        result.stderr
+        == "rtmms: --json: standard output is closed; expected one that is open to print the JSON object\n"
+    )
 
 
 SCENARIOS = [
     ('log = "../precious.mcap"', "below the folder that it runs in"),
     ('log = "/tmp/precious.mcap"', "below the folder that it runs in"),
     ('log = ".bashrc"', "expected a name that ends in .mcap"),
-    ('trace = "mine.npz"', "was not made by rtmms"),
-    ('figure = "photo.png"', "was not made by rtmms"),
+    ('trace = "mine.npz"', "rtmms did not make"),
+    ('figure = "photo.png"', "rtmms did not make"),
     ('force = true\nlog = "a.mcap"', "force: is an option of the command line alone"),
     ('[[bridge]]\nname = "mqtt"\npassword_file = "../id_rsa"', "below the folder that it runs in"),
     ('[[bridge]]\nname = "zenoh"\nzenoh_config = "~/z.json5"', "below the folder that it runs in"),
@@ -559,5 +569,5 @@ def test_a_flow_that_unpacks_to_gigabytes_is_refused_unread(tmp_path: Path) -> N
     ):
         for _ in range(1100):
             file.write(bytes(1 << 20))
-    with pytest.raises(ModelError, match="expected arrays of at most 64 MiB, got 1100 MiB unpacked"):
+    with pytest.raises(ModelError, match="expected arrays of at most 64 MiB, got 1100 MiB once unpacked"):
         Grid.load(path)

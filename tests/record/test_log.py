@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def test_a_replay_stops_where_the_state_was_changed(tmp_path: Path) -> None:
         kept.close()
     result = rerun(open_log(tmp_path / "run.mcap"))
     assert (result.steps, result.first) == (25, None)
-    assert result.unchecked == "the run's state was changed by request at step 25"
+    assert result.unchecked == "a request changed the state of the run at step 25"
 
 
 @pytest.mark.full
@@ -213,10 +214,14 @@ def test_csv_and_parquet_hold_the_same_numbers(written: Path, tmp_path: Path) ->
         assert table["slack_ns"][at] is None
 
 
-@pytest.mark.parametrize("content", [b"", b"junk", b"\x89MCAP0\r\n", b"\x89MCAP0\r\n" + bytes(100)])
-def test_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(("content", "reason"), [
+    (b"", "is not an MCAP file"), (b"junk", "is not an MCAP file"),
+    (b"\x89MCAP0\r\n", "is an MCAP file, but not a log of rtmms"),
+    (b"\x89MCAP0\r\n" + bytes(100), "origin.json in the log cannot be read: damaged at byte 8"),
+])  # fmt: skip
+def test_something_else_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "x.mcap").write_bytes(content)
-    with pytest.raises(ModelError, match=r"x\.mcap: is"):
+    with pytest.raises(ModelError, match=rf"x\.mcap: {re.escape(reason)}"):
         open_log(tmp_path / "x.mcap")
 
 
@@ -310,7 +315,7 @@ def test_parameters_that_were_set_are_set_again(
     result = rerun(open_log(tmp_path / "run.mcap"))
     if truncated:
         assert (result.steps, result.first) == (5, None)
-        assert result.unchecked == "the run's state was changed by request at step 5"
+        assert result.unchecked == "a request changed the state of the run at step 5"
     else:
         assert (result.steps, result.first, result.unchecked) == (30 if resets else 20, None, "")
 

@@ -113,5 +113,5 @@ CROSSED = "<!-- begin exchange -->\n<!-- begin hour -->\n<!-- end exchange -->\n
 
 @pytest.mark.parametrize("text", ["<!-- begin hour -->\n", CROSSED, "<!-- end hour -->"])
 def test_marks_that_do_not_match(text: str) -> None:
-    with pytest.raises(ModelError, match="a mark has no other: expected <!-- begin NAME -->"):
+    with pytest.raises(ModelError, match="expected <!-- begin NAME -->"):
         blocks(text)

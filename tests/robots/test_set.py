@@ -78,14 +78,14 @@ def test_snapshots_are_tied_to_what_was_set(robot: str, built: Any, changed: Any
     ("robot", "built", "given", "text"),
     [
         ("manta", SMALL, {"curent_m_s": 1}, "did you mean current_m_s"),
-        ("manta", SMALL, {"chains": 20}, "manta: chains stays as it was built; what can change while it runs"),
+        ("manta", SMALL, {"chains": 20}, "manta: chains cannot change while the plant runs; what can change"),
         ("manta", SMALL, {"drag_coefficient": -1}, "must be >= 0"),
         ("manta", SMALL, {"drag_coefficient": "x"}, "must be a number"),
         ("manta", SMALL, {"current_m_s": (1, 2)}, "must be 3 numbers, got 2"),
         ("manta", SMALL, {"gravity_m_s2": float("nan")}, "must be finite"),
         ("manta", SMALL, {}, "expected parameter = value"),
         ("eel", {"joints": 2}, {"c1": -1}, "c1 must be >= 0"),
-        ("eel", {"joints": 2}, {"joints": 3}, "eel: joints stays as it was built"),
+        ("eel", {"joints": 2}, {"joints": 3}, "eel: joints cannot change while the plant runs"),
         ("moth", {"start": "rest"}, {"pressure": 2.0}, "moth: pressure must be <= 1, got 2"),
     ],
 )

@@ -250,9 +250,9 @@ def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) ->
     [
         (":robt", {}, r"unknown name in '.*mine.py' 'robt'; did you mean robot"),
         (":robot", {"forse": 2}, r"unknown parameter of '.*:robot' 'forse'; did you mean force"),
-        (":there", {"force": 2}, "takes no parameters, got force"),
+        (":there", {"force": 2}, "expected no parameters, as .* got force"),
         (":number", {}, "expected a plant, a class or a function, got 3"),
-        (":wrong", {}, "a int is no plant, it has no reset"),
+        (":wrong", {}, "expected a plant, got a int without reset"),
         (":broken", {}, r"line 18: ZeroDivisionError: division by zero"),
         ("", {}, r"expected FILE.py:NAME, .* got no name: .*mine.py:robot"),
     ],

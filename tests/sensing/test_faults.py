@@ -144,7 +144,7 @@ def test_snapshots_hold_faults_and_resets_end_them() -> None:
         ({"fault.rod": "backlash=-0.1"}, "fault.rod: backlash: expected a width >= 0, got -0.1"),
         ({"fault.rod": "delay=9"}, "fault.rod: delay: expected < 0.512 s, got 9"),
         ({"fault.rod": "free=0"}, "fault.rod: free: expected a resistance > 0, got 0"),
-        ({"fault.rod": "free"}, "fault.rod: free: this plant does not report its rods' torques"),
+        ({"fault.rod": "free"}, "fault.rod: free: expected a plant with the output"),
         ({"gain": 3.0}, "this plant has no parameter 'gain' that can change while it runs"),
     ],
 )

@@ -270,7 +270,7 @@ def test_another_snapshot_is_refused(blob: bytes) -> None:
         ("typicl", {}, "unknown sensors 'typicl'; did you mean typical"),
         ("typical", {"imv": {}}, "unknown sensor 'imv'; did you mean imu"),
         ("typical", {"imu": {"rate": 3}}, "sensor imu: unknown key of sensor 'rate'; did you mean rate_hz"),
-        ("ideal", {"imu": {"latency_s": 1e9}}, "samples under way"),
+        ("ideal", {"imu": {"latency_s": 1e9}}, "samples in transit"),
         ("ideal", {"imu": 3}, "imu: expected a table"),
         (
             "ideal",

@@ -78,7 +78,7 @@ def test_where_the_tolerance_is_left_there_the_limit_is(tmp_path: Path, envelope
         (("one.toml", "--delay", "-1:3:3"), r"--delay: delay_ms: expected a number from 0 to 10000, got -1"),
         (("one.toml", "--rates", "0"), r"--rates: rate_hz: expected a number > 0"),
         (("one.toml", "--of", "swim"), r"unknown controller 'swim'; did you mean swing"),
-        (("none.toml",), "expected a tolerance that a run alone shows"),
+        (("none.toml",), "expected a tolerance that runs of a study report"),
         (("pendulum",), "expected a scenario FILE.toml"),
         (
             ("one.toml", "--delay", "0:1:10000", "--loss", "0:1:10000"),

@@ -53,7 +53,7 @@ def test_files_that_are_opened_to_read_count(tmp_path: Path, monkeypatch: pytest
     with opened_files(opened):
         Path("text.csv").read_text()
     assert opened == before, "the hash is that of the first time"
-    with pytest.raises(RtmmsError, match=r"text\.csv: changed while the study ran"):
+    with pytest.raises(RtmmsError, match=r"text\.csv: this file changed while the study ran"):
         refuse_changed(input_files((), opened))
 
 
@@ -86,7 +86,9 @@ def test_modules_that_are_imported_after_the_start_count(tmp_path: Path, monkeyp
         refuse_stale_modules()
         late.write_text("GAIN = 23\n")  # what was imported counts, not what stands there now
         assert {one for name, one in input_files((), {}).items() if "inputs_" in name} == {imported}
-        with pytest.raises(RtmmsError, match=r"inputs_late\.py: changed after it was imported; run the same command"):
+        with pytest.raises(
+            RtmmsError, match=r"inputs_late\.py: this file changed after it was imported; run the same command"
+        ):
             refuse_stale_modules()
     for name in ("inputs_early", "inputs_late"):
         monkeypatch.delitem(sys.modules, name)
@@ -105,7 +107,7 @@ def test_a_change_is_seen_whatever_the_time_stamp_states(tmp_path: Path) -> None
     file.write_text("2\n")
     os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
     assert changed_file(before) == str(file)
-    with pytest.raises(RtmmsError, match=r"g\.csv: changed while the study ran; run the same command again"):
+    with pytest.raises(RtmmsError, match=r"g\.csv: this file changed while the study ran; run the same command again"):
         refuse_changed(before)
     file.unlink()
     assert changed_file(before) == str(file)
@@ -172,8 +174,8 @@ def test_a_change_of_any_file_makes_all_rows_anew(tmp_path: Path, changed: str) 
     (tmp_path / changed).write_text(CHANGES[changed])
     result = swept(tmp_path, "t.parquet")
     assert result.status == 0, result.err
-    assert "done again" in result.err
-    assert "are there already" not in result.err
+    assert "computed again" in result.err
+    assert "exist from an earlier start" not in result.err
     fresh = swept(tmp_path, "u.parquet")
     assert fresh.status == 0, fresh.err
     table, anew = (pq.read_table(tmp_path / name).to_pylist() for name in ("t.parquet", "u.parquet"))
@@ -211,5 +213,5 @@ def test_without_a_change_the_parts_are_taken(tmp_path: Path) -> None:
     old = parts_of(tmp_path)
     result = swept(tmp_path, "t.parquet")
     assert result.status == 0, result.err
-    assert "12 of 12 runs are there already" in result.err
+    assert "12 of 12 runs exist from an earlier start" in result.err
     assert pq.read_table(tmp_path / "t.parquet").to_pylist() == old

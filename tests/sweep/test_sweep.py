@@ -112,11 +112,11 @@ def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     result = finish(process)
-    assert (result.status, "the same command goes on from there" in result.err) == (130, True), result.err
+    assert (result.status, "run the same command again to continue" in result.err) == (130, True), result.err
     assert not (tmp_path / "cut.parquet").exists()
     again = process_of(tmp_path, *arguments, "cut.parquet")
     assert again.status == 0
-    assert "runs are there already" in again.err
+    assert "runs exist from an earlier start" in again.err
     assert rows(tmp_path / "cut.parquet") == rows(tmp_path / "whole.parquet")
     assert not folder.exists()
 
@@ -316,7 +316,9 @@ def test_a_second_sweep_to_the_same_table_is_refused(tmp_path: Path) -> None:
     parts = len(list(folder.glob("part-*.part")))
     again = start(tmp_path, *arguments)
     assert again.stderr is not None
-    assert f"{parts} of 100 runs are there already" in again.stderr.readline()  # the lock went with its process
+    assert (
+        f"{parts} of 100 runs exist from an earlier start" in again.stderr.readline()
+    )  # the lock went with its process
     again.kill()
     finish(again)
 

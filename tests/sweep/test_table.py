@@ -118,7 +118,7 @@ def test_a_part_that_is_damaged_before_the_end_is_no_row_of_the_table(tmp_path: 
         parts.write(chunk, table(study, [0.0] * 20).rows(2 * k, 2))
     damaged = parts.file(parts.chunks()[4])
     damaged.write_bytes(damaged.read_bytes().replace(b"duration", b"durations", 1))
-    with pytest.raises(RtmmsError, match="is damaged; run the same command again: it makes this part anew"):
+    with pytest.raises(RtmmsError, match="is damaged; run the same command again to compute it again"):
         parts.join(tmp_path / "t.parquet")
     assert not (tmp_path / "t.parquet").exists()
     assert parts.open() == [parts.chunks()[4]]
@@ -149,7 +149,9 @@ def test_a_part_counts_with_the_files_that_were_opened_for_it(tmp_path: Path) ->
         parts.write(chunk, whole.rows(2 * k, 2), now if k == 1 else {})
     assert parts.open() == chunks[3:]
     late.write_text("22\n")
-    with pytest.raises(RtmmsError, match=r"late\.csv: changed while the study ran; run the same command again"):
+    with pytest.raises(
+        RtmmsError, match=r"late\.csv: this file changed while the study ran; run the same command again"
+    ):
         parts.write(chunks[3], whole.rows(6, 2), {str(late): hash_of(str(late))})
     assert parts.open() == [chunks[1], *chunks[3:]]
 
@@ -210,11 +212,11 @@ def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Pat
     own.write_bytes(b"PAR1 precious")
     first = parts.file(chunks[0])
     os.mkfifo(first)  # would be waited for
-    with pytest.raises(ModelError, match=r"is no file of its own, .*: remove it"):
+    with pytest.raises(ModelError, match=r"expected a part of this study or none, .*; remove it"):
         parts.open()
     first.unlink()
     first.mkdir()
-    with pytest.raises(ModelError, match="is no file of its own"):
+    with pytest.raises(ModelError, match="expected a part of this study or none"):
         parts.open()
     with pytest.raises(RtmmsError, match=r"part-.*: Is a directory"):
         parts.write(chunks[0], table(study, [0.0] * 20).rows(0, 2))
@@ -282,7 +284,7 @@ def test_csv_has_every_bit_of_a_number_and_an_empty_field_for_a_missing_one(tmp_
     ("name", "text"),
     [
         ("t.txt", r"expected a name that ends in \.parquet or \.csv"), ("t", r"ends in \.parquet or \.csv"),
-        ("own.csv", "is no table of rtmms sweep"),
+        ("own.csv", "the file is not a table of rtmms sweep"),
     ],
 )  # fmt: skip
 def test_other_names_and_tables_of_others_are_refused(tmp_path: Path, name: str, text: str) -> None:

@@ -86,7 +86,7 @@ def test_what_is_bound_for_others_is_theirs_to_guard() -> None:
 
 
 def test_a_library_that_serves_in_another_way_is_not_shown_unguarded() -> None:
-    with pytest.raises(RtmmsError, match="cannot be kept from pages of other sites"), guarding("127.0.0.1"):
+    with pytest.raises(RtmmsError, match="that can refuse pages of other sites"), guarding("127.0.0.1"):
         pass
     with guarding("0.0.0.0"):
         pass

@@ -67,7 +67,7 @@ def recording(last_s: float) -> Recording:
 def test_a_film_has_not_more_pictures_than_a_run_has_states_for() -> None:
     assert len(recording(4.0).pictures(0.05)) == 81
     for last in (1e6, 1e300, math.inf, math.nan, -1.0):
-        with pytest.raises(ModelError, match=r"a picture every 0\.05 s would be more than 450"):
+        with pytest.raises(ModelError, match=r"expected at most 450 pictures, got one every 0\.05 s"):
             recording(last).pictures(0.05)
 
 
@@ -78,7 +78,7 @@ def test_set_points_may_be_anything() -> None:
 
 
 def test_what_cannot_be_drawn_is_reported_by_its_file() -> None:
-    with pytest.raises(ModelError, match=r"run\.mcap: what it holds cannot be drawn: ValueError: no limits"):  # noqa: SIM117
+    with pytest.raises(ModelError, match=r"run\.mcap: the log cannot be drawn: ValueError: no limits"):  # noqa: SIM117
         with drawing("run.mcap"):  # type: ignore[arg-type]
             raise ValueError("no limits\nof them")
     with pytest.raises(ModelError, match=r"^refused$"), drawing("run.mcap"):  # type: ignore[arg-type]

@@ -344,7 +344,7 @@ def test_a_still_is_one_picture(recording: Recording, tmp_path: Path) -> None:
     write_still(recording, tmp_path / "run.png", 1.0, Take(size=(640, 360), forces=True, model=True))
     with Image.open(tmp_path / "run.png") as picture:
         assert picture.size == (640, 360)
-    with pytest.raises(ModelError, match=r"--to: the run takes 2 s, got 3"):
+    with pytest.raises(ModelError, match=r"--to: expected a time within the run of 2 s, got 3"):
         write_still(recording, tmp_path / "late.png", 3.0)
 
 
@@ -381,7 +381,7 @@ def test_what_cannot_be_done_is_refused(log: Path, tmp_path: Path, recording: Re
     for arguments, message in (
         (("movie", str(log), "-o", "nowhere/run.gif"), "there is no folder 'nowhere'"),
         (("movie", str(tmp_path / "none.mcap"), "-o", "run.gif"), "there is no such file"),
-        (("view", "--html", "a.html"), "--html is of a LOG"),
+        (("view", "--html", "a.html"), "--html: expected a LOG"),
         (("view", "--telemetry", "ipc://x"), "expected tcp://HOST:PORT"),
         (("bridge", "view:port=70000"), "expected a whole number from 0 to 65535"),
     ):

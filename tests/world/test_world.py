@@ -163,7 +163,7 @@ def test_the_one_that_diverges_is_named() -> None:
 @pytest.mark.parametrize(
     ("robots", "message"),
     [
-        ([("one", "manta"), ("one", "eel")], "two robots are called 'one'"),
+        ([("one", "manta"), ("one", "eel")], "two robots have the name 'one'"),
         ([("one", "mante")], "robot 'one': unknown robot 'mante'; did you mean manta"),
         ([("a.b", "manta")], "expected a letter, then letters"),
         ([("truth", "manta")], "name of a robot"),
@@ -172,7 +172,7 @@ def test_the_one_that_diverges_is_named() -> None:
         ([("one", Toy(), {"positoin": (0, 0, 0)})], "unknown key of a robot 'positoin'; did you mean position"),
         ([("one", Toy(), {"position": (0, 0)})], "position: expected finite numbers of shape"),
         ([("one", Toy(), {"position": (0, 0, 0)})], "cannot be placed"),
-        ([("one", Toy(), {"parameters": {"a": 1}})], "is a plant already: parameters"),
+        ([("one", Toy(), {"parameters": {"a": 1}})], ": parameters: expected none"),
         ([("one", Toy(), {"heading_deg": "north"})], "heading_deg: expected a finite number"),
         ([{"name": "one"}], "a robot needs a robot"),
         ([3], r"expected \(name, robot\)"),

@@ -103,7 +103,7 @@ class Parent:
 
         path, found = self.log.path, play(self.log, plant, (self.run, self.step))
         if found.first is not None:
-            raise RtmmsError(f"--from {path}: the replay does not give its bits: {shown(str(found.first))}")
+            raise RtmmsError(f"--from {path}: the replay of the log differs from the log: {shown(str(found.first))}")
         if found.unchecked:
             raise RtmmsError(f"--from {path}: cannot be replayed to {self.seconds:g} s: {found.unchecked}")
         before = branch_of(self.log.origin)
@@ -207,12 +207,14 @@ def parent(
     origin = log.origin
     version = origin["versions"]["rtmms"]
     if version != VERSION:
-        raise ModelError(f"--from {word}: was recorded by rtmms {shown(version)}, this is {VERSION}: expected the same")
+        raise ModelError(f"--from {word}: expected a log of this version, rtmms {VERSION}, got one of {shown(version)}")
     own, known = origin["robot"], robots()
     if robot is not None and robot.endswith(".toml"):
-        raise ModelError(f"--from {word}: expected a robot or nothing, got the scenario {robot}; --set sets parameters")
+        raise ModelError(
+            f"--from {word}: expected a robot or none, got the scenario {robot}; set parameters with --set"
+        )
     if robot is not None and robot != own and (own in known or robot in known):
-        raise ModelError(f"--from {word}: is of robot '{shown(own)}', got '{robot}'")
+        raise ModelError(f"--from {word}: expected the robot of the log, '{shown(own)}', got '{robot}'")
     named = robot if robot is not None and robot not in known else None
     if named is None:
         refuse_untrusted(origin, trusted=trusted)
@@ -220,21 +222,30 @@ def parent(
     step = round(seconds / origin["dt"])
     if not first <= step <= end:
         from_s, to_s = first * origin["dt"], end * origin["dt"]
-        raise ModelError(f"--from {word}: the log holds {from_s:g} s to {to_s:g} s, got {seconds:g} s")
+        raise ModelError(
+            f"--from {word}: expected a time from {from_s:g} s to {to_s:g} s, as the log has no others, got "
+            f"{seconds:g} s"
+        )
     options = [one for one in run_options().values() if one.name in typed]
     for one in options:
         if one.not_with_log:
-            raise ModelError(f"{one.word}: with --from {one.not_with_log}")
+            raise ModelError(f"{one.word}: not possible with --from: {one.not_with_log}")
     out = dict(words)
     kept = {"dt": origin["dt"], "preset": origin["preset"], "seed": origin["seed"],
             "coupling": origin["parameters"].get("coupling")}  # fmt: skip
     for one in options:
         if one.of_log and words[one.name] != kept[one.name]:
-            raise ModelError(f"{one.word} {words[one.name]}: with --from it stays as in the log, {kept[one.name]}")
+            raise ModelError(
+                f"{one.word} {words[one.name]}: --from continues the log, so expected its value "
+                f"{kept[one.name]}; remove the option"
+            )
     changed = settings(out.pop("set_", ()))
     for key in ("dt", "preset", "coupling"):
         if key in changed:
-            raise ModelError(f"--set {key}={changed[key]}: with --from it stays as in the log")
+            raise ModelError(
+                f"--set {key}={changed[key]}: --from continues the log, so this parameter has its logged value; "
+                "remove the option"
+            )
     out |= kept
     out["estimate"] = bool(origin.get("estimate"))
     if "mode" not in typed and origin["mode"] in MODES:
@@ -258,7 +269,7 @@ def _span(log: Log, word: str) -> tuple[int, int, int]:
     """Return the log's last run: its number, first step, and the step after the last."""
     spans = log.spans()
     if not spans or not any(end > first for first, end in spans):
-        raise ModelError(f"--from {word}: the log holds no steps")
+        raise ModelError(f"--from {word}: the log has no steps")
     return len(spans) - 1, *spans[-1]
 
 
@@ -282,6 +293,6 @@ def _refuse_files(controllers: tuple[str, ...], word: str, *, trusted: bool) -> 
     for one in controllers:
         if not trusted and (is_file(split_word(one)[0]) or _NAMES_A_FILE.search(one)):
             raise ModelError(
-                f"--from {word}: the log's controller '{shown(one)}' names a file, and a log is data: add --trust-log "
-                "where you trust the log, or name a controller yourself (--controller)"
+                f"--from {word}: the log's controller '{shown(one)}' names a file, which would run as code: if you "
+                "trust the log, add --trust-log, or name a controller yourself (--controller)"
             )

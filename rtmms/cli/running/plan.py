@@ -143,7 +143,7 @@ def plan(
 
         refuse_without_mcap("--log")
     if words.get("degrade") and words.get("mode", "realtime") not in TIMED:
-        raise ModelError(f"--degrade: expected a mode with a schedule ({', '.join(TIMED)}), got {words['mode']}")
+        raise ModelError(f"--degrade: expected --mode {' or '.join(TIMED)}, got {words['mode']}, which has no schedule")
     if words.get("degrade") and robots:
         raise ModelError("--degrade: expected one robot, got several on one clock")
     if robots:

@@ -127,7 +127,7 @@ def check_times(found: Scenario, duration: float | None) -> None:
     for event in found.events:
         if duration is not None and event.at_s >= duration:
             place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
-            raise ModelError(f"{place}: expected a time before the end, {duration:g} s")
+            raise ModelError(f"{place}: expected a time before the end of the run, {duration:g} s")
 
 
 def _check(found: Scenario, option: Option, value: Any) -> None:

@@ -457,7 +457,7 @@ class Session:
 
         levels = levels_of(plant)
         if levels is None:
-            raise ModelError("--degrade: expected a log of a run with --degrade")
+            raise ModelError("--degrade: the log was recorded without --degrade; expected one with it")
         if not levels.costs:
             levels.measure()
         governor = Governor(levels, period_us * 1e3)

@@ -90,7 +90,7 @@ def shared_out(
     if not 0 < len(robots) <= MAX_ROBOTS:
         raise ModelError(f"expected 1 to {MAX_ROBOTS} robots, got {len(robots)}")
     if words.get("preset") is not None:
-        raise ModelError("--preset: of several robots each names its own, in a scenario: preset = in [[robot]]")
+        raise ModelError("--preset: with several robots, expected preset = in each [[robot]] of a scenario")
     made = [{"profile": words.get("sensors", "ideal"), **one} for one in robots]
     names = [str(one["name"]) for one in made]
     for one in made:
@@ -154,7 +154,10 @@ def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | No
             fitting = [one for one, kind in kinds.items() if not declared(name) or kind in declared(name)]
             if not fitting:
                 here = ", ".join(sorted(set(kinds.values())))
-                raise ModelError(f"controller '{name}' drives {', '.join(declared(name))}; the robots here: {here}")
+                raise ModelError(
+                    f"controller '{name}' drives {', '.join(declared(name))}; none of them is among the "
+                    f"robots of this run: {here}"
+                )
             made += [_for(word, one) for one in fitting]
     return tuple(made)
 

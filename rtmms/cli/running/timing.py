@@ -130,8 +130,8 @@ def pacing(
     period = dt / plan.rate
     if not _MIN_PERIOD_S <= period <= _MAX_PERIOD_S:
         raise ModelError(
-            f"--rate {plan.rate:g}: a step of {dt:g} s would take {period:g} s; expected {_MIN_PERIOD_S:g} to "
-            f"{_MAX_PERIOD_S:g} s"
+            f"--rate {plan.rate:g}: expected a period of {_MIN_PERIOD_S:g} to {_MAX_PERIOD_S:g} s for a step "
+            f"of {dt:g} s, got {period:g} s"
         )
     if plan.mode == "external":
         # as if the ticks came at the plant's own period; whoever sends them more quickly gives --deadline

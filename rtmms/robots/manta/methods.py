@@ -28,9 +28,12 @@ def _checked(tableau: Tableau) -> Tableau:
     before = np.tri(len(tableau.c), k=-1) - np.tri(len(tableau.c), k=-2)
     leads = [float(tableau.matrix[i, i - 1]) for i in range(1, len(tableau.c))]
     if np.any(tableau.matrix * (1.0 - before)) or tableau.c[0] != 0.0 or list(tableau.c[1:]) != leads:
-        raise ValueError("a stage leads from the one before alone, all the way to its node; the first is at the start")
+        raise ValueError(
+            "tableau: expected stages that each depend only on the one before, with its full weight, and the "
+            "first at the start"
+        )
     if not set(tableau.c[1:]) <= {0.5, 1.0}:
-        raise ValueError("stages after the first stand at the middle or the end of the step, where the rods are known")
+        raise ValueError("tableau: expected stages at the middle or the end of the step, where the rods are computed")
     return tableau
 
 

@@ -488,7 +488,7 @@ class Manta(KernelPlant):
         p, before = self.parameters, self._state.copy()
         state = self._state.copy()
         if p.body == "fixed" and not given.keys().isdisjoint(_PLACES[:4]):
-            raise ModelError("manta: place: the body is held (body=fixed): expected rods and joints alone")
+            raise ModelError("manta: place: expected only rods and joints with body=fixed")
         read_pose("manta: place", given, state[lay.POSITION : lay.POSITION + 7], state[lay.TWIST : lay.TWIST + 6])
         rods = state[lay.RODS : lay.RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
         if "rod_angle" in given:

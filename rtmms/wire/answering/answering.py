@@ -114,7 +114,7 @@ def prepare(update: Bound) -> Any:
             compiled.function
         )
     except (NumbaError, TypeError) as fault:
-        raise ModelError(f"compiled update: numba does not take it: {_cause(uncoloured(fault))}") from fault
+        raise ModelError(f"compiled update: numba cannot compile it: {_cause(uncoloured(fault))}") from fault
     if AVAILABLE:
         a.answer.compile((numba.types.int64,))  # Compile, or load from the cache, before states come.
     compiled.kernel = kernel

@@ -67,8 +67,10 @@ def short_enough(endpoint: str, role: str) -> str:
     """
     length = len(os.fsencode(endpoint.removeprefix(SCHEME)))
     if length > _MAX_PATH_BYTES:
-        raise AddressError(f"{role} endpoint '{endpoint}': its path has {length} bytes, a socket's may have at most "
-                           f"{_MAX_PATH_BYTES}: use a shorter one, or ipc://NAME")  # fmt: skip
+        raise AddressError(
+            f"{role} endpoint '{endpoint}': expected a path of at most {_MAX_PATH_BYTES} bytes, got {length}; "
+            "use a shorter one, or ipc://NAME"
+        )
     return endpoint
 
 
@@ -105,7 +107,8 @@ def prepare_socket(endpoint: str, role: str, keyed: bool) -> None:
             make_runtime_directory()
         if not path.parent.parent.is_dir():
             raise AddressError(
-                f"{role} endpoint '{endpoint}' cannot be bound: there is no folder '{path.parent.parent}'"
+                f"{role} endpoint '{endpoint}' cannot be bound: the folder '{path.parent.parent}' does not "
+                "exist; create it, or use ipc://NAME"
             )
         with contextlib.suppress(FileExistsError):
             path.parent.mkdir(mode=0o700)
@@ -121,8 +124,10 @@ def _check_folder(folder: Path, endpoint: str, role: str) -> None:
         return
     found = folder.stat()
     if found.st_uid != os.getuid():
-        raise AddressError(f"{role} endpoint '{endpoint}': folder '{folder}' belongs to somebody else; use ipc://NAME, "
-                           "which lies in a folder of your own, or keys (rtmms keys DIR)")  # fmt: skip
+        raise AddressError(
+            f"{role} endpoint '{endpoint}': folder '{folder}' belongs to another user; use ipc://NAME, which "
+            "is in your own folder, or keys (rtmms keys DIR)"
+        )
     mode = stat.S_IMODE(found.st_mode)
     if mode & 0o077:
         raise AddressError(f"{role} endpoint '{endpoint}': folder '{folder}' is open to others (mode {mode:04o}): "
@@ -136,7 +141,7 @@ def _clear(path: Path, endpoint: str, role: str) -> None:
         return
     if not stat.S_ISSOCK(found.st_mode):
         raise EndpointError(
-            f"{role} endpoint '{endpoint}' cannot be bound: '{path}' is there already, and is no socket"
+            f"{role} endpoint '{endpoint}' cannot be bound: '{path}' exists and is not a socket; choose another path"
         )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(0.2)
@@ -319,8 +324,8 @@ def only_local(endpoint: str, role: str) -> None:
     if host == "[::1]" or re.match(r"127\.\d+\.\d+\.\d+\Z", host):
         return
     raise AddressError(
-        f"{role} endpoint '{endpoint}': others could reach it, and that takes keys: make them with "
-        "`rtmms keys DIR` and give --keys DIR; or bind tcp://127.0.0.1:PORT or ipc://NAME"
+        f"{role} endpoint '{endpoint}': other machines can reach this address, so keys are required: make "
+        "them with `rtmms keys DIR` and give --keys DIR; or bind tcp://127.0.0.1:PORT or ipc://NAME"
     )
 
 

@@ -86,8 +86,10 @@ def make_keys(directory: Path, client: str = CLIENT) -> list[Path]:
     files[directory / ALLOWED / (client + _PUBLIC)] = pair[directory / (client + _PUBLIC)]
     there = [path for path in files if path.exists()]
     if there:
-        raise ModelError(f"keys: '{there[0]}' is there already, and keys are never written over; "
-                         "choose another folder, or another peer by --client NAME")  # fmt: skip
+        raise ModelError(
+            f"keys: '{there[0]}' exists already, and keys are never overwritten; choose another folder, or "
+            "another peer by --client NAME"
+        )
     written: list[Path] = []
     try:
         for path, text in files.items():
@@ -166,7 +168,10 @@ def read_client(directory: Path) -> ClientKeys:
         others = sorted(p for p in directory.glob("*" + _SECRET) if p.name != SERVER + _SECRET)
         if len(others) > 1:
             names = ", ".join(other.name for other in others)
-            raise ModelError(f"keys: '{directory}' has several peers' secrets ({names}): leave one of them there")
+            raise ModelError(
+                f"keys: '{directory}' has the secret keys of several peers ({names}); expected one, so remove "
+                "the others"
+            )
         path = others[0] if others else _needed(directory, CLIENT + _SECRET)
     public, secret = _read_secret(path)
     return ClientKeys(public, secret, server)
@@ -289,7 +294,7 @@ def _read_secret(path: Path) -> tuple[bytes, bytes]:
     _check_private(path, 0o600)
     public, secret = _read(path)
     if secret is None or key_pairs.public_of(secret) != public:
-        raise ModelError(f"keys: '{path}' does not hold a pair of keys; make one with: rtmms keys DIR")
+        raise ModelError(f"keys: '{path}' has no pair of keys; make one with: rtmms keys DIR")
     return public, secret
 
 
@@ -302,7 +307,7 @@ def _read(path: Path) -> tuple[bytes, bytes | None]:
     except ModelError:
         raise
     except Exception:  # the decoder of z85 raises any kind of exception
-        raise ModelError(f"keys: '{path}' does not hold a key of CURVE; make one with: rtmms keys DIR") from None
+        raise ModelError(f"keys: '{path}' has no CURVE key; make one with: rtmms keys DIR") from None
     return public, secret
 
 

@@ -273,7 +273,7 @@ def _renamed(new: str, value: Any, old: str, given: Any) -> Any:
         return value
     if value is not None:
         raise ModelError(f"connect: expected {new}, got {new} and {old}, its old name")
-    warnings.warn(f"connect: {old} is {new} now; the old name goes with the next version", RenamedWarning, stacklevel=3)
+    warnings.warn(f"connect: {old} is {new} now; the next version removes the old name", RenamedWarning, stacklevel=3)
     return given
 
 
@@ -521,7 +521,7 @@ class Link(Session):
             If the link is closed.
         """
         if self._at.data is None or self._closed:
-            raise ModelError("this link is closed")
+            raise ModelError("this link is closed; make another with rtmms.connect")
         self._usual = None
         return self._at.watch()
 
@@ -578,7 +578,7 @@ class Link(Session):
         raw = self._write(self._seq + 1, step, values) if age is None else self._aged(self._seq + 1, step, *age, values)
         if raw is None:
             if self._closed or not self.plant.granted:
-                raise ModelError("this link drives nothing: it was made without a claim, or is closed")
+                raise ModelError("command: this link has no claim, or is closed; connect with claim=")
             if self._strict and isinstance(values, Mapping):
                 check_command(values, self.plant.granted)
             self._command(values, step, age)
@@ -624,7 +624,7 @@ class Link(Session):
         """
         self._usual = None
         if self._closed or not (self.plant.ticks or self.plant.granted):
-            raise ModelError("this link cannot tick: it was made with neither ticks nor a claim, or is closed")
+            raise ModelError("tick: this link has neither ticks nor a claim, or is closed; connect with ticks=True")
         end = monotonic() + timeout_s
         self._waiting = self._take() or self._waiting
         while not self._warm and not self.ended and monotonic() < end:
@@ -635,7 +635,9 @@ class Link(Session):
             self.look_around()
             self._waiting = self._take() or self._waiting
         if self.ended or not self._warm:
-            raise NotConnectedError(f"tick: {self.ended or self.lost or f'not admitted within {timeout_s:g} s'}")
+            raise NotConnectedError(
+                f"tick: {self.ended or self.lost or f'the plant did not admit this peer within {timeout_s:g} s'}"
+            )
         self._tick_seq += 1
         self._send(self._pack({"type": "tick", "seq": self._tick_seq}))
 

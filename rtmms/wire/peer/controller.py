@@ -267,7 +267,7 @@ class Controller:
             if old in own and new not in own and old not in fields:
                 setattr(cls, new, own[old])
                 warnings.warn(
-                    f"{cls.__qualname__}.{old} is {new} now; the old name goes with the next version",
+                    f"{cls.__qualname__}.{old} is {new} now; the next version removes the old name",
                     RenamedWarning, stacklevel=2,
                 )  # fmt: skip
 
@@ -304,7 +304,9 @@ class Controller:
         NotImplementedError
             If the class does not override it.
         """
-        raise NotImplementedError(f"{type(self).__name__}.update(state) is to be written: it returns a dict")
+        raise NotImplementedError(
+            f"{type(self).__name__}: update(state) is missing; write this method, which returns a dict"
+        )
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Accept new values of `tunable_parameters`, between two updates.

@@ -59,7 +59,7 @@ def read_message(frame: bytes) -> dict[str, Any]:
         and (applied is None or type(applied) is dict)
     ):
         return message
-    raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field of another type than it should have")
+    raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field has another type than docs/protocol.md lists")
 
 
 def _few(applied: dict[str, Any]) -> bool:
@@ -176,7 +176,7 @@ def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:
         or type(telemetry) is not str
         or type(near) is not str
     ):
-        raise Refused(Reason.WRONG_TYPE, "welcome: identity or endpoints are not what they should be")
+        raise Refused(Reason.WRONG_TYPE, "welcome: expected an identity of 16 bytes and endpoints as text, got others")
     return identity, step, near, telemetry
 
 

@@ -113,7 +113,9 @@ def run_controller(
         If the controller has no `update`. The controller's own exceptions pass through.
     """
     if getattr(controller.update, "__func__", None) is Controller.update:
-        raise ModelError(f"controller {type(controller).__name__}: it has no update(state), which returns a dict")
+        raise ModelError(
+            f"controller {type(controller).__name__}: update(state) is missing; write this method, which returns a dict"
+        )
     points: Sequence[str] = declared(controller, "setpoints")
     prepare = getattr(controller, "prepare", None)  # a controller need not derive from our class
     if prepare is not None:
@@ -148,7 +150,7 @@ def run_controller(
                 if values is None and not silent:
                     silent = True
                     if log is not None:
-                        log("update returned None: its actuators hold (reported once)")
+                        log("update returned None, so its actuators have their last values (printed once)")
             while errors:
                 code, text = errors.popleft()
                 if log is not None and code not in reported:

@@ -247,7 +247,9 @@ class Attachment:
             self.exchange.welcomed(watch_exchange)
         except Refused as fault:
             self.close()
-            raise NotConnectedError(f"what answers at '{self.terms.exchange}' is not a plant: {fault}") from None
+            raise NotConnectedError(
+                f"the program at '{self.terms.exchange}' is not a plant of rtmms: {fault}"
+            ) from None
         except BaseException:
             self.close()
             raise
@@ -542,7 +544,7 @@ def check_command(values: Mapping[str, Any], granted: Collection[str]) -> None:
     """
     for name, value in values.items():
         if name not in granted:
-            raise UnknownNameError("actuator of yours", str(name), granted)
+            raise UnknownNameError("claimed actuator", str(name), granted)
         if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
             raise ModelError(f"command: {name}: expected a finite number, got {value!r}")
 
@@ -621,7 +623,7 @@ class Requests:
         if len(frame) > MAX_EXCHANGE_BYTES:
             self._introduce(at, op, end)  # The plant accepts larger messages only from a peer after its hello.
         if not at.send(frame, end):
-            raise RequestError(f"request '{op}': no plant to ask within {timeout_s:g} s")
+            raise RequestError(f"request '{op}': no plant accepted the request within {timeout_s:g} s")
         while monotonic() < end:
             message = at.await_exchange(end)
             if message is None or message["type"] not in ("reply", "error") or message.get("id", ident) != ident:
@@ -649,7 +651,7 @@ class Requests:
                 return
             if message is not None and message["type"] == "error" and "id" not in message:
                 raise RequestError(f"request '{op}': {message.get('text')}")
-        raise RequestError(f"request '{op}': the plant did not answer our hello in time")
+        raise RequestError(f"request '{op}': the plant did not answer the hello in time")
 
     def note(self, message: Mapping[str, Any], at: Attachment) -> None:
         """Call the callback of a reply or an error.
@@ -680,7 +682,9 @@ class Requests:
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"request '{op}': expected arguments by name, got {args!r}: {fault}") from None
         if 0 < self.most < len(frame):
-            raise RequestError(f"request '{op}': this plant takes {self.most} bytes at most, got {len(frame)}")
+            raise RequestError(
+                f"request '{op}': expected at most {self.most} bytes, which this plant accepts, got {len(frame)}"
+            )
         return ident, frame
 
 

@@ -155,7 +155,7 @@ class ReceivedState(State):
         try:
             self._message = read_message(self._raw[2 if self._raw[0] == 0 else 9 :])
         except Refused as fault:
-            raise ModelError(f"state {self.step}: what the plant sent cannot be read: {fault}") from None
+            raise ModelError(f"state {self.step}: the message of the plant cannot be read: {fault}") from None
         self.outputs = self._message["outputs"]
         return self._message if name == "_message" else self.outputs
 

@@ -101,10 +101,16 @@ class Relay:
         if not owners & named:
             near = [one for owner in owners for one in get_close_matches(owner, named, n=1, cutoff=0.75)]
             if near:
-                raise Refused(Reason.NOT_SETTABLE, f"set: no peer is called so; did you mean {near[0]}?")
+                raise Refused(Reason.NOT_SETTABLE, f"set: no peer has this name; did you mean {near[0]}?")
             return False
         if len(owners) > 1 or not all("." in key for key in request.args):
-            raise Refused(Reason.WRONG_TYPE, "set: parameters of one peer, or of the plant, at a time")
+            raise Refused(
+                Reason.WRONG_TYPE,
+                (
+                    "set: expected parameters of the plant only, or of one peer only, got a mixture; send one "
+                    "request for each"
+                ),
+            )
         owner = next(iter(owners))
         peer = next((one for one in self._peers.all if one.name == owner and one.settable), None)
         if peer is None:
@@ -116,7 +122,9 @@ class Relay:
                     Reason.NOT_SETTABLE, f"set: {UnknownNameError(f'parameter of {owner}', name, peer.settable)}"
                 )
         if len(self._waiting) >= MAX_WAITING_MESSAGES:
-            raise Refused(Reason.BUSY, f"set: {MAX_WAITING_MESSAGES} wait for their peers already")
+            raise Refused(
+                Reason.BUSY, f"set: {MAX_WAITING_MESSAGES} earlier requests wait for their peers; try again later"
+            )
         ident = next(self._ids)
         self._waiting[ident] = (request, peer, monotonic_ns() + ANSWER_NS)
         self._send(peer.exchange_id, {"type": "parameters", "id": ident, "values": values})
@@ -140,7 +148,10 @@ class Relay:
         ident = message.get("id")
         waiting = self._waiting.get(ident) if type(ident) is int else None
         if waiting is None or waiting[1] is not peer:
-            raise Refused(Reason.WRONG_TYPE, "parameters: this answers nothing that you were asked")
+            raise Refused(
+                Reason.WRONG_TYPE,
+                ("parameters: expected the id of a request that this peer received and has not answered, got another"),
+            )
         if message.get("ok") is True:
             peer.settable = read_settable(message) or peer.settable
             values = {name: peer.settable.get(name) for name in _names(waiting[0], peer.name)}
@@ -302,7 +313,7 @@ class HandshakePort:
         except Refused as refusal:
             raise ModelError(refusal.text) from None
         if not passed:
-            raise ModelError(f"set: no peer is called '{next(iter(values)).partition('.')[0]}'")
+            raise ModelError(f"set: no peer has the name '{next(iter(values)).partition('.')[0]}'")
 
     def unanswered(self) -> bool:
         """Return whether a peer owes an answer to a request that was passed on.
@@ -375,7 +386,7 @@ class HandshakePort:
             if kind != MESSAGE:
                 raise not_a_message(kind, self._cap)
             if self._allowed is not None and key not in self._allowed.names:
-                raise Refused(Reason.TOKEN, "this key is no longer among those that the plant lets in")
+                raise Refused(Reason.TOKEN, "the key of this peer is no longer among those that the plant allows")
             self._receive(exchange_id, peer, decode(frame, self._cap), key)
         except Refused as refusal:
             self._count(refusal.code)
@@ -393,7 +404,8 @@ class HandshakePort:
             trusted = key is not None or hmac.compare_digest(hello.token.encode(), self._token)
             if (hello.claim or hello.ticks) and not trusted:
                 raise Refused(
-                    Reason.TOKEN, "hello: a claim needs the token of this session, which only its user can read"
+                    Reason.TOKEN,
+                    ("hello: a claim needs the token of this session; only the user who started the plant can read it"),
                 )
             welcome = self._enter(hello, exchange_id, trusted)
             if key is not None:
@@ -414,7 +426,7 @@ class HandshakePort:
             self._take_figures(peer, message)
         else:
             expected = "hello, request, parameters, metrics and bye"
-            raise Refused(Reason.TYPE, f"the exchange socket takes {expected}, got type {shown(kind)}")
+            raise Refused(Reason.TYPE, f"exchange socket: expected messages of type {expected}, got {shown(kind)}")
 
     def _take_figures(self, peer: Peer, message: dict[str, Any]) -> None:
         """Store a peer's metrics, and its report about its own peer; Refused if they are invalid."""
@@ -425,10 +437,10 @@ class HandshakePort:
 
     def _take(self, exchange_id: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
         if peer is None:
-            raise Refused(Reason.TOKEN, "request: send a hello with the session's token first")
+            raise Refused(Reason.TOKEN, "request: expected a hello with the token of this session before it")
         request = read_request(message, peer.name, exchange_id)
         if len(self._requests) >= _MAX_WAITING_REQUESTS:
-            raise Refused(Reason.BUSY, f"request: {_MAX_WAITING_REQUESTS} are waiting already")
+            raise Refused(Reason.BUSY, f"request: {_MAX_WAITING_REQUESTS} requests wait already; try again later")
         if not self._relay.passes_on(request):
             self._requests.append(request)
 
@@ -499,7 +511,9 @@ class Ticks:
         ticker = self._peers.ticker
         if ticker is not peer:
             if ticker is not None and ticker.state is LIVE:
-                raise Refused(Reason.NOT_CLAIMED, f"tick: '{ticker.name}' ticks here")
+                raise Refused(
+                    Reason.NOT_CLAIMED, f"tick: peer '{ticker.name}' sends the ticks of this plant; expected one ticker"
+                )
             self._peers.let_tick(peer)
         if not peer.tick_seq < seq < 1 << 63:
             raise Refused(Reason.SEQ, f"tick: seq must rise; newest {peer.tick_seq}, got {shown(seq)}")

@@ -250,7 +250,7 @@ class PeerState:
         """
         state = _BECOMES.get((self.state, event))
         if state is None:
-            raise RuntimeError(f"a peer that is {self.state} cannot become what follows '{event}'")
+            raise RuntimeError(f"a peer in state {self.state} cannot have the event '{event}'")
         self.state = state
 
 
@@ -438,7 +438,9 @@ class Peer(PeerState):
             for past in [one for one in self.queue if one < now]:
                 del self.queue[past]
             if len(self.queue) >= MAX_AHEAD_STEPS:
-                raise Refused(Reason.TOO_EARLY, f"command: {MAX_AHEAD_STEPS} commands of yours wait for their steps")
+                raise Refused(
+                    Reason.TOO_EARLY, f"command: {MAX_AHEAD_STEPS} commands of this peer already wait for later steps"
+                )
         self.queue[step] = (seq, values, monotonic_ns(), expiry_ns)
 
     def refused(self, text: str, step: int = -1) -> None:
@@ -771,13 +773,16 @@ class Peers:
         if hello.ticks:
             for other in self.all:
                 if other.ticks and other.state is not DEAD and other.exchange_id != exchange_id:
-                    raise Refused(Reason.CLAIM_HELD, f"hello: '{other.name}' ticks here")
+                    raise Refused(
+                        Reason.CLAIM_HELD,
+                        f"hello: peer '{other.name}' sends the ticks of this plant; expected one ticker",
+                    )
         earlier = self.by_exchange_id.get(exchange_id)
         if earlier is not None:
             self.release(earlier)
         observes = not index and not hello.ticks
         if len(self.all) >= MAX_PEERS + RESERVED_OBSERVERS * observes and not self._drop_one_observer():
-            raise Refused(Reason.BUSY, f"hello: {MAX_PEERS} peers are here already")
+            raise Refused(Reason.BUSY, f"hello: the plant has {MAX_PEERS} peers already, its maximum")
         peer = Peer(hello, exchange_id, index, selection, now_ns, prefix)
         if not observes:
             peer.name = self._own_name(hello.name)
@@ -810,7 +815,7 @@ class Peers:
         """
         peer = self.by_identity.get(identity)
         if peer is None:
-            raise Refused(Reason.TOKEN, "hello: no peer of this identity is here (any more)")
+            raise Refused(Reason.TOKEN, "hello: the plant has no peer of this identity; send a hello without identity")
         if self.by_exchange_id.get(peer.exchange_id) is peer:
             del self.by_exchange_id[peer.exchange_id]
         peer.exchange_id = exchange_id

@@ -217,8 +217,10 @@ def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None
         if endpoint.endswith((":*", ":0")) or (given is None and free_ports):
             continue
         if endpoint in roles:
-            raise AddressError(f"{role} endpoint '{endpoint}': the {roles[endpoint]} endpoint is there, too; "
-                               "each needs an address of its own")  # fmt: skip
+            raise AddressError(
+                f"{role} endpoint '{endpoint}': the {roles[endpoint]} endpoint has this address too; give "
+                "each endpoint another"
+            )
         roles[endpoint] = role
 
 
@@ -1018,7 +1020,7 @@ class Server:
         scope = self._scopes.of(hello.robot)
         channels = select(scope.outputs, hello.outputs, MAX_PEERS_WORK if trusted else MAX_STRANGERS_WORK)
         if hello.ticks and self.mode != "external":
-            raise Refused(Reason.MODE, f"hello: ticks are for the mode external; this plant runs in mode {self.mode}")
+            raise Refused(Reason.MODE, f"hello: ticks need a plant with --mode external, got mode {self.mode}")
         identity, granted = b"", []
         if trusted:
             names = tuple(channel.name for channel in channels)
@@ -1066,10 +1068,13 @@ def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
     outputs = plant.observe()
     for channel in plant.outputs:
         if channel.name not in outputs:
-            raise ModelError(f"output '{channel.name}': declared by the plant, but missing from what it observes")
+            raise ModelError(f"output '{channel.name}': the plant declares it, but observe() does not return it")
         shape = np.shape(outputs[channel.name])
         if shape != tuple(channel.shape):
-            raise ModelError(f"output '{channel.name}': shape {tuple(channel.shape)} declared, got {shape}")
+            raise ModelError(
+                f"output '{channel.name}': expected the declared shape {tuple(channel.shape)} from observe(), "
+                f"got {shape}"
+            )
     return dict(outputs)
 
 

@@ -132,7 +132,9 @@ class Matching:
     def _spend(self, work: int) -> None:
         self.work -= work
         if self.work < 0:
-            raise Refused(Reason.WRONG_TYPE, "hello: these patterns take too long: use fewer, or names")
+            raise Refused(
+                Reason.WRONG_TYPE, "hello: these patterns take too long to match; use fewer patterns, or names"
+            )
 
 
 def _runs(pattern: str) -> list[Run]:

@@ -128,9 +128,9 @@ def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
     """
     ahead, most = step - now, max(MAX_AHEAD_STEPS, delay)
     if ahead > most:
-        raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {most} ahead of now")
+        raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {most} ahead of the plant")
     if -ahead > behind:
-        raise Refused(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind now")
+        raise Refused(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind the plant")
     return ahead
 
 
@@ -163,14 +163,16 @@ def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, k
         if not isfinite(value):
             raise Refused(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
     if not index:
-        raise Refused(Reason.NOT_CLAIMED, "command: you claimed no actuator")
+        raise Refused(Reason.NOT_CLAIMED, "command: this peer has no claim; send a hello with claim")
     if not warm:
         raise Refused(Reason.TOO_EARLY, "command: answer the warm-up states first")
 
 
 def _refuse_name(name: object, known: Callable[[str], bool]) -> None:
     if type(name) is str and known(name):
-        raise Refused(Reason.NOT_CLAIMED, f"command: actuator '{name}' is not among those you claimed")
+        raise Refused(
+            Reason.NOT_CLAIMED, f"command: actuator '{name}' is not among the actuators that this peer claims"
+        )
     unknown = name if type(name) is str and len(name) <= _HINT_LENGTH else ""
     raise Refused(Reason.UNKNOWN_ACTUATOR, f"command: there is no actuator {shown(name)}", unknown)
 
@@ -774,12 +776,16 @@ class StepPort:
             self._recount()
         elif kind == "tick":
             if self.ticks is None:
-                raise Refused(Reason.TYPE, "tick: this plant has a pace of its own; ticks are for the mode external")
+                raise Refused(
+                    Reason.TYPE, "tick: ticks need a plant with --mode external; this plant runs in another mode"
+                )
             if peer.state is DEAD:
                 peer.comes_back()
             self.ticks.read_message(peer, message)
         else:
-            raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
+            raise Refused(
+                Reason.TYPE, f"step socket: expected messages of type command, tick or bye, got {shown(kind)}"
+            )
 
     def _take_command(self, peer: Peer, message: dict[str, Any]) -> None:
         """Check and take a command; it is taken as a whole or not at all."""

@@ -448,7 +448,7 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
     version = message.get("protocol")
     if type(version) is not int or version not in PROTOCOLS:
         spoken = ", ".join(map(str, PROTOCOLS))
-        raise Refused(Reason.PROTOCOL, f"hello: protocol {shown(version)} is not spoken here; spoken: {spoken}")
+        raise Refused(Reason.PROTOCOL, f"hello: protocol: expected one of {spoken}, got {shown(version)}")
     read: dict[str, Any] = {"protocol": version}
     for one in _HELLO_FIELDS:
         key = name_in(version, one.name)
@@ -484,7 +484,10 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
         raise Refused(Reason.WRONG_TYPE, f"settable must be a map of at most {MAX_SETTABLE} names, got {shown(given)}")
     for name, value in given.items():
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
-            raise Refused(Reason.WRONG_TYPE, f"settable: a name and a number, flag or short text, got {shown(name)}")
+            raise Refused(
+                Reason.WRONG_TYPE,
+                f"settable: expected names, each with a number, flag or short text, got {shown(name)}",
+            )
     return given
 
 
@@ -511,7 +514,9 @@ def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
         raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
     for name, value in given.items():
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
-            raise Refused(Reason.WRONG_TYPE, f"metrics: a name and a number, flag or short text, got {shown(name)}")
+            raise Refused(
+                Reason.WRONG_TYPE, f"metrics: expected names, each with a number, flag or short text, got {shown(name)}"
+            )
     return given
 
 
@@ -606,7 +611,9 @@ def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         plain = type(value) in (int, float) or (type(value) is str and len(value) <= MAX_TRACK_LENGTH)
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not plain:
-            raise Refused(Reason.WRONG_TYPE, f"hello: tracks: a name and a number or text, got {shown(name)}")
+            raise Refused(
+                Reason.WRONG_TYPE, f"hello: tracks: expected names, each with a number or text, got {shown(name)}"
+            )
     return given
 
 

@@ -254,7 +254,9 @@ class State:
         except (TypeError, ValueError) as fault:
             if isinstance(fault, ModelError):
                 raise
-            raise ModelError(f"output '{name}': not the numbers that the plant's welcome promised: {fault}") from None
+            raise ModelError(
+                f"output '{name}': expected numbers as declared in the welcome of the plant, got others: {fault}"
+            ) from None
 
     def shaped(self, name: str, value: Sequence[float]) -> npt.NDArray[np.float64]:
         """Return numbers as an array of an output's shape.

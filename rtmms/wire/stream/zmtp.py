@@ -249,18 +249,18 @@ class Reader:
         """Count a frame that ended no message."""
         self._idle += 1
         if self._idle > _MAX_IDLE_FRAMES:
-            raise ZmtpError("frame after frame, and no message")
+            raise ZmtpError("many frames without the end of a message")
 
     def _greet(self) -> bool:
         got = self._bytes
         size = len(got)
         strange = (size > 0 and got[0] != _SIGNATURE) or (size > 9 and got[9] != _LAST) or (size > 10 and got[10] < 3)
         if strange:
-            raise ZmtpError("no greeting of ZMTP 3")
+            raise ZmtpError("expected a greeting of ZMTP 3, got other bytes")
         if len(got) < _GREETING:
             return False
         if got[12:32] != _NULL:
-            raise ZmtpError("another mechanism than NULL")
+            raise ZmtpError("expected the mechanism NULL, got another")
         del got[:_GREETING]
         self._greeted = True
         return True
@@ -272,7 +272,7 @@ class Reader:
             return None
         flags = got[0]
         if flags & ~(_MORE | _LONG | _COMMAND) or (flags & _COMMAND and flags & _MORE):
-            raise ZmtpError("flags that no frame has")
+            raise ZmtpError("a frame with invalid flags")
         head = 9 if flags & _LONG else 2
         if len(got) < head:
             return None
@@ -306,7 +306,7 @@ class Reader:
         self.identity = given.get(b"identity", b"")
         kind = given.get(b"socket-type", b"")
         if kind not in self._welcome:
-            raise ZmtpError(f"a socket of kind {kind[:16]!r} has no business here")
+            raise ZmtpError(f"expected another kind of socket here, got {kind[:16]!r}")
         self.ready = True
 
 

@@ -87,7 +87,7 @@ def main(program: str, place: str, mode: str, hold_s: float, flights: int) -> No
     def watch() -> None:
         for line in plant.stderr or ():
             lines.append(line)
-            if "start it again" in line:
+            if "restart Betaflight" in line:
                 firmware.kill()
                 firmware.start()
 

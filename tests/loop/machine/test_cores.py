@@ -87,8 +87,8 @@ def test_a_plant_that_has_one_core_alone_reports_that_it_is_another_plants(monke
 @pytest.mark.parametrize(
     ("text", "output"),
     [("on", "expected auto, off, CORE"), ("", "got ''"), ("-1", "expected auto"), ("1:", "expected auto"),
-     ("0,1", "expected auto"), ("7", "core 7 is not among those that may be used here: \\[0, 1\\]"),
-     ("0:9", "core 9 is not among")],
+     ("0,1", "expected auto"), ("7", "core 7 is not available to this process; expected cores among \\[0, 1\\]"),
+     ("0:9", "core 9 is not available")],
 )  # fmt: skip
 def test_what_is_no_affinity_is_refused(text: str, output: str) -> None:
     with pytest.raises(ModelError, match=output):

@@ -65,7 +65,7 @@ def test_snapshot_continues_with_the_same_bits():
 def test_snapshots_of_another_model_are_refused():
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
         load().restore(load(chains=20).snapshot())
-    with pytest.raises(rtmms.ModelError, match="no snapshot of this version"):
+    with pytest.raises(rtmms.ModelError, match="expected a snapshot of this version"):
         load().restore(b"nonsense")
     with pytest.raises(rtmms.ModelError, match="bytes"):
         load().restore(load().snapshot()[:-8])

@@ -114,7 +114,7 @@ def test_where_the_structure_is_another(given: dict[str, Any]):
     plant = rtmms.load("manta", **FEW | given)
     u = flapping(plant)
     assert rtmms.linearise(plant, u).method == "differences"
-    with pytest.raises(rtmms.ModelError, match="linearise: method: this Manta has no structure that is known"):
+    with pytest.raises(rtmms.ModelError, match="linearise: method: 'structure' does not support this Manta"):
         rtmms.linearise(plant, u, method="structure")
 
 

@@ -44,7 +44,7 @@ def test_keys_are_private_pairs_and_the_peer_is_let_in(folder: Path) -> None:
 
 def test_keys_are_never_written_over_and_more_peers_are_added(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*key*") if path.is_file()}
-    with pytest.raises(rtmms.ModelError, match=r"client\.key' is there already.*--client NAME"):
+    with pytest.raises(rtmms.ModelError, match=r"client\.key' exists already.*--client NAME"):
         make_keys(folder)
     assert {path: path.read_bytes() for path in folder.rglob("*key*") if path.is_file()} == before
     added = make_keys(folder, "robot-2")
@@ -131,10 +131,10 @@ def test_broken_and_missing_keys_are_named(folder: Path, tmp_path: Path) -> None
     with pytest.raises(rtmms.ModelError, match=r"no file '.*nowhere/server.key_secret'; make.*rtmms keys DIR"):
         read_server(tmp_path / "nowhere")
     (folder / "client.key_secret").write_text('public-key = "short"\n')
-    with pytest.raises(rtmms.ModelError, match=r"client.key_secret' does not hold a key"):
+    with pytest.raises(rtmms.ModelError, match=r"client.key_secret' has no CURVE key"):
         read_client(folder)
     (folder / "client.key_secret").write_text((folder / "client.key").read_text())
-    with pytest.raises(rtmms.ModelError, match="does not hold a pair"):
+    with pytest.raises(rtmms.ModelError, match="has no pair"):
         read_client(folder)
     (folder / "clients" / "junk.key").write_bytes(b"\xff\x00 public-key = 3")
     assert allowed(folder) == ["client"]
@@ -149,7 +149,7 @@ def test_a_peers_folder_holds_its_own_secret_under_any_name(folder: Path, tmp_pa
     shutil.copy(folder / "arm.key_secret", theirs)
     assert read_client(theirs).public in (folder / "arm.key").read_bytes()
     shutil.copy(folder / "leg.key_secret", theirs)
-    with pytest.raises(rtmms.ModelError, match=r"several peers' secrets \(arm.key_secret, leg.key_secret\)"):
+    with pytest.raises(rtmms.ModelError, match=r"secret keys of several peers \(arm.key_secret, leg.key_secret\)"):
         read_client(theirs)
 
 

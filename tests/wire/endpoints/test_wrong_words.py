@@ -42,20 +42,20 @@ def test_arguments_that_are_no_map_are_refused(make_host: Callable[..., Host], a
 
 
 def test_two_endpoints_at_one_address_are_refused() -> None:
-    with pytest.raises(AddressError, match=r"step endpoint 'ipc://@x': the exchange endpoint is there, too"):
+    with pytest.raises(AddressError, match=r"step endpoint 'ipc://@x': the exchange endpoint has this address too"):
         Sockets("ipc://@x", "ipc://@x", FREE)
-    with pytest.raises(AddressError, match="the exchange endpoint is there, too; each needs an address of its own"):
+    with pytest.raises(AddressError, match="the exchange endpoint has this address too; give each endpoint another"):
         Sockets(step=DEFAULTS["exchange"], free_ports=False)
     Sockets(FREE, FREE, FREE).close()
 
 
 def test_an_ipc_path_with_folders_that_are_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AddressError, match=f"there is no folder '{tmp_path}/nowhere'"):
+    with pytest.raises(AddressError, match=f"the folder '{tmp_path}/nowhere' does not exist"):
         Sockets(f"ipc://{tmp_path}/nowhere/a/b", FREE, FREE)
 
 
 def test_an_ipc_path_that_is_too_long_is_refused_with_the_limit() -> None:
-    with pytest.raises(AddressError, match=r"its path has 151 bytes, a socket's may have at most 10\d: .*ipc://NAME"):
+    with pytest.raises(AddressError, match=r"expected a path of at most 10\d bytes, got 151; .*ipc://NAME"):
         checked("ipc:///" + 150 * "x", "exchange")
 
 

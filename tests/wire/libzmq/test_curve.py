@@ -316,6 +316,6 @@ def test_with_keys_others_may_reach_it(folder: Path, make_host: Callable[..., Ho
 
 
 def test_without_keys_the_way_to_make_them_is_reported() -> None:
-    with pytest.raises(AddressError, match=r"takes keys: make them with `rtmms keys DIR` and give --keys DIR"):
+    with pytest.raises(AddressError, match=r"keys are required: make them with `rtmms keys DIR` and give --keys DIR"):
         Sockets("tcp://0.0.0.0:*")
     assert issubclass(AddressError, rtmms.ModelError)

@@ -110,7 +110,7 @@ def test_the_plant_is_described(tcp: Looping) -> None:
 def test_an_observer_sees_telemetry_and_cannot_drive(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, outputs=["speed"]) as link:
         states = [next(link) for _ in range(3)]
-        with pytest.raises(rtmms.ModelError, match="made without a claim"):
+        with pytest.raises(rtmms.ModelError, match="has no claim"):
             link.command({"left.front": 0.1})
     assert [list(state) for state in states] == [["speed"]] * 3
     assert states[0].step < states[2].step
@@ -240,7 +240,7 @@ def test_what_the_link_knows_to_be_wrong_is_raised_at_once(tcp: Looping) -> None
             ({"left.front": float("nan")}, "left.front: expected a finite number, got nan"),
             ({"left.front": float("inf"), "left.back": 0.0}, "left.front: expected a finite number, got inf"),
             ({"left.frnt": 0.1}, "did you mean left.front"),
-            ({"left.front": 0.1, "right.front": 0.1}, "unknown actuator of yours 'right.front'"),
+            ({"left.front": 0.1, "right.front": 0.1}, "unknown claimed actuator 'right.front'"),
             ({"left.front": "0.1"}, "left.front: expected a finite number, got '0.1'"),
         ):
             with pytest.raises(rtmms.ModelError, match=message):
@@ -288,7 +288,7 @@ def test_a_malformed_endpoint_is_named(endpoint: str) -> None:
     ("arguments", "code", "text"),
     [
         ({"claim": "middle.*"}, "unknown_actuator", "middle"),
-        ({"claim": "*", "token": "wrong"}, "token", "only its user"),
+        ({"claim": "*", "token": "wrong"}, "token", "only the user who started"),
         ({"claim": "*", "outputs": "spede"}, "unknown_output", "did you mean speed"),
     ],
 )
@@ -398,7 +398,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     assert controller.log[0] == ("left.front", "left.back")
     assert controller.log[-1] == ended[0]
     assert tcp.host.command[1] == 0.5
-    assert found == ["update returned None: its actuators hold (reported once)"]
+    assert found == ["update returned None, so its actuators have their last values (printed once)"]
 
 
 class Reporting(rtmms.Controller):

@@ -62,7 +62,7 @@ def test_endpoints_that_are_none_are_reported(output: dict[str, Any]) -> None:
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     fault = joined(output)
     assert isinstance(fault, NotConnectedError)
-    assert str(fault).startswith(("cannot connect to '", "what answers at '"))
+    assert str(fault).startswith(("cannot connect to '", "the program at '"))
     end = time.monotonic() + 10.0
     while before and len(os.listdir("/proc/self/fd")) > before:
         assert time.monotonic() < end, "a descriptor stays open"

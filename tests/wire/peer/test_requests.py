@@ -34,9 +34,9 @@ def _break(running: Looping) -> None:
 @pytest.mark.parametrize("claim", [(), "*"])
 def test_a_request_over_the_limit_is_refused_here_and_the_next_one_is_answered(running: Looping, claim: Any) -> None:
     with rtmms.connect(running.host.exchange, claim=claim) as link:
-        with pytest.raises(RequestError, match=r"this plant takes \d+ bytes at most, got 3000"):
+        with pytest.raises(RequestError, match=r"expected at most \d+ bytes, which this plant accepts, got 3000"):
             link.request("restore", {"state": "A" * 3_000_000})
-        with pytest.raises(RequestError, match="bytes at most"):
+        with pytest.raises(RequestError, match="expected at most"):
             link.post("restore", {"state": "A" * 3_000_000})
         assert link.request("pause") == {"op": "pause"}
 
@@ -79,7 +79,7 @@ def test_a_posted_request_to_a_door_that_broke_is_reported_and_the_next_one_is_r
         link.post("pause", None, lambda ok, result: message.append((ok, result)))
         running.wait(one_more)
         assert not message[0][0]
-        assert "send a hello" in message.pop()[1]
+        assert "expected a hello" in message.pop()[1]
         link.post("pause", None, lambda ok, result: message.append((ok, result)))
         running.wait(one_more)
         assert message == [(True, {"op": "pause"})]

@@ -124,7 +124,7 @@ def test_any_frame_that_is_accepted_as_a_state_is_read_as_by_the_general_reader(
             refused += not mine._fields
             if not mine._fields:  # else only the head, such as a deadline below 0, is what the general reader refuses
                 for name in NAMES:
-                    with pytest.raises(ModelError, match="what the plant sent cannot be read"):
+                    with pytest.raises(ModelError, match="the message of the plant cannot be read"):
                         mine[name]
             continue
         assert (mine.step, repr(mine.time)) == (general.step, repr(general.time))

@@ -72,7 +72,7 @@ def test_a_bad_hello_is_refused_by_name(raw: Raw, hello: dict[str, Any], code: s
 
 def test_the_near_miss_and_the_spoken_versions_are_reported(raw: Raw) -> None:
     assert "left.front" in raw.hello(["left.fornt"])["text"]
-    assert "spoken: 1, 2" in raw.hello([], protocol=7)["text"]
+    assert "expected one of 1, 2, got 7" in raw.hello([], protocol=7)["text"]
 
 
 def test_an_observer_needs_no_token_and_leaves_no_trace(raw: Raw) -> None:
@@ -370,7 +370,9 @@ def test_a_plant_that_observes_something_else_than_it_declares_is_refused() -> N
         def observe(self) -> dict[str, Any]:
             return super().observe() | {"position": [0.0, 0.0]}
 
-    with pytest.raises(ModelError, match=r"'position': shape \(3,\) declared, got \(2,\)"):
+    with pytest.raises(
+        ModelError, match=r"'position': expected the declared shape \(3,\) from observe\(\), got \(2,\)"
+    ):
         Server(Wrong(), robot="wrong", free_ports=True)
 
 

@@ -44,7 +44,7 @@ def test_a_full_house_has_a_place_for_one_that_only_asks() -> None:
     peers, selection = Peers(actuators), Selection(())
     for k in range(MAX_PEERS):
         peers.welcome(Hello(f"driver{k}", (f"a{k}",)), b"%d" % k, selection, 0)
-    with pytest.raises(Refused, match=f"{MAX_PEERS} peers are here already"):
+    with pytest.raises(Refused, match=f"{MAX_PEERS} peers already, its maximum"):
         peers.welcome(Hello("one more", (f"a{MAX_PEERS}",)), b"more", selection, 0)
     first = peers.welcome(Hello("status"), b"status", selection, 0)
     second = peers.welcome(Hello("stop"), b"stop", selection, 0)  # the first gives way

@@ -38,7 +38,7 @@ def test_every_event_in_every_state(state: str, event: str) -> None:
         peer.on(event)
         assert peer.state == LEGAL[state, event]
     else:
-        with pytest.raises(RuntimeError, match=f"a peer that is {state}"):
+        with pytest.raises(RuntimeError, match=f"a peer in state {state}"):
             peer.on(event)
         assert peer.state == state
 

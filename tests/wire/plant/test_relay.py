@@ -66,8 +66,8 @@ def test_a_refusal_comes_back_by_name(host: Host, owner: Raw, asker: Raw) -> Non
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [({"mine.gian": 1}, "not_settable", "did you mean gain"), ({"person.x": 1}, "not_settable", "has no parameters"),
-     ({"mine.gain": 1, "dt": 1}, "wrong_type", "at a time"),
-     ({"mine.gain": 1, "person.x": 1}, "wrong_type", "at a time")],
+     ({"mine.gain": 1, "dt": 1}, "wrong_type", "or of one peer only"),
+     ({"mine.gain": 1, "person.x": 1}, "wrong_type", "or of one peer only")],
 )  # fmt: skip
 def test_what_cannot_be_passed_on_is_refused(
     host: Host, owner: Raw, asker: Raw, args: dict[str, Any], code: str, message: str

@@ -60,7 +60,7 @@ def test_a_link_speaks_version_1_to_a_plant_that_speaks_no_other(
     ) -> None:
         received.append(message)
         if message["type"] == "hello" and message["protocol"] != 1:
-            raise Refused(Reason.PROTOCOL, "hello: protocol 2 is not spoken here; spoken: 1")
+            raise Refused(Reason.PROTOCOL, "hello: protocol: expected one of 1, got 2")
         receive(self, exchange_id, peer, message, key)
 
     receive = HandshakePort._receive
