@@ -106,7 +106,7 @@ def test_what_does_not_hold_ends_with_1(tmp_path: Path) -> None:
         ("damping = 0.3", "damping = -0.3", 13, "damping must be >= 0"),
         ("damping = 0.3", "dampign = 0.3", 13, "unknown parameter of pendulum 'dampign'; did you mean damping"),
         ('"push.torque"', '"puch.torque"', 19, "unknown controller 'puch'; did you mean push"),
-        ("at_s = 0.25", "at_s = 0.5", 19, "expected a time before the end, 0.5 s"),
+        ("at_s = 0.25", "at_s = 0.5", 19, "expected a time before the end of the run, 0.5 s"),
     ],
 )
 def test_wrong_words_end_with_2_file_and_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:

@@ -53,7 +53,7 @@ def test_a_flow_that_ends_before_the_run_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "wake.npz", t=[0.0, 1.0, 2.0], u=u)
     message = rtmms(tmp_path, "run", "fish", "--set", "flow=file", "--set", "flow_file=wake.npz", "--duration", "5")
     assert message.status == 2
-    assert "--duration 5: the flow of robot 'fish' is known until t = 2 s only" in message.err
+    assert "--duration 5: expected at most 2 s, where the flow of robot 'fish' ends" in message.err
     message = rtmms(tmp_path, "run", "fish", "--set", "flow=file", "--set", "flow_file=none.npz", "--duration", "5")
     assert message.status == 2
     assert "flow: none.npz: there is no such file" in message.err
