@@ -70,7 +70,7 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, budg
             print_text(f"rtmms: interrupted; run the same command again to continue the search from {kept}", err=True)
         raise
     if front.note:
-        goes_on = f"; the same command goes on from {kept}" if kept is not None and kept.is_file() else ""
+        goes_on = f"; run the same command again to continue from {kept}" if kept is not None and kept.is_file() else ""
         print_text(f"rtmms: {front.note}{goes_on}", err=True)
     files = [None if out is None else _written(asked, front, k, out) for k in range(len(front.gaits))]
     result: dict[str, Any] = {

@@ -207,7 +207,7 @@ def test_no_broker_and_something_else_at_its_port() -> None:
     port = reserve_ports()
     message = fault_of(Helics(claim=("*",), broker=f"127.0.0.1:{port}", patience_s=0.5))
     assert (
-        f"no federation began within 0.5 s with a core of type zmq: start a HELICS 3 broker at 127.0.0.1:{port}"
+        f"no federation began within 0.5 s with a core of type zmq; start a HELICS 3 broker at 127.0.0.1:{port}"
         in message
     )
     with socket.create_server(("127.0.0.1", port)):

@@ -226,7 +226,7 @@ def test_users(tmp_path: Path, make_host: Callable[..., Host], monkeypatch: pyte
     with Broker(tmp_path, "allow_anonymous false", f"password_file {tmp_path}/users", "user root") as broker:
         with Beside(Mqtt(port=broker.port), make_host) as beside:
             wait(lambda: beside.bridged.counts["broker_refused"])
-            assert any("the broker refused: Not authorized" in line for line in beside.bridged.messages)
+            assert any("the broker refused the connection: Not authorized" in line for line in beside.bridged.messages)
         (tmp_path / "word").write_text("secret\n")
         with Beside(Mqtt(port=broker.port, user="manta", password_file=str(tmp_path / "word")), make_host) as beside:
             wait(lambda: beside.bridged.counts["sent"])

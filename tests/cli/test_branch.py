@@ -145,7 +145,7 @@ def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
         (("mover", "--from", "a.mcap@1"), "expected the robot of the log, 'tuned', got 'mover'"),
         (("--from", "a.mcap@1", "--dt", "0.02"), "--dt 0.02: --from continues the log, so expected its value 0.01"),
         (("--from", "a.mcap@1", "--seed", "4"), "--seed 4: --from continues the log, so expected its value 3"),
-        (("--from", "a.mcap@1", "--sensors", "typical"), "--sensors: with --from the log's sensors stay"),
+        (("--from", "a.mcap@1", "--sensors", "typical"), "--sensors: not possible with --from: the log's sensors stay"),
         (("--from", "a.mcap@1", "--set", "dampin=1"), "did you mean damping?"),
         (("--from", "a.mcap@1", "--set", "fault.torqe=stuck"), "did you mean torque?"),
         (("--from", "a.mcap@1", "--controller", "swig"), "unknown controller 'swig'"),

@@ -49,11 +49,11 @@ def test_it_works_as_it_is_written(
         (("new", "contoller", "mine"), "did you mean controller?"),
         (("new", "plant", "My-Plant"), "expected a lower-case Python name"),
         (("new", "plant", "class"), "expected a lower-case Python name"),
-        (("new", "plant", "rtmms"), "take another"),
+        (("new", "plant", "rtmms"), "choose another name"),
         (("new", "plant", "mine", "-o", "nowhere/mine"), "there is no folder 'nowhere'"),
         (("new", "plant", "here"), "is there already"),
         (("new", "controller", "numpy"), "a module 'numpy' exists, and the new package would hide it"),
-        (("new", "bridge", "json"), "a module 'json' is there"),
+        (("new", "bridge", "json"), "a module 'json' exists"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

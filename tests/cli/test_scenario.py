@@ -83,7 +83,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     arguments = ("--mode", "lockstep", "--controller", "none", "--duration", "0.1", "--set", "damping=0.0")
     result = rtmms(tmp_path, "run", file, *arguments)
     assert result.status == 2
-    assert "event at 0.25 s: expected a time before the end, 0.1 s" in result.err
+    assert "event at 0.25 s: expected a time before the end of the run, 0.1 s" in result.err
 
 
 @pytest.mark.full

@@ -265,7 +265,7 @@ def stepped(made: Any = None, **given: Any) -> None:
         (lambda: stepped(observation=lambda seen, memory: np.ones(2)), r"observation: expected numbers \(2, k\)"),
         (lambda: worth(np.nan), r"reward: expected numbers \(2,\), got \(\)"),
         (lambda: worth(np.full(2, np.nan)), "reward: expected finite numbers"),
-        (lambda: stepped(ended=lambda seen, memory: 1), r"ended: expected bool of shape \(2,\), got int64 of shape \(\)"),
+        (lambda: stepped(ended=lambda seen, memory: 1), r"expected bool of shape \(2,\), got int64 of shape \(\)"),
         (lambda: stepped(commands=lambda action, *_: np.inf), "commands: expected finite numbers, got inf"),
         (lambda: stepped(commands=lambda action, *_: action), r"commands: expected numbers \(2, 10, 4\), got \(2, 4\)"),
         (lambda: stepped(commands=lambda action, *_: action + 1j), "commands: expected numbers, got array"),

@@ -97,7 +97,7 @@ def test_knots_of_mixed_words_are_those_of_their_commands() -> None:
 
 
 def test_knots_need_limits() -> None:
-    with pytest.raises(rtmms.ModelError, match="actuator 'a' has no limits"):
+    with pytest.raises(rtmms.ModelError, match="actuator 'a': expected a lower and an upper limit"):
         Knots((Channel("a", "N"),), 2, 1.0, np.zeros(1))
 
 

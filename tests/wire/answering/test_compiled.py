@@ -195,7 +195,7 @@ def test_what_numba_does_not_take_is_reported() -> None:
             command.append(Path("x"))
 
     if AVAILABLE:
-        with pytest.raises(ModelError, match=r"numba does not take it: Untyped global name 'Path'.*line \d+\)"):
+        with pytest.raises(ModelError, match=r"numba cannot compile it: Untyped global name 'Path'.*line \d+\)"):
             prepare(Mine().update)
     with pytest.raises(ModelError, match="expected a function"):
         rtmms.compiled(3)  # type: ignore[arg-type]
