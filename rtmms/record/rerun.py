@@ -129,7 +129,7 @@ def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:
             result.unchecked = f"step {max(expected, 0)} is not in the log, which goes on with step {row.step}"
             break
         if row.altered and not changes.before_step(plant, row.step):
-            result.unchecked = f"the run's state was changed by request at step {row.step}"
+            result.unchecked = f"a request changed the state of the run at step {row.step}"
             break
         if (changes.run, row.step) == until:
             return result

@@ -66,7 +66,7 @@ def test_linearised_and_restored(swimmer: SoftTree) -> None:
     swimmer.step(np.zeros(0))
     assert swimmer.snapshot() == once
     assert isinstance(swimmer, rtmms.plant.protocol.Plant)
-    with pytest.raises(rtmms.ModelError, match=f"must have {len(kept)} bytes, got {len(kept) - 8}$"):
+    with pytest.raises(rtmms.ModelError, match=f"expected a snapshot of {len(kept)} bytes, got {len(kept) - 8}$"):
         swimmer.restore(kept[:-8])
 
 

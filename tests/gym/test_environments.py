@@ -167,7 +167,7 @@ def test_an_observation_of_the_instruments_is_the_task_s():
     singles = [gymnasium.make("rtmms/MantaDepth-v0", **more) for _ in range(3)]
     assert many.single_observation_space.shape == (5,)
     assert compare(many, singles, 8) >= 3
-    with pytest.raises(ArgumentError, match=r"sensor_observation: expected numbers \(2, k\), got \(2,\)"):
+    with pytest.raises(ArgumentError, match=r"sensor_observation: expected numbers of shape \(2, k\), got \(2,\)"):
         hover(sensors="typical", sensor_observation=lambda measured, memory: np.zeros(2))
 
 
@@ -240,7 +240,7 @@ def stepped(made: Any = None, **given: Any) -> None:
         (lambda: rtmms.gym.RobotEnv(3), r"expected a rtmms\.gym\.Task or a robot's name, got 3"),
         (lambda: rtmms.gym.RobotEnv(Fast(), step_s=0.003), r"step_s: expected a whole number .* got 0.003 s"),
         (lambda: rtmms.gym.RobotEnv(Fast(), outputs=("depth",)), "unknown output 'depth'"),
-        (lambda: rtmms.gym.RobotEnv(Fast(), reword=1.0), "unknown part of a task 'reword'"),
+        (lambda: rtmms.gym.RobotEnv(Fast(), reword=1.0), "unknown attribute of rtmms.gym.Task 'reword'"),
         (lambda: rtmms.gym.RobotEnv(Fast(), sensors="good"), "sensors 'good'"),
         (lambda: hover(num_envs=0), "num_envs: expected a whole number from 1 on, got 0"),
         (lambda: hover(autoreset_mode="never"), "autoreset_mode: expected NextStep or SameStep, got 'never'"),
@@ -261,13 +261,22 @@ def stepped(made: Any = None, **given: Any) -> None:
         (lambda: rtmms.gym.RobotEnv(type("Hover", (rtmms.gym.Task,), {"robot": "quadrotor"})), "Hover has no reward"),
         (lambda: stepped(start=lambda random, plant: 3), "start: expected a mapping of names to arrays, got 3"),
         (lambda: stepped(start=lambda random, plant: {"x": "a"}), "start: 'x': expected numbers, got 'a'"),
-        (lambda: stepped(observation=lambda seen, memory: 0.5), r"observation: expected numbers \(2, k\), got \(\)"),
-        (lambda: stepped(observation=lambda seen, memory: np.ones(2)), r"observation: expected numbers \(2, k\)"),
-        (lambda: worth(np.nan), r"reward: expected numbers \(2,\), got \(\)"),
+        (
+            lambda: stepped(observation=lambda seen, memory: 0.5),
+            r"observation: expected numbers of shape \(2, k\), got \(\)",
+        ),
+        (
+            lambda: stepped(observation=lambda seen, memory: np.ones(2)),
+            r"observation: expected numbers of shape \(2, k\)",
+        ),
+        (lambda: worth(np.nan), r"reward: expected numbers of shape \(2,\), got \(\)"),
         (lambda: worth(np.full(2, np.nan)), "reward: expected finite numbers"),
         (lambda: stepped(ended=lambda seen, memory: 1), r"expected bool of shape \(2,\), got int64 of shape \(\)"),
         (lambda: stepped(commands=lambda action, *_: np.inf), "commands: expected finite numbers, got inf"),
-        (lambda: stepped(commands=lambda action, *_: action), r"commands: expected numbers \(2, 10, 4\), got \(2, 4\)"),
+        (
+            lambda: stepped(commands=lambda action, *_: action),
+            r"commands: expected numbers of shape \(2, 10, 4\), got \(2, 4\)",
+        ),
         (lambda: stepped(commands=lambda action, *_: action + 1j), "commands: expected numbers, got array"),
     ],
 )

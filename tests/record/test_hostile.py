@@ -104,7 +104,7 @@ ORIGINS = [
 @pytest.mark.parametrize(("change", "text"), ORIGINS)
 def test_an_origin_that_no_run_wrote(sound: Path, tmp_path: Path, change: Callable[[Any], Any], text: str) -> None:
     path = rewritten(sound, tmp_path / "bad.mcap", "origin.json", change)
-    with pytest.raises(ModelError, match=r"bad\.mcap: .*origin\.json: ") as refusal:
+    with pytest.raises(ModelError, match=r"bad\.mcap: .*origin\.json( in the log cannot be read)?: ") as refusal:
         open_log(path)
     assert text in str(refusal.value)
     assert len(str(refusal.value)) < 400

@@ -98,7 +98,9 @@ def test_what_two_killed_processes_leave_is_named_and_can_be_read(tmp_path: Path
         time.sleep(0.0005)
     kept.process.kill()
     kept.close()
-    with pytest.raises(ModelError, match=r"run\.mcap: there is no such file; .*run\.mcap\.part is one that is being"):
+    with pytest.raises(
+        ModelError, match=r"run\.mcap: there is no such file; .*run\.mcap\.part exists: a run still writes it"
+    ):
         open_log(path)
     assert sum(1 for _ in open_log(part_of(path)).rows()) > 1
     rescue(path)
