@@ -212,11 +212,12 @@ def summary(rows: list[tuple[float, int, int]], wall_s: float) -> dict[str, Any]
     first = statistics.median(row[1] for row in settled[:tenth])
     last = statistics.median(row[1] for row in settled[-tenth:])
     handles = [row[2] for row in settled]
-    begun = round(statistics.median(handles[: max(1, len(handles) // 3)]))  # a slow start still opens some
+    third = max(1, len(handles) // 3)  # a slow start still opens some, a slow end has closed some
+    begun, ended = (round(statistics.median(part)) for part in (handles[:third], handles[-third:]))
     return {
         "samples": len(settled), "first_mib": first / 1024, "last_mib": last / 1024,
         "growth_mib": (last - first) / 1024, "most_mib": max(row[1] for row in settled) / 1024,
-        "handles_first": begun, "handles_last": handles[-1], "handles_most": max(handles),
+        "handles_first": begun, "handles_last": ended, "handles_most": max(handles),
     }  # fmt: skip
 
 
