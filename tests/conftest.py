@@ -65,6 +65,9 @@ NETWORKED = (
 GROUND = ("locomotion", "robots/test_wheeled.py", "shapes", "cli/test_gaits.py")
 """All that compile the kernels of contacts, a minute of them: on one worker, so that not both compile the same."""
 
+SOURCES = ("test_child_process.py", "test_input_file.py", "test_whole_file.py", "test_code_files.py")
+"""All that read the syntax trees of every module, which one worker parses once."""
+
 LONG = (
     "test_tutorials.py", "scenario/test_examples.py", "test_hold_a_depth_page.py", "sweep/test_inputs.py",
     "bridges/test_silent_peers.py", "faults/test_faults.py", "sensing/test_nees.py", "test_reader_memory.py",
@@ -90,7 +93,7 @@ def group(nodeid: str) -> str:
         return nodeid
     if path.startswith(GROUND):
         return "ground"
-    return "network" if name in NETWORKED else path
+    return "network" if name in NETWORKED else "sources" if path in SOURCES else path
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -216,6 +219,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def is_default_suite(config: pytest.Config) -> bool:
     """Whether the marks that are asked for are those of the default suite."""
     return bool(config.option.markexpr == "not full")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than cores, because a sixth of the time passes in waiting; at most 8, each of which reads all tests."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores + 1, 8)
 
 
 @pytest.hookimpl(optionalhook=True)

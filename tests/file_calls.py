@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("rtmms", "controllers", "bridges")
+from tests.sources import dotted, modules
 
 READING_METHODS = frozenset({
     "read_text", "read_bytes", "loadtxt", "genfromtxt", "fromfile", "memmap", "ParquetFile", "ZipFile", "mmread",
@@ -44,7 +41,7 @@ class FileCall:
 
 def reading_calls() -> Iterator[FileCall]:
     """Calls that open a file by its name, other than those of a file that `open_input` opened."""
-    for module, tree in _modules():
+    for module, tree in modules():
         opened = _bound(tree, OPENERS) | _annotated(tree, "BinaryIO")
         parts = _bound(tree, PARTS)
         for node in ast.walk(tree):
@@ -55,19 +52,19 @@ def reading_calls() -> Iterator[FileCall]:
                 continue
             if isinstance(node.func, ast.Attribute) and _is_in(node.func.value, parts):
                 continue
-            yield FileCall(module, node.lineno, ast.unparse(node.func), ast.unparse(node))
+            yield FileCall(module, node.lineno, dotted(node.func), ast.unparse(node))
 
 
 def writing_calls() -> Iterator[FileCall]:
     """Calls that write a file by its name, other than those of a file within `beside`."""
-    for module, tree in _modules():
+    for module, tree in modules():
         parts = _bound(tree, PARTS)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 writes = node.func.attr in WRITING_METHODS or (node.func.attr == "open" and _mode(node)[:1] in "wax+")
                 places = [node.func.value, *node.args]
                 if writes and _mode(node) != "" and not any(_is_in(one, parts) for one in places):
-                    yield FileCall(module, node.lineno, ast.unparse(node.func), ast.unparse(node))
+                    yield FileCall(module, node.lineno, dotted(node.func), ast.unparse(node))
 
 
 def _mode(node: ast.Call) -> str:
@@ -79,15 +76,8 @@ def _mode(node: ast.Call) -> str:
     return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
 
 
-@cache
-def _modules() -> list[tuple[str, ast.Module]]:
-    """Every module with its syntax tree."""
-    paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
-
-
 def _opens(node: ast.Call) -> bool:
-    text = ast.unparse(node.func)
+    text = dotted(node.func)
     if text in READING_FUNCTIONS or text.rpartition(".")[2] in READING_METHODS:
         return True
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "open":
@@ -108,7 +98,7 @@ def _bound(tree: ast.Module, functions: frozenset[str]) -> set[str]:
             continue
         for name, value in pairs:
             calls = [one for one in ast.walk(value) if isinstance(one, ast.Call)]
-            if any(ast.unparse(one.func).rpartition(".")[2] in functions for one in calls):
+            if any(dotted(one.func).rpartition(".")[2] in functions for one in calls):
                 found.add(name.id)
     return found
 
@@ -118,7 +108,7 @@ def _annotated(tree: ast.Module, kind: str) -> set[str]:
     return {
         one.arg
         for one in ast.walk(tree)
-        if isinstance(one, ast.arg) and one.annotation is not None and ast.unparse(one.annotation) == kind
+        if isinstance(one, ast.arg) and one.annotation is not None and dotted(one.annotation) == kind
     }
 
 

@@ -8,15 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rtmms.base.errors import ModelError
 from rtmms.base.processes import PARENT, SAFE_PATH, end_with_parent, process_pool, run_python, start_python
+from tests.sources import dotted, modules
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("rtmms", "bridges", "controllers")
 STARTS = {
     "subprocess": {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"},
     "os": {
@@ -37,12 +37,12 @@ ALLOWED = {
 }
 
 
-def starts(text: str) -> set[str]:
-    """Names of the functions in a module's text that start processes, as MODULE.FUNCTION."""
+def starts(tree: ast.AST) -> set[str]:
+    """Names of the functions in a module that start processes, as MODULE.FUNCTION."""
     found = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in without_types(tree):
         if isinstance(node, ast.Attribute):
-            owner = ast.unparse(node.value).rpartition(".")[2]
+            owner = dotted(node.value).rpartition(".")[2]
             if node.attr in STARTS.get(owner, ()):
                 found.add(f"{owner}.{node.attr}")
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -51,24 +51,22 @@ def starts(text: str) -> set[str]:
     return found
 
 
-def without_types(text: str) -> str:
-    """The text without the imports that only a type checker sees, and without its annotations."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = [ast.Pass()]
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.returns = None
-        elif isinstance(node, ast.arg):
-            node.annotation = None
-        elif isinstance(node, ast.AnnAssign):
-            node.annotation = ast.Constant("")
-    return ast.unparse(tree)
+def without_types(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree, without the imports that only a type checker sees, and without annotations."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        for field, value in ast.iter_fields(node):
+            if field in ("returns", "annotation"):
+                continue
+            if field == "body" and isinstance(node, ast.If) and dotted(node.test) == "TYPE_CHECKING":
+                continue
+            left += [one for one in (value if isinstance(value, list) else (value,)) if isinstance(one, ast.AST)]
 
 
 def test_the_helper_starts_every_process() -> None:
-    files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-    found = {str(path.relative_to(ROOT)): starts(without_types(path.read_text("utf-8"))) for path in files}
+    found = {module: starts(tree) for module, tree in modules()}
     assert {file: names for file, names in found.items() if names} == ALLOWED
 
 
@@ -88,7 +86,7 @@ def test_the_helper_starts_every_process() -> None:
     ],
 )
 def test_the_search_finds_what_starts_a_process(text: str, names: set[str]) -> None:
-    assert starts(without_types(text)) == names
+    assert starts(ast.parse(text)) == names
 
 
 def test_a_process_that_nobody_started_so_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

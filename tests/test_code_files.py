@@ -20,9 +20,9 @@ from rtmms.base import trust
 from rtmms.base.errors import ModelError
 from rtmms.record.origin import rebuilt
 
-from .cli.shell import ROOT
 from .cli.shell import rtmms as shell
 from .record.test_hostile import record, rewritten
+from .sources import modules
 
 CODE = """\
 from pathlib import Path
@@ -306,13 +306,12 @@ CHECKED: dict[str, str] = {
 def test_each_way_to_run_a_file_passes_the_check() -> None:
     """A module that runs files stands in `CHECKED`, with what keeps data from them; the system's library is no file."""
     found = set()
-    for folder in ("rtmms", "controllers", "bridges"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if not isinstance(node, ast.Call):
-                    continue
-                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                system = name == "CDLL" and isinstance(node.args[0], ast.Constant)
-                if name in RUNS_CODE and not system:
-                    found.add(path.relative_to(ROOT).as_posix())
+    for module, tree in modules():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            system = name == "CDLL" and isinstance(node.args[0], ast.Constant)
+            if name in RUNS_CODE and not system:
+                found.add(module)
     assert found == set(CHECKED)

@@ -22,35 +22,39 @@ INSTALLED = {"xdist", "resource", "pygeomag"}
 """What the extra `test` installs, or Python has on some systems."""
 
 
-def is_full(node: ast.FunctionDef | ast.Module) -> bool:
-    """Whether a test, or each test of a module, is marked `full`."""
-    if isinstance(node, ast.FunctionDef):
-        return any("pytest.mark.full" in ast.unparse(one) for one in node.decorator_list)
-    return any(re.match(r"pytestmark = .*pytest\.mark\.full\b", ast.unparse(one)) for one in node.body)
+FULL = re.compile(r"^pytestmark = (\[[^]]*)?.*?pytest\.mark\.full\b", re.MULTILINE)
 
 
-def needs(node: ast.AST) -> set[str]:
+def needs(text: str) -> set[str]:
     """Packages beyond the extra `test` without which the code skips."""
-    found = re.findall(r"importorskip\(\s*['\"](\w+)", ast.unparse(node))
-    return set(found) - INSTALLED
+    return set(re.findall(r"importorskip\(\s*['\"](\w+)", text)) - INSTALLED
+
+
+def parts_of(text: str) -> tuple[str, dict[str, str]]:
+    """The text of a module without its functions, and the text of each function, its decorators with it."""
+    lines = text.splitlines(keepends=True)
+    functions, rest = {}, lines.copy()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)]) - 1
+            functions[node.name] = "".join(lines[first : node.end_lineno])
+            rest[first : node.end_lineno] = [""] * (node.end_lineno - first)
+    return "".join(rest), functions
 
 
 def test_what_needs_another_package_belongs_to_the_full_suite() -> None:
     """Otherwise the default suite skips it for want of the package, and the full suite leaves it out."""
     astray = []
     for path in FILES:
-        module = ast.parse(path.read_text(encoding="utf-8"))
-        if is_full(module):
+        rest, functions = parts_of(path.read_text(encoding="utf-8"))
+        if FULL.search(rest):
             continue
-        functions = [node for node in module.body if isinstance(node, ast.FunctionDef)]
-        rest = ast.Module([node for node in module.body if node not in functions], [])
         astray += [f"{path.name}: {needs(rest)}"] if needs(rest) else []
-        others = {one.name: needs(one) for one in functions if not one.name.startswith("test_")}  # fixtures too
-        for one in functions:
-            named = set(re.findall(r"\w+", ast.unparse(one)))
-            wanted = needs(one).union(*(others[name] for name in named & set(others)))
-            if one.name.startswith("test_") and wanted and not is_full(one):
-                astray.append(f"{path.name}::{one.name}: {wanted}")
+        others = {name: needs(text) for name, text in functions.items() if not name.startswith("test_")}  # fixtures too
+        for name, text in functions.items():
+            wanted = needs(text).union(*(others[one] for one in set(re.findall(r"\w+", text)) & set(others)))
+            if name.startswith("test_") and wanted and "pytest.mark.full" not in text.partition("\ndef ")[0]:
+                astray.append(f"{path.name}::{name}: {wanted}")
     assert astray == []
 
 
