@@ -95,6 +95,7 @@ WITHOUT_PAGE = ("template", "view")
 """Bridges that are for readers of their code, or that `rtmms run --view` starts."""
 
 PARTS: dict[str, Part] = {
+    "one-step": (tables_loop.one_step, ("plant",)),
     "in-real-time": (tables_loop.in_real_time, ("loop", "soak_hour")),
     "loop-run": (tables_loop.run, ("loop",)),
     "loop-times": (tables_loop.times, ("loop",)),

@@ -322,7 +322,7 @@ HOW = {"ipc": "ipc", "tcp": "tcp", "libzmq": "tcp by libzmq", "curve": "CURVE"}
 
 
 def in_real_time(loop: Result, hour: Result) -> str:
-    """Return the README's table: the loop at 1 kHz, idle, or another case; and the hour.
+    """Return the README's part on real time: the loop at 1 kHz, idle, or another case; and the hour.
 
     Parameters
     ----------
@@ -336,37 +336,74 @@ def in_real_time(loop: Result, hour: Result) -> str:
     str
         Markdown.
     """
-    rows = []
-    cases = sorted(loop["cases"], key=lambda case: (case["rate_hz"] != 1000, case["condition"] != "idle"))
-    for case in cases[:1]:
-        us, found = case["medians_us"], case["ratios"]
+    case = min(loop["cases"], key=lambda case: (case["rate_hz"] != 1000, case["condition"] != "idle"))
+    us = case["medians_us"]
 
-        def p(who: str, q: str = "p50", us: Result = us) -> str:
-            return number((us.get(who) or {}).get(q))
+    def pair(who: str) -> str:
+        one = us.get(who) or {}
+        return f"{number(one.get('p50'))}, {number(one.get('p99'))}"
 
-        def two(key: str, found: Result = found) -> str:
-            return f"{number(found.get(f'{key}_p50'), 2)} ({number(found.get(f'{key}_p99'), 2)})"
-
-        rows.append([
-            f"{name_of(case)}, medians of {blocks(loop)} ([loop.json](benchmarks/results/loop.json); {_cpu(loop)})",
-            f"wake-up p50 {p('loop, wake-up')} us (cyclictest {p('cyclictest, wake-up')}), "
-            f"p99 {p('loop, wake-up', 'p99')} us ({p('cyclictest, wake-up', 'p99')}); "
-            f"state to command {p('steady, exchange')} us with nothing computed, {p('loop, exchange')} us with the "
-            f"gait (raw datagrams {p('datagram, exchange')}, raw ZeroMQ {p('zeromq, exchange')})",
-        ])  # fmt: skip
-        rows.append([
-            "the same as ratios, p50 (p99)",
-            f"wake-up to cyclictest {two('wake')}; to Python's raw datagrams {two('compiled')} with a compiled "
-            f"controller, {two('exchange')} with the ten lines above",
-        ])  # fmt: skip
+    raw = f"raw datagrams from Python {pair('datagram, exchange')}; raw ZeroMQ {pair('zeromq, exchange')}"
+    rows = [
+        ["wake-up of the loop", pair("loop, wake-up"), f"cyclictest {pair('cyclictest, wake-up')}"],
+        ["state to command, the manta's gait", pair("loop, exchange"), raw],
+        ["state to command, a compiled controller that computes nothing", pair("still, exchange"), "the same"],
+        ["state to command, a Python controller that computes nothing", pair("steady, exchange"), "the same"],
+    ]
     bad = hour["unexplained"]
-    rows.append([
-        f"{_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])}, gait in its own process, every step recorded "
-        f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})",
-        f"{hour['exchange']['misses']} of {hour['steps']} commands missed, {hour['schedule']['overruns']} overruns; "
-        f"{bad['misses_percent']:.4f} % and {bad['overruns_percent']:.4f} % without a stall of the machine",
+    return "\n".join([
+        f"Real time, {name_of(case)}: medians of {blocks(loop)} "
+        f"([loop.json](benchmarks/results/loop.json); {_cpu(loop)}).",
+        "",
+        table(["p50, p99 in us", "rtmms", "yardstick in the same run"], rows),
+        "",
+        f"In {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])} with the gait in its own process, "
+        f"{hour['exchange']['misses']} of {hour['steps']} commands missed their deadline, and "
+        f"{hour['schedule']['overruns']} steps overran. Stalls of the machine explain all but "
+        f"{bad['misses_percent']:.4f} % and {bad['overruns_percent']:.4f} % of the steps "
+        f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)}).",
     ])  # fmt: skip
-    return table(["in real time", "measured"], rows)
+
+
+def one_step(plant: Result) -> str:
+    """Return the README's table: what a step of the manta costs.
+
+    Parameters
+    ----------
+    plant : Result
+        Result of `rtmms bench plant`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    step, ten, free, growth = plant["step"], plant["ten_ms"], plant["free"], plant["growth"]
+    over = f"{round(step['plain_over_compiled'], -2):.0f} times the compiled code"
+    return table(["what", "measured"], [
+        [
+            "one step: compiled code alone; the whole call `plant.step(command)`",
+            f"{step['compiled_us']['median']:.1f} us; {step['python_us']['median']:.1f} us",
+        ],
+        [
+            "the same step in plain Python, in the same run",
+            f"{step['plain_us']['median'] / 1e3:.1f} ms: {over}, "
+            f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
+        ],
+        [
+            "10 ms of swimming (180 000 us on the paper's laptop): in ten steps; in one step",
+            f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us",
+        ],
+        [
+            "speed of `--mode free` over real time: without controller; with the gait in its own process",
+            f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
+        ],
+        [
+            "growth of the step time with chains (32 to 992), links (1 to 24)",
+            f"exponents {growth['exponent_chains']:.2f}, {growth['exponent_links']:.2f}",
+        ],
+        ["new Python objects after a step; memory allocations in its compiled code (both tested)", "0, 0"],
+    ])  # fmt: skip
 
 
 def _cpu(result: Result) -> str:
