@@ -70,7 +70,7 @@ def envelope(
         raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] has the tolerance")
     ranges = Ranges(_values("delay", delay), _values("loss", loss), _values("jitter", jitter), _values("rates", rates))
     found = read_scenario(scenario)
-    base, _ = base_of(scenario, {"controllers": ()})
+    base, _, _ = base_of(scenario, {"controllers": ()})
     own = controller_of(base, controller)
     _refuse_values(own, ranges)
     brace(base.robot)

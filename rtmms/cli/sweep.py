@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from rtmms.cli.words import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, Insta
 from rtmms.scenario.tables import METHODS
 
 if TYPE_CHECKING:
+    from rtmms.scenario.expectations import Expectation
     from rtmms.sweep.rows import Table
     from rtmms.sweep.running import Cluster
     from rtmms.sweep.study import Study
@@ -69,10 +70,10 @@ def sweep(
     if figure is not None:
         refuse_figure("--figure", figure)
     cluster = cluster_of(dask, dask_security, threads)
-    base, table = base_of(what, words)
+    base, table, expected = base_of(what, words)
     study = read_study(what, base, table, vary, samples, method, tuple(columns.split(",")) if columns else ())
     return _carry_out(
-        study, output, figure, threads or cores(), cluster, Budget(budget), as_json=as_json, quiet=quiet
+        study, expected, output, figure, threads or cores(), cluster, Budget(budget), as_json=as_json, quiet=quiet
     )  # fmt: skip
 
 
@@ -126,8 +127,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the run of a study, and the table [sweep] of the file.
+def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any], Sequence[Expectation]]:
+    """Return the run of a study, and the table [sweep] and the expectations of the file.
 
     Parameters
     ----------
@@ -138,8 +139,8 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
     Returns
     -------
-    tuple[Any, dict[str, Any]]
-        Run and table.
+    tuple[Any, dict[str, Any], Sequence[Expectation]]
+        Run, table, and expectations.
     """
     from rtmms.cli.run import driving
     from rtmms.cli.running.one_case import robot_case, scenario_case
@@ -147,19 +148,19 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     controllers = driving(words.pop("controllers"), None)
     typed = {name: value for name, value in words.items() if value is not None and value is not False and value != ()}
     if not what.endswith(".toml"):
-        return robot_case(what, controllers, typed), {}
+        return robot_case(what, controllers, typed), {}, ()
     base, found = scenario_case(what, controllers, typed)
-    return base, dict(found.sweep)
+    return base, dict(found.sweep), found.expect
 
 
 def _carry_out(
-    study: Study, output: Path, figure: Path | None, workers: int, dask: Cluster | None, budget: Budget, *,
-    as_json: bool, quiet: bool,
+    study: Study, expected: Sequence[Expectation], output: Path, figure: Path | None, workers: int,
+    dask: Cluster | None, budget: Budget, *, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     found = carried_out(study, output, workers, dask, budget, quiet=quiet)
     if found is None:
         return INTERRUPTED if budget.left else INCOMPLETE
-    _print_summary(study, found[0], found[1], output, figure, as_json=as_json)
+    _print_summary(study, found[0], found[1], checked(expected, found[0]), output, figure, as_json=as_json)
     return 0
 
 
@@ -255,8 +256,9 @@ class _Progress:
 
 
 def _print_summary(
-    study: Study, table: Table, columns: tuple[str, ...], output: Path, figure: Path | None, *, as_json: bool
-) -> None:
+    study: Study, table: Table, columns: tuple[str, ...], findings: list[dict[str, Any]], output: Path,
+    figure: Path | None, *, as_json: bool,
+) -> None:  # fmt: skip
     from rtmms.sweep.figure import draw, first_order
 
     results = tuple(name for name in columns if not name.startswith(NO_RESULTS))
@@ -272,7 +274,7 @@ def _print_summary(
         print_json(json.dumps({
             "file": str(output), "runs": study.runs, "method": study.method, "over": [axis.key for axis in study.axes],
             "columns": table.column_names, "ended": ends, "first_order": indices or {},
-            "doubted": doubts,
+            "doubted": doubts, "expect": findings,
         }))  # fmt: skip
         return
     print_text(f"{output}: {study.runs:,} runs, {len(table.column_names)} columns")
@@ -282,10 +284,44 @@ def _print_summary(
         print_text(f"  {text}")
     for sentence in doubt_sentences(doubts, table):
         print_text(f"  {sentence}")
+    for one in findings:
+        print_text(
+            f"  expected {one['name']} {one['expected']}: "
+            + ("not checked, the table has no such column" if one["holds"] is None else f"holds in {one['holds']} runs")
+        )
     for name, shares in (indices or {}).items():
         print_text(f"  {name:<28} " + ", ".join(f"{key} {share:.2f}" for key, share in shares.items()))
     if indices:
         print_text("(shares of each column's variance that the mean over all others explains)")
+
+
+def checked(expected: Sequence[Expectation], table: Table) -> list[dict[str, Any]]:
+    """Return how many runs meet each expectation of a scenario.
+
+    Parameters
+    ----------
+    expected : Sequence[Expectation]
+        Table [expect] of the scenario.
+    table : Table
+        Table of the sweep.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        `name`, `expected`, and `holds`: the number of runs that ended as planned and meet it, or None if the table has
+        no such column.
+    """
+    from rtmms.sweep.envelope import DONE
+
+    whole = [word == DONE for word in table.column("ended")]
+    found = []
+    for one in expected:
+        holds = None
+        if one.name in table.column_names:
+            values = zip(table.column(one.name), whole, strict=True)
+            holds = sum(ended and one.holds(value) for value, ended in values)
+        found.append({"name": one.name, "expected": one.text, "holds": holds})
+    return found
 
 
 NO_RESULTS = ("final.", "accuracy", "settled")

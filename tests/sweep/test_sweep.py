@@ -208,6 +208,26 @@ def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
     assert len({row["mean_speed_m_s"] for row in table}) == 9
 
 
+def test_expectations_of_a_scenario_are_counted_over_the_runs(tmp_path: Path, sweep: Any) -> None:
+    (tmp_path / "s.toml").write_text("""
+robot = "pendulum"
+duration = 0.5
+[[controller]]
+name = "swing"
+[expect]
+"final.angle" = ">= -1e9"
+"final.rate" = "< -1e9"
+"schedule.overruns" = "== 0"
+[sweep.over]
+damping = [0.0, 0.2, 0.4]
+""")
+    status, out = sweep("s.toml", "-o", "t.parquet", "--json")
+    found = {one["name"]: one["holds"] for one in json.loads(out)["expect"]}
+    assert (status, found) == (0, {"final.angle": 3, "final.rate": 0, "schedule.overruns": None})
+    printed = sweep("s.toml", "-o", "u.csv")[1]
+    assert "expected schedule.overruns == 0.0: not checked, the table has no such column" in printed
+
+
 def test_a_cluster_that_is_not_there_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     result = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--vary", "damping=1,2", "-o", "t.parquet", "--dask",
