@@ -223,9 +223,14 @@ def is_default_suite(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than cores, because a sixth of the time passes in waiting; at most 8, each of which reads all tests."""
+    """One worker more than cores, because a sixth of the time passes in waiting.
+
+    At most 8, each of which reads all tests, and one for 3 GiB of memory: each holds up to 2 GiB of compiled kernels.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores + 1, 8)
+    known = hasattr(os, "sysconf") and {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(os.sysconf_names)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else 6 << 30
+    return max(1, min(cores + 1, 8, memory // (3 << 30)))
 
 
 @pytest.hookimpl(optionalhook=True)

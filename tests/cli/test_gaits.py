@@ -54,6 +54,7 @@ def test_displacement_of_a_gait(robot: str, gait: str, cycles: int, net: list[fl
     assert found["cost"] > 0.0
 
 
+@pytest.mark.full  # kernels that nothing else in the default suite uses
 def test_in_space_a_rotation_vector_and_a_position(gaits: Any) -> None:
     found = json.loads(gaits("satellite", "--gait", "rectangle", "--json")[1])
     net = found["displacement"]

@@ -327,6 +327,7 @@ def test_the_manta_is_what_the_entry_point_gives():
         rtmms.load("manto")
 
 
+@pytest.mark.full  # kernels that nothing else in the default suite uses
 def test_a_preset_file(tmp_path):
     file = tmp_path / "light.toml"
     file.write_text('preset = "paper"\nbody_mass_kg = 15.0\nbody_inertia_kg_m2 = [1.0, 1.5, 2.0]\ndt = 0.002\n')
