@@ -343,7 +343,7 @@ class Can(rtmms.Bridge):
                 now, data = monotonic(), bytes(frame.data)
                 received = [node.receive(frame.arbitration_id, data, now) for node in self._nodes.values()]
             except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
+                self.counts.refuse(refusal.reason, str(refusal))
                 return
             if any(received) or (self._nodes and frame.arbitration_id == 0x80):
                 self.counts.add("received")

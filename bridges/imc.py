@@ -347,7 +347,7 @@ class Imc(Worded):
             try:
                 self._take(data, sender)
             except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
+                self.counts.refuse(refusal.reason, str(refusal))
 
     def _take(self, data: bytes, sender: tuple[str, int]) -> None:
         if not self._admission.admits(sender):
@@ -438,7 +438,7 @@ class Imc(Worded):
             else:
                 raise Refusal("plan", "operation: expected set, delete or clear, got another")
         except Refusal as refusal:
-            self.counts.refuse(refusal.reason)
+            self.counts.refuse(refusal.reason, str(refusal))
             answer.type, answer.info = kinds.FAILURE, str(refusal)
         self._answer(message, answer)
 
@@ -463,7 +463,7 @@ class Imc(Worded):
             else:
                 raise Refusal("plan", "operation: expected load, start or stop, got another")
         except Refusal as refusal:
-            self.counts.refuse(refusal.reason)
+            self.counts.refuse(refusal.reason, str(refusal))
             answer.type, answer.info = kinds.FAILURE, str(refusal)
         self._answer(message, answer)
         self._beat_at = 0.0  # the state is sent at once

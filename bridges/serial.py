@@ -296,7 +296,7 @@ class Serial(rtmms.Bridge):
             try:
                 self._kept, surely = self._read(payload)
             except Refusal as refusal:
-                self.counts.refuse(refusal.reason)
+                self.counts.refuse(refusal.reason, str(refusal))
                 continue
             self.peer_watch.fed(now)
             self.waits = self.paced

@@ -144,6 +144,7 @@ class Counters:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._refused: dict[str, int] = {}
+        self._texts: list[str] = []
 
     def add(self, name: str, number: int = 1) -> None:
         """Increase a counter.
@@ -157,15 +158,30 @@ class Counters:
         """
         self._numbers[name] = self._numbers.get(name, 0) + number
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, reason: str, text: str = "") -> None:
         """Count a refused message of the peer.
 
         Parameters
         ----------
         reason : str
             Reason of the refusal.
+        text : str, default ''
+            Explanation for a person, who gets the first one of each reason.
         """
+        if text and reason not in self._refused:
+            self._texts.append(text)
         self._refused[reason] = self._refused.get(reason, 0) + 1
+
+    def new_texts(self) -> list[str]:
+        """Return the explanations of refusals since the last call, the first one of each reason.
+
+        Returns
+        -------
+        list[str]
+            Explanations.
+        """
+        texts, self._texts = self._texts, []
+        return texts
 
     @contextmanager
     def message(self) -> Iterator[None]:
@@ -179,7 +195,7 @@ class Counters:
         try:
             yield
         except Refusal as refusal:
-            self.refuse(refusal.reason)
+            self.refuse(refusal.reason, str(refusal))
         else:
             self.add("received")
 

@@ -314,6 +314,8 @@ class Runner:
         finally:
             self._selector.unregister(states)
             self._selector.unregister(door)
+        if self._awaited() and self._bridge.plant.granted and self._bridge.peer_watch.falls_silent(monotonic()):
+            self.counts.add("peer_silences")  # the plant waited for the peer until it ended
         self._report(link)
         link.close("the plant ended")
         return link.ended
@@ -346,6 +348,8 @@ class Runner:
             if events & selectors.EVENT_WRITE and writable is not None and self._watched(key):
                 writable()
         now = monotonic()
+        for text in self.counts.new_texts():
+            self.log(f"refused a message of the peer: {text} (printed once for each reason)")
         if self._nuisance.seen(self.counts["refused"], now):
             self.counts.add("pauses")
         if not self._awaited() and self._watchdog.trips(now):
@@ -390,10 +394,13 @@ class Runner:
             link.report_watch(self._bridge.peer_watch.report())
 
     def _answer(self, link: Link, step: int | None = None) -> None:
-        """Send the newest values, with their age if the period of the peer is known."""
+        """Send the newest values, with their age if the period of the peer is known.
+
+        In lockstep, values of a peer that paces the plant have no age: the plant waits for each of its answers.
+        """
         watch = self._bridge.peer_watch
         fresh_s = watch.fresh_s
-        if fresh_s:
+        if fresh_s and not (self._bridge.waits and link.plant.mode == "lockstep"):
             link.command(self._values, step, age_s=watch.age_s(monotonic()), fresh_s=fresh_s)
         else:
             link.command(self._values, step)
