@@ -336,6 +336,16 @@ def in_real_time(loop: Result, hour: Result) -> str:
     str
         Markdown.
     """
+    bad = hour["unexplained"]
+    soak = (
+        f"In {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])} with the gait in its own process, "
+        f"{hour['exchange']['misses']} of {hour['steps']} commands missed their deadline, and "
+        f"{hour['schedule']['overruns']} steps overran. Stalls of the machine explain all but "
+        f"{bad['misses_percent']:.4f} % and {bad['overruns_percent']:.4f} % of the steps "
+        f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
+    )
+    if not loop["cases"]:
+        return soak
     case = min(loop["cases"], key=lambda case: (case["rate_hz"] != 1000, case["condition"] != "idle"))
     us = case["medians_us"]
 
@@ -350,18 +360,13 @@ def in_real_time(loop: Result, hour: Result) -> str:
         ["state to command, a compiled controller that computes nothing", pair("still, exchange"), "the same"],
         ["state to command, a Python controller that computes nothing", pair("steady, exchange"), "the same"],
     ]
-    bad = hour["unexplained"]
     return "\n".join([
         f"Real time, {name_of(case)}: medians of {blocks(loop)} "
         f"([loop.json](benchmarks/results/loop.json); {_cpu(loop)}).",
         "",
         table(["p50, p99 in us", "rtmms", "yardstick in the same run"], rows),
         "",
-        f"In {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])} with the gait in its own process, "
-        f"{hour['exchange']['misses']} of {hour['steps']} commands missed their deadline, and "
-        f"{hour['schedule']['overruns']} steps overran. Stalls of the machine explain all but "
-        f"{bad['misses_percent']:.4f} % and {bad['overruns_percent']:.4f} % of the steps "
-        f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)}).",
+        soak,
     ])  # fmt: skip
 
 

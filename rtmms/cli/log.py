@@ -177,6 +177,8 @@ def report_damage(log: Log) -> None:
     log : Log
         The log.
     """
+    if log.end is None and not log.damage:
+        print_text(f"rtmms: {log.path}: the log was cut off after {log.count_steps()[0]} steps", err=True)
     for sentence in log.damage[:_MAX_DAMAGE]:
         print_text(f"rtmms: {log.path}: {sentence}; this part of the log is skipped", err=True)
     if len(log.damage) > _MAX_DAMAGE:
@@ -238,8 +240,6 @@ def _log(file: Path, robot: str | None, trusted: bool) -> Mapping[str, Any]:
     _warn(file, log.origin["versions"]["rtmms"])
     result = summary(log, rerun(log, robot, trusted=trusted))
     report_damage(log)
-    if log.end is None and not log.damage:
-        print_text(f"rtmms: {file}: the log was cut off after {result['steps']} steps", err=True)
     return result
 
 

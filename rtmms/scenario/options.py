@@ -37,7 +37,8 @@ class StudyUse(Enum):
 
 
 LOCKSTEP = "a case runs in lockstep, without a schedule"
-_OVERRUN = f"{LOCKSTEP}, and no step overruns; leave it out"
+OF_A_SCHEDULE = f"{LOCKSTEP}, and no step overruns; leave it out"
+"""Reason why a study refuses an option that only a schedule gives a meaning."""
 _MISSED = f"{LOCKSTEP}, and no command is missed; leave it out"
 NO_PEERS = "a study has no peers but its controllers; leave it out"
 
@@ -312,14 +313,14 @@ class RunOptions:
         reason='a case runs in lockstep; expected mode = "lockstep", or no mode',
     )] = "realtime"
     rate: Annotated[float, Option(
-        "Simulated time over wall time (default {default}).", timed=True, reason=_OVERRUN,
+        "Simulated time over wall time (default {default}).", timed=True, reason=OF_A_SCHEDULE,
     )] = 1.0
     dt: Annotated[float | None, Option(
         "Simulated time of a step (default: the robot's own).", unit="s", study=StudyUse.CARRIED, varies=True,
         of_log=True,
     )] = None
     deadline: Annotated[float | None, Option(
-        "Time from the start of a step by which its commands must arrive.", unit="s", timed=True, reason=_OVERRUN,
+        "Time from the start of a step by which its commands must arrive.", unit="s", timed=True, reason=OF_A_SCHEDULE,
     )] = None
     on_miss: Annotated[str, Option(
         "Replacement of a missing command (default {default}).", names=MISS_WORDS[1:], kind="miss policy",
@@ -327,13 +328,13 @@ class RunOptions:
     )] = "hold"
     on_overrun: Annotated[str, Option(
         "Reaction of the schedule to a step that takes longer than its period (default {default}).",
-        names=OVERRUN_WORDS, kind="overrun policy", reason=_OVERRUN,
+        names=OVERRUN_WORDS, kind="overrun policy", reason=OF_A_SCHEDULE,
     )] = "skip"
     hold_timeout: Annotated[float, Option(
         "Age at which a held value returns to neutral (default {default}).", unit="s", reason=_MISSED,
     )] = 0.5
     catchup: Annotated[int, Option(
-        "Steps that catchup may be behind, at most (default {default}).", least=1, most=MAX_COUNT, reason=_OVERRUN,
+        "Steps that catchup may be behind, at most (default {default}).", least=1, most=MAX_COUNT, reason=OF_A_SCHEDULE,
     )] = 5
     max_stale: Annotated[str | None, Option(
         "Limit of steps with a value older than its sender allows: end the run after more than N, or exit with 1 if "
@@ -348,10 +349,10 @@ class RunOptions:
     )] = None
     max_overruns: Annotated[str | None, Option(
         "Limit of steps that took longer than their period: end the run after more than N, or exit with 1 if they are "
-        "more than P% at the end.", metavar="N|P%", limit=True, reason=_OVERRUN,
+        "more than P% at the end.", metavar="N|P%", limit=True, reason=OF_A_SCHEDULE,
     )] = None
     max_consecutive_overruns: Annotated[int | None, Option(
-        "End the run after more than N overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
+        "End the run after more than N overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=OF_A_SCHEDULE,
     )] = None
     on_surface: Annotated[str, Option(
         "Reaction to a robot in water nearer to the surface than half its span: a warning (warn, default), the end of "

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rtmms.base.contract import MAX_STEP, MIN_DT_S
+from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.chores import Agenda, Due
-from rtmms.plant.protocol import Composed, Plant, describe_plant
+from rtmms.plant.protocol import Composed, Plant, builder, describe_plant
 from rtmms.scenario.reading import Event
 
 
@@ -214,6 +215,23 @@ def _check_fault(name: str, value: Any, plant: Plant, place: str) -> None:
 
 def _owner(name: str, controllers: tuple[str, ...]) -> str:
     return owner_of(name, called_names(controllers))
+
+
+def own_controllers(robot: str) -> tuple[str, ...]:
+    """Return the controller that drives a robot where nobody names one.
+
+    Parameters
+    ----------
+    robot : str
+        Name or file of the robot.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Its name, or ().
+    """
+    driver = fact(builder(robot).module, "CONTROLLER")
+    return (driver,) if isinstance(driver, str) else ()
 
 
 def called_names(controllers: tuple[str, ...]) -> list[str]:

@@ -222,6 +222,10 @@ class _Reader:
                 raise self._unknown("key", key, [*known, *TABLES], key)
             if isinstance(value, (dict, list)):
                 raise self._fault(f"{key}: expected a single value, got {_kind(value)}", key)
+            if name in options:
+                raise self._fault(
+                    f"{key}: the file has this key under another spelling, too; expected one of them", key
+                )
             options[name] = value
         self._refuse_options(options)
         options |= self._profile()

@@ -286,4 +286,7 @@ def test_in_lockstep_a_peer_for_which_the_plant_waits_is_not_silent(monkeypatch:
     bench.runner._attend_peer(0.0)
     assert bench.bridge.peer_watch.silences == []
     bench.bridge.command({"left.front": 0.5})
-    assert bench.stale() == [False]
+    assert [one for one in bench.link.commands if "age_s" in one] == []  # the plant waited for this value
+    bench.now += 60.0
+    bench.bridge.command({})  # a state that the peer does not get
+    assert [one for one in bench.link.commands if "age_s" in one] == []

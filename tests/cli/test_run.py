@@ -107,6 +107,7 @@ def test_replay_names_the_first_step_and_quantity_that_differ(tmp_path: Path) ->
             "--rate 2: the mode lockstep has no schedule; expected --mode",
         ),
         (("--mode", "free", "--deadline", "1e-3"), "--deadline 0.001: the mode free has no schedule"),
+        (("--tracking-start", "1"), "--tracking-start 1: expected less than the duration, 1 s"),
         (("--log", "run.csv"), "--log run.csv: expected a name that ends in .mcap, got .csv; rtmms log csv makes"),
         (("--trace", "run.mcap"), "--trace run.mcap: expected a name that ends in .npz, got .mcap"),
         (("--controller", "swing", "--controller", "swing"), "--controller swing: is given twice"),
@@ -120,6 +121,16 @@ def test_options_that_would_do_nothing_or_fail_later_are_refused(
     assert (result.status, result.out, list(tmp_path.iterdir())) == (2, "", [])
     assert text in result.err
     assert "loading" not in result.err
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mode", ["lockstep", "free"])
+def test_options_of_a_schedule_are_named_where_there_is_none(tmp_path: Path, mode: str) -> None:
+    given = ("--on-overrun", "slip", "--catchup", "3", "--max-overruns", "0", "--max-consecutive-overruns", "1")
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--mode", mode, "--duration", "0.1", *given)
+    assert result.status == 0
+    names = "--on-overrun, --catchup, --max-overruns, --max-consecutive-overruns"
+    assert f"rtmms: {names}: no effect, because the mode {mode} has no schedule" in result.err
 
 
 @pytest.mark.parametrize(("content", "text"), [(None, "there is no such file"), (b"junk", "expected a log")])

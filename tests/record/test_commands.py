@@ -46,6 +46,21 @@ def test_the_log_reports_what_the_report_reports(folder: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(
+    "words", [("log", "info"), ("log", "csv"), ("plot",), ("replay",), ("compare", "run.mcap"), ("movie",)]
+)
+def test_every_command_that_reads_a_log_reports_that_it_was_cut_off(
+    folder: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    whole = (folder / "run.mcap").read_bytes()
+    (tmp_path / "run.mcap").write_bytes(whole)
+    (tmp_path / "half.mcap").write_bytes(whole[: len(whole) // 2])
+    made = {"csv": ("-o", "half.csv"), "plot": ("-o", "half.png"), "movie": ("-o", "half.gif")}.get(words[-1], ())
+    result = rtmms(tmp_path, *words, "half.mcap", *made)
+    assert "half.mcap: the log was cut off after" in result.err, (result.status, result.err)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["lockstep", "free"])
 def test_a_run_in_any_mode_replays_to_the_same_bits(tmp_path: Path, mode: str) -> None:
     report = rtmms(tmp_path, *RUN, "--duration", "5", "--mode", mode, "--log", "run.mcap").report

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import TIMED
-from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import KINDS, refuse_output
+from rtmms.base.terminal import print_text
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import split_word
 from rtmms.bridging.config import check_bridge
@@ -19,8 +19,8 @@ from rtmms.cli.words import check_choice, declared_option, options, refuse_figur
 from rtmms.plant.protocol import builder
 from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown
-from rtmms.scenario.options import Option, RunOptions, StudyUse, run_options
-from rtmms.scenario.plant import called_names
+from rtmms.scenario.options import OF_A_SCHEDULE, Option, RunOptions, StudyUse, run_options
+from rtmms.scenario.plant import called_names, own_controllers
 from rtmms.wire.peer.plugins import check_controller, check_robot
 
 if TYPE_CHECKING:
@@ -90,13 +90,12 @@ def plan(
     ModelError, UnknownNameError
         A word is wrong.
     """
-    built_by = builder(robot)
+    builder(robot)  # refuses an unknown one
     if robots:
         robots = [{"name": usual(k), **one} for k, one in enumerate(robots)]
         controllers = drivers(robots, controllers)
     elif controllers is None:
-        driver = fact(built_by.module, "CONTROLLER")
-        controllers = (driver,) if isinstance(driver, str) else ()
+        controllers = own_controllers(robot)
     if not robots:
         check_choice(robot, "coupling", words.get("coupling"))
     for word in () if robots else controllers:
@@ -142,6 +141,10 @@ def plan(
         from rtmms.record.log_location import refuse_without_mcap
 
         refuse_without_mcap("--log")
+    if words.get("duration") is not None and (words.get("tracking_start") or 0.0) >= words["duration"]:
+        raise ModelError(
+            f"--tracking-start {words['tracking_start']:g}: expected less than the duration, {words['duration']:g} s"
+        )
     if words.get("degrade") and words.get("mode", "realtime") not in TIMED:
         raise ModelError(f"--degrade: expected --mode {' or '.join(TIMED)}, got {words['mode']}, which has no schedule")
     if words.get("degrade") and robots:
@@ -166,15 +169,23 @@ def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool)
 
 
 def _refuse_without_schedule(words: Mapping[str, Any]) -> None:
-    """Raise ModelError for options that only a mode with a schedule uses."""
+    """Raise ModelError for options that only a mode with a schedule uses, or print that they have no effect."""
     mode = words.get("mode", "realtime")
+    if mode in TIMED:
+        return
+    idle = []
     for option in run_options().values():
         value = words.get(option.name, option.default)
-        if option.timed and mode not in TIMED and value != option.default:
+        if value == option.default:
+            continue
+        if option.timed:
             raise ModelError(
                 f"{option.word} {value:g}: the mode {mode} has no schedule; expected --mode {' or '.join(TIMED)}, "
                 f"or no {option.word}"
             )
+        idle += [option.word] * (option.reason == OF_A_SCHEDULE)
+    if idle:
+        print_text(f"rtmms: {', '.join(idle)}: no effect, because the mode {mode} has no schedule", err=True)
 
 
 def _refuse_twice(controllers: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from rtmms.scenario import Scenario, read
 from rtmms.scenario.expectations import has
 from rtmms.scenario.links import refuse_unknown
 from rtmms.scenario.options import Option, run_options
-from rtmms.scenario.plant import called_names
+from rtmms.scenario.plant import called_names, own_controllers
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -155,8 +155,17 @@ def _check(found: Scenario, option: Option, value: Any) -> None:
         raise found.fault(str(fault), name) from None
 
 
+def _drivers(found: Scenario) -> tuple[str, ...]:
+    """Return the scenario's controllers, or the robot's own where it names none."""
+    if found.controllers is None and not found.robots:
+        return own_controllers(found.robot)
+    return tuple(found.controllers or ())
+
+
 def _check_events(found: Scenario) -> None:
-    names = called_names(found.controllers or ())
+    if not found.events:
+        return
+    names = called_names(_drivers(found))
     for event in found.events:
         place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
         for name in event.values:
@@ -266,9 +275,7 @@ def check_peers(found: Scenario, typed: Collection[str] = ()) -> None:
         if ("bridges" if _is_bridge(made) else "controllers") not in typed:
             _judge_foreign(made, files, word, folders)
 
-    made = check_words(
-        found.controllers or (), found.bridges, lambda kind, k, fault: _located(found, kind, k, fault), judge
-    )
+    made = check_words(_drivers(found), found.bridges, lambda kind, k, fault: _located(found, kind, k, fault), judge)
     for event in found.events:
         for name, value in event.values.items():
             owner = owner_of(name, made)
@@ -395,6 +402,11 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
         later = (head in heads and head not in soon) if dot else (one.source in heads or summary is None)
         if later or has(soon, one.source) or (head == "schedule" and dot):
             continue
+        if has(soon, f"{one.source}[0]"):
+            raise found.fault(
+                f"expect: '{one.source}' has several numbers; expected one of them, as {one.source}[0]",
+                "expect", one.name,
+            )  # fmt: skip
         near = get_close_matches(one.source.partition("[")[0], sorted(_names(soon)), 3)
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         raise found.fault(f"expect: the report will have no '{one.source}'{meant}", "expect", one.name)
