@@ -542,13 +542,15 @@ class Tracking:
         return float(np.linalg.norm(position - found.at(along)[0]))
 
     def report(self) -> dict[str, dict[str, float | None]]:
-        """Return the errors of each quantity within its band, or since it once was, after its last change.
+        """Return the errors of each quantity from when it has settled at each set-point.
+
+        A set-point that changes before it is reached does not count, unless it changes more than once in HELD_S.
 
         Returns
         -------
         dict[str, dict[str, float | None]]
-            rms, max, mean and settled_s by quantity. settled_s counts from that change; None if it never settled: then
-            the second half counts.
+            rms, max, mean and settled_s by quantity. settled_s counts from the last change; None if it never settled:
+            then the second half since the last change counts.
         """
         return {name: _judged(name, rows.all(), self._from_s) for name, rows in self._rows.items() if rows.count}
 
@@ -566,7 +568,12 @@ def _judged(name: str, rows: Array, from_s: float) -> dict[str, float | None]:
             within, max(1, round(HELD_S / max(SAMPLE_S, float(np.median(np.diff(time))) if len(time) > 1 else 1.0)))
         )
         settled = None if at is None else float(time[first + at] - time[first])
-        counts[first + (len(within) // 2 if at is None else at) : last] = True
+        if at is not None:
+            counts[first + at : last] = True
+        elif last == len(time):
+            counts[first + len(within) // 2 :] = True
+        elif time[last - 1] - time[first] < HELD_S:  # the set-point moves all the time
+            counts[first:last] = True
     counts &= time >= from_s
     kept = error[counts]
     if not len(kept):

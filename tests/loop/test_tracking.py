@@ -59,6 +59,25 @@ def test_a_change_begins_anew_and_angles_go_round() -> None:
     assert found["max"] == pytest.approx(2.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("changes", [(4.0,), (2.0, 4.0)])
+def test_a_set_point_that_changes_before_it_is_reached_does_not_count(changes: tuple[float, ...]) -> None:
+    def motion(t: float, points: Any) -> Any:
+        points["depth_m"] = 5.0 - 2.0 * sum(t >= change for change in changes)
+        return (0.0, 0.0, -points["depth_m"] + (0.01 if t >= 6.0 else 1.0)), (1.0, 0.0, 0.0, 0.0)
+
+    found = tracked({"depth_m": 5.0}, motion, 12.0)["depth_m"]
+    assert found["settled_s"] == pytest.approx(2.0, abs=2 * SAMPLE_S)
+    assert found["max"] == pytest.approx(0.01, abs=1e-9)
+
+
+def test_a_set_point_that_moves_all_the_time_counts() -> None:
+    def motion(t: float, points: Any) -> Any:
+        points["depth_m"] = 1.0 + 0.1 * t
+        return (0.0, 0.0, -points["depth_m"] - 0.2), (1.0, 0.0, 0.0, 0.0)
+
+    assert tracked({"depth_m": 1.0}, motion, 5.0)["depth_m"]["rms"] == pytest.approx(0.2)
+
+
 def test_one_that_is_never_reached_reports_it_and_what_comes_before_does_not_count() -> None:
     def motion(t: float, points: Any) -> Any:
         return (0.0, 0.0, -0.5 if t < 8.0 else -0.7), (1.0, 0.0, 0.0, 0.0)
