@@ -148,7 +148,7 @@ def _machine() -> list[Finding]:
 
 def _real_time() -> list[Finding]:
     """Try the set-up of a run on this process, and undo it."""
-    from rtmms.loop.machine import AUTO_PRIORITY, costs, finish, may_raise, prepare
+    from rtmms.loop.machine import AUTO_PRIORITY, COSTS, costs, finish, may_raise, prepare
     from rtmms.loop.stall_detector import PRIORITY
 
     plain = costs()  # as a controller runs that nobody raised
@@ -166,10 +166,10 @@ def _real_time() -> list[Finding]:
                          f"SCHED_FIFO {PRIORITY} is {'' if allowed else 'not '}permitted",
                          "" if allowed else "stalls of the machine are blamed on nobody; raise rtprio"))  # fmt: skip
     for name, cost in (("the loop", raised), ("a controller", plain)):
-        listed = ", ".join(f"{what.replace('_', ' ')} {us:g}" for what, us in cost.items())
+        listed = ", ".join(f"{COSTS[what]} {us:g}" for what, us in cost.items())
         found.append(Finding(f"costs for {name}", "good", f"{listed} us"))
     if ready.priority and plain["wake_up"] > 2.0 * raised["wake_up"]:
-        listed = f"at ordinary priority each wakes up {plain['wake_up']:g} us late, raised {raised['wake_up']:g}"
+        listed = f"at ordinary priority each wakes up {plain['wake_up']:g} us late, at the run's priority {raised['wake_up']:g} us"
         found.append(Finding("controllers", "note", listed, "rtmms run --priority N raises them to N - 10"))
     return found
 

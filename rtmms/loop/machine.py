@@ -731,13 +731,13 @@ _PAUSE_S = 3e-4
 _TIMEOUT_S = 1.0
 
 COSTS = {
-    "wake_up": "a sleep ends so much after its instant",
-    "past_sleep": "a sleep to an instant that is past",
-    "timer": "a wait with a time-out that does not come, beyond one without",
-    "call_hot": "a system call that was just made before",
-    "call_cold": "the same after a sleep, when the caches have cooled down",
+    "wake_up": "late wake-up",
+    "past_sleep": "sleep to a past instant",
+    "timer": "time-out of a wait",
+    "call_hot": "repeated system call",
+    "call_cold": "system call after a sleep",
 }
-"""Measured costs, each the median in us."""
+"""Measured costs with their names for a person, each the median in us."""
 
 
 def costs(samples: int = SAMPLES) -> dict[str, float]:
