@@ -169,7 +169,8 @@ def _real_time() -> list[Finding]:
         listed = ", ".join(f"{COSTS[what]} {us:g}" for what, us in cost.items())
         found.append(Finding(f"costs for {name}", "good", f"{listed} us"))
     if ready.priority and plain["wake_up"] > 2.0 * raised["wake_up"]:
-        listed = f"at ordinary priority each wakes up {plain['wake_up']:g} us late, at the run's priority {raised['wake_up']:g} us"
+        late, less = plain["wake_up"], raised["wake_up"]
+        listed = f"at ordinary priority each wakes up {late:g} us late, at the run's priority {less:g} us"
         found.append(Finding("controllers", "note", listed, "rtmms run --priority N raises them to N - 10"))
     return found
 
