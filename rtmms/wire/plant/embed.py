@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rtmms.base.errors import ModelError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop, Outcome
-from rtmms.loop.pace import Free, Lockstep
+from rtmms.loop.modes import Free, Lockstep
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.wire.plant.server import Server, Sockets
