@@ -21,7 +21,7 @@ import numpy.typing as npt
 from numba import carray
 
 from rtmms.base.jit import kernel
-from rtmms.base.memory import ARGUMENTS, call, numbers_at
+from rtmms.base.pointers import ARGUMENTS, call, numbers_at
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, HasFork
 
 Array = npt.NDArray[np.float64]

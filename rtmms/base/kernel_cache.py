@@ -30,7 +30,10 @@ from rtmms.base.trust import exposed, exposed_way
 ROOT = Path(__file__).parent.parent
 """Package with kernels that are keyed together."""
 
-COMMON = ("base/jit.py", "base/kernel_cache.py", "base/code_library.py", "base/spatial.py", "base/memory.py")
+COMMON = (
+    "base/jit.py", "base/kernel_cache.py", "base/code_library.py", "base/spatial.py", "base/memory.py",
+    "base/pointers.py",
+)  # fmt: skip
 """Sources that kernels of every kind use."""
 
 PLANTS = (
@@ -42,7 +45,7 @@ PLANTS = (
 DRAWING = "_drawing.py"
 """End of the names of robots' drawings, which have no kernels: a change there recompiles nothing."""
 
-EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "base/contract.py")
+EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "base/contract.py", "base/structs.py")
 """Sources of the exchange; they are separate, so that a change there recompiles no plant."""
 
 PLANNING = ("planning", "gym")

@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 
 from rtmms.base.errors import ModelError, uncoloured
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import call_at, numbers_at
+from rtmms.base.pointers import call_at, numbers_at
 from rtmms.base.spatial import Array
 from rtmms.fluids.flow_grid import Grid, add_grid
 

@@ -13,7 +13,8 @@ from numba import carray
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import INTEGER, Layout, given, model, number, numbers_at, part, state
+from rtmms.base.memory import INTEGER, Layout, given, model, number, part, state
+from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Fork, Plant, bare, describe_plant
 from rtmms.plant.stage import COMMAND, INNER, Stage, step_inner, write_inner_outputs
