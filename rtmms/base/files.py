@@ -1,4 +1,4 @@
-"""Files: limited inputs, checks of XML and archives before a library reads them, and outputs written as a whole."""
+"""Files: limited inputs, checks of XML and archives before a library reads them, whole outputs, and private ones."""
 
 from __future__ import annotations
 
@@ -404,6 +404,22 @@ def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()
             raise ModelError(f"{word} {path}: is {source}, which is read; expected another name")
     if path.is_symlink():  # a file would be put in the place of the link, not in that of what it leads to
         raise ModelError(f"{word} {path}: is a link to '{path.readlink()}'; expected the name of a file, or a new name")
+
+
+@contextmanager
+def private_files() -> Iterator[None]:
+    """Create files with mode 0600 and folders with 0700, within the context.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager

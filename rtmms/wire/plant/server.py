@@ -14,10 +14,11 @@ import numpy as np
 
 from rtmms.base.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
 from rtmms.base.errors import ModelError
+from rtmms.base.files import private_files
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.machine import may_raise
 from rtmms.plant.protocol import Plant, describe_plant
-from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near, private_files
+from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.libzmq.threads import Threads
