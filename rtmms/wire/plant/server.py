@@ -153,7 +153,7 @@ class Sockets:
             one.beside = tuple(other for other in everywhere if other is not one)
 
     def _bind_libzmq(self, bound: contextlib.ExitStack, threads: Threads, secret: bytes) -> None:
-        from rtmms.wire.libzmq.sockets import Served
+        from rtmms.wire.libzmq.plant_sockets import Served
 
         if threads.priority is not None and not may_raise(threads.priority):
             # libzmq ends the process if it may not bind, so try here first

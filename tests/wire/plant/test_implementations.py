@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rtmms.wire.libzmq.sockets import Router
+from rtmms.wire.libzmq.plant_sockets import Router
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.session import Terms
 from rtmms.wire.plant.server import Sockets
