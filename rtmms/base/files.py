@@ -511,8 +511,7 @@ def _sync(part: Path) -> None:
 # XML of anybody, looked through before a library builds its tree: no document type, and bounded numbers of its parts.
 #
 # Readers of URDF, COLLADA and FMUs use it. A document type may define entities that grow to a hundred times the file,
-# and
-# some libraries read files that it names.
+# and some libraries read files that it names.
 
 
 _PIECE_BYTES = 1 << 16

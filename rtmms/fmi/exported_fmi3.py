@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 #
 # It has no other answer to give but in doStep, where a status is returned. And on its way there it drops its references
 # to the slave, to drop them once more when the instance is freed: a host that goes on, or only cleans up, then uses
-# freed
-# memory.
+# freed memory.
 
 
 MAX_REASON_CHARS = 300
