@@ -385,7 +385,6 @@ SAMPLE_ROOM = 45
 # beside it, 0 where there is none, the addresses of a function (row 1) and of a grid (row 2)
 ACCELERATION = 3
 WAVES = 6
-VORTICES = 7
 ADDRESS = 3
 LEADING = 4
 FLOW_WIDTH = 8
