@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from rtmms.record.origin import Branch
     from rtmms.record.recorder import Recorder
     from rtmms.sensing.readings import Consistency
-    from rtmms.wire.plant.server import Server, Sockets
+    from rtmms.wire.plant.server import Server
+    from rtmms.wire.plant.sockets import Sockets
 
 MAX_FINAL_NUMBERS = 4
 GOOD_ENDS = ("duration", "stop")

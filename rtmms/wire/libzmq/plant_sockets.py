@@ -573,7 +573,7 @@ class Served:
         socket.setsockopt(zmq.MAXMSGSIZE, longest)
         socket.setsockopt(zmq.HANDSHAKE_IVL, 5000)
         # No HEARTBEAT_IVL: up to libzmq 4.3.5 the process ends (assertion !_io_error) if a heartbeat is due on a
-        # connection that its peer filled and then closed. Probes of rtmms.wire.plant.server ask whether peers live.
+        # connection that its peer filled and then closed. Probes of rtmms.wire.plant.keepalive ask whether peers live.
         at = self._bound(socket, endpoint, role, moves)
         gatekeeper = self.gatekeepers[turn] if self.gatekeepers else None
         return Router(socket, gatekeeper, with_keys=turn == 1 and gatekeeper is not None), at
