@@ -33,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 
 COMMON = (
     "base/jit.py", "base/kernel_cache.py", "base/code_library.py", "base/spatial.py", "base/memory.py",
-    "base/pointers.py",
+    "base/pointers.py", "base/structs.py",
 )  # fmt: skip
 """Sources that kernels of every kind use."""
 
@@ -46,7 +46,7 @@ PLANTS = (
 DRAWING = "_drawing.py"
 """End of the names of robots' drawings, which have no kernels: a change there recompiles nothing."""
 
-EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "base/contract.py", "base/structs.py")
+EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "base/contract.py")
 """Sources of the exchange; they are separate, so that a change there recompiles no plant."""
 
 PLANNING = ("planning", "gym")
