@@ -21,7 +21,7 @@ import rtmms
 from rtmms.analysis.derivatives import structure_of
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
 from rtmms.analysis.linearise import linearise_step, reach_of
-from rtmms.base.memory import ARGUMENTS, call, numbers_at
+from rtmms.base.pointers import ARGUMENTS, call, numbers_at
 
 from .setting import machine, refuse_less
 

@@ -36,7 +36,9 @@ import numpy.typing as npt
 from rtmms.base.errors import RtmmsError
 from rtmms.loop.machine import Readiness, allowed, may_raise, prepare, raised
 from rtmms.wire.endpoints.keys import make_keys, read_server
-from rtmms.wire.plant.server import Server, Sockets, Threads
+from rtmms.wire.libzmq.threads import Threads
+from rtmms.wire.plant.server import Server
+from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.port import Answering, Received
 
 from . import setting

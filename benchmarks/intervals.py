@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import rtmms
-from rtmms.analysis.fork_pool import core_count
 from rtmms.base.parameters import parameter_values
+from rtmms.base.processes import core_count
 
 from .setting import machine, refuse_less
 

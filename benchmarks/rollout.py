@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import carray, njit
 
 import rtmms
-from rtmms.base.memory import ARGUMENTS, call, numbers_at
+from rtmms.base.pointers import ARGUMENTS, call, numbers_at
 
 from .setting import machine, refuse_less
 

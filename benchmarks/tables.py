@@ -26,7 +26,8 @@ from rtmms.bridging.runner import Runner
 from rtmms.cli.main import OLD_OPTIONS
 from rtmms.cli.running import report
 from rtmms.loop.impairment import Impairment
-from rtmms.plant.protocol import RENAMED_MEMBERS, robots
+from rtmms.plant.loading import robots
+from rtmms.plant.protocol import RENAMED_MEMBERS
 from rtmms.report import manta_figure as manta_page
 from rtmms.report.parameter_table import parameters_table, robot_table
 from rtmms.report.tables import blocks, filled

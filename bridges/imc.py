@@ -41,7 +41,6 @@ _BEAT_S = 1.0
 _MAX_PLANS = 32
 _MAX_PLAN_BURST = 20.0
 _MAX_PLANS_1_S = 5.0
-_PLAN_CHANNELS = ("heading_deg", "depth_m", "speed_m_s")
 _MIN_UNDERWATER_M = 0.3
 Kind = Literal["UUV", "USV", "UAV", "UGV"]
 

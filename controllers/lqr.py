@@ -121,7 +121,7 @@ class Lqr(rtmms.Controller):
         if state.step % self._steps == 0:
             import numpy as np
 
-            from rtmms.analysis.chart import displacement
+            from rtmms.plant.coordinates import displacement
 
             seen = state.outputs
             pose = np.array([*seen["position"], *seen["quaternion"]])
@@ -214,13 +214,13 @@ class _Body:
     def read(self) -> Any:
         import numpy as np
 
-        from rtmms.analysis.chart import displacement
+        from rtmms.plant.coordinates import displacement
 
         now = self._plant.vector
         return np.concatenate([displacement(self._origin[:7], now[:7]), self.twist(now) - self.twist(self._origin)])
 
     def write(self, coordinates: Any) -> None:
-        from rtmms.analysis.chart import displaced
+        from rtmms.plant.coordinates import displaced
 
         vector = self._origin.copy()
         vector[:7] = displaced(self._origin[:7], coordinates[:6])

@@ -118,7 +118,7 @@ def refuse_unknown_model(robot: str) -> None:
         There is no such robot.
     """
     import rtmms
-    from rtmms.plant.protocol import builder
+    from rtmms.plant.loading import builder
 
     try:
         builder(robot)
@@ -196,12 +196,12 @@ def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: s
     for name in unknown:  # what the robot is in, and what has befallen it
         given.pop(name, None)
     if robot not in ROBOTS:
-        found = rtmms.plant.protocol.build_plant(robot, dt=grid_s)
+        found = rtmms.plant.loading.build_plant(robot, dt=grid_s)
         usual_ones = plain_parameters(found)
         given = {name: value for name, value in given.items() if _differs(value, usual_ones.get(name))}
         if not given:
             return found
-    return rtmms.plant.protocol.build_plant(robot, dt=grid_s, **given)
+    return rtmms.plant.loading.build_plant(robot, dt=grid_s, **given)
 
 
 def read_preset(path: str, robot: str) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def read_preset(path: str, robot: str) -> dict[str, Any]:
         raise rtmms.ModelError(f"controller 'predictive': preset: {fault}") from None
     found.pop("dt", None)
     try:
-        rtmms.plant.protocol.build_plant(robot, **found)
+        rtmms.plant.loading.build_plant(robot, **found)
     except rtmms.RtmmsError as fault:
         raise rtmms.ModelError(
             f"controller 'predictive': preset: {path}: expected parameters of the {robot}: {fault}"

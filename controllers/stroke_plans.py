@@ -57,7 +57,7 @@ def own_moth(parameters: Mapping[str, Any], grid_s: float) -> Any:
             )
     for name in ("amplitude_rad", *WINDS):  # the orbit's own; and what nobody knows
         given.pop(name, None)
-    return rtmms.plant.protocol.build_plant("moth", dt=grid_s, **given)
+    return rtmms.plant.loading.build_plant("moth", dt=grid_s, **given)
 
 
 class StrokePlans:

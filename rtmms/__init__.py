@@ -17,7 +17,8 @@ from rtmms.base.errors import (
     UnknownNameError,
 )
 from rtmms.base.moved_modules import find_moved_modules
-from rtmms.plant.protocol import Channel, Plant, load
+from rtmms.plant.loading import load
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.version import VERSION as __version__
 
 if TYPE_CHECKING:

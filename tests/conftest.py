@@ -152,7 +152,7 @@ def hide_modules(hidden: set[str]) -> None:
 @pytest.fixture(autouse=True)
 def patient_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a loop in lockstep wait a minute for a peer, and `embed` for its plant: a busy machine takes seconds."""
-    monkeypatch.setattr("rtmms.loop.pace.SILENT_NS", 60_000_000_000)
+    monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 60_000_000_000)
     embedding = sys.modules.get("rtmms.wire.plant.embed")
     if embedding is not None:
         monkeypatch.setattr(embedding, "_JOIN_S", 240.0)

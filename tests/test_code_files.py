@@ -173,7 +173,7 @@ def test_data_runs_no_fmu_from_elsewhere(place: Path, sound: Path) -> None:
         done = shell(log.parent, "replay", "log.mcap")
         assert (done.status, "--trust-log" in done.err) == (2, True), done
     with trust.named_on_command_line([str(evil)]):
-        rtmms.plant.protocol.builder(str(evil))
+        rtmms.plant.loading.builder(str(evil))
 
 
 def test_a_log_runs_what_the_user_trusts(place: Path) -> None:
@@ -254,12 +254,12 @@ def test_a_worker_of_a_cluster_runs_what_its_client_permits(place: Path) -> None
     with trust.named_on_command_line(["manta"]):
         permitted = trust.permitted_files()
     with trust.asked_by_process(permitted), pytest.raises(ModelError, match="would run as code"):
-        rtmms.plant.protocol.build_plant(f"{evil}:make")
+        rtmms.plant.loading.build_plant(f"{evil}:make")
     assert not ran(place)
     with trust.named_on_command_line([f"{evil}:make"]):
         permitted = trust.permitted_files()
     with trust.asked_by_process(permitted):
-        rtmms.plant.protocol.build_plant(f"{evil}:make")
+        rtmms.plant.loading.build_plant(f"{evil}:make")
     assert ran(place)
 
 

@@ -20,7 +20,7 @@ from rtmms.bridging.config import construct
 from rtmms.bridging.config import parameters as listed
 from rtmms.identification.unknowns import asked_for
 from rtmms.loop.impairment import Impairment
-from rtmms.plant.protocol import builder, robots
+from rtmms.plant.loading import builder, robots
 from rtmms.report.parameter_table import parameters_table
 from rtmms.robots import urdf
 from rtmms.robots.manta.parameters import MantaParameters

@@ -16,7 +16,7 @@ import pytest
 import rtmms
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError
-from rtmms.plant.protocol import robots
+from rtmms.plant.loading import robots
 from rtmms.sensing import Sensed
 from rtmms.sensing.data_sheets import Imu
 from rtmms.sensing.faults import Faulty

@@ -35,7 +35,6 @@ _OFF = 1 << 31
 _EVENT = 254
 SYNC = 0x80
 _LIFE_GUARD = 0x8130
-_VENDOR_ERROR = 0xFF00
 _INITIALISING = 0
 _OPERATIONAL = 5
 _PRE_OPERATIONAL = 127
@@ -58,7 +57,6 @@ _RPDO = (
     (),
 )
 _TPDO = (((STATUS, 16), (MODE_DISPLAY, 8)), ((STATUS, 16), (_POSITION, 32)), ((STATUS, 16), (_VELOCITY, 32)), ())
-_FORMATS = {"u8": "<B", "i8": "<b", "u16": "<H", "u32": "<I", "i32": "<i"}
 
 
 def dictionary(number: int, name: str = "rtmms drive") -> Any:

@@ -25,9 +25,8 @@ KNOT = 1852.0 / 3600.0
 _FOOT = 0.3048
 _FATHOM = 1.8288
 _NAUTICAL_MILE = 1852.0
-_MAX_SENT_LENGTH = 82
-"""Characters of a sentence by the standard, with its end; up to MAX_SENTENCE_LENGTH are accepted."""
 MAX_SENTENCE_LENGTH = 256
+"""Accepted characters of a sentence with its end; the standard has 82."""
 MAX_SENTENCES = 16
 """Sentences read of one message, because a state may wait meanwhile; the newest ones are read."""
 _NUMBER = re.compile(r"[+-]?\d{0,12}(?:\.\d{0,12})?")

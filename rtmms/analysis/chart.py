@@ -10,7 +10,6 @@ import numpy as np
 from rtmms.analysis.block_matrices import Bordered
 from rtmms.base.errors import ModelError
 from rtmms.base.spatial import Array
-from rtmms.plant.coordinates import displaced, displacement
 from rtmms.plant.protocol import Plant
 
 if TYPE_CHECKING:
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
 
 # Coordinates of any plant's state: what a plant offers to be linearised and trimmed.
-
-
-__all__ = ["Chart", "Charted", "chart_of", "displaced", "displacement"]
 
 
 class Chart(Protocol):

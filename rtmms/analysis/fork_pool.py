@@ -9,7 +9,6 @@ them.
 from __future__ import annotations
 
 import math
-import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -21,7 +20,7 @@ import numpy.typing as npt
 from numba import carray
 
 from rtmms.base.jit import kernel
-from rtmms.base.memory import ARGUMENTS, call, numbers_at
+from rtmms.base.pointers import ARGUMENTS, call, numbers_at
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, HasFork
 
 Array = npt.NDArray[np.float64]
@@ -562,17 +561,6 @@ MAX_PART_STEPS = 20_000
 """Largest number of steps of a part with more than one run: Ctrl-C takes effect between two parts."""
 CHECK_S = 0.2
 """Seconds between two checks for Ctrl-C, which some systems do not deliver during an unlimited wait."""
-
-
-def core_count() -> int:
-    """Return the number of cores that this process may use.
-
-    Returns
-    -------
-    int
-        At least 1.
-    """
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class PackedFork:

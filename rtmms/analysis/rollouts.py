@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.fork_pool import ForkPool, batch_of, core_count
+from rtmms.analysis.fork_pool import ForkPool, batch_of
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
+from rtmms.base.processes import core_count
 from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant
 from rtmms.plant.validation import obeyed, read_out, read_table
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.chart import Chart, chart_of, displaced, displacement
+from rtmms.analysis.chart import Chart, chart_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.dynamics.inertia import composite_inertia
 from rtmms.model.layout import C_STIFFNESS
+from rtmms.plant.coordinates import displaced, displacement
 from rtmms.plant.protocol import Plant
 
 if TYPE_CHECKING:

@@ -19,10 +19,8 @@ from numba.core.typing import Context
 # How the code of kernels is linked and emitted: machine code only for entries, and each large body optimised twice.
 #
 # numba emits machine code for each compiled function. It also links the bodies of all functions below into each
-# function
-# and optimises them again. A kernel that only kernels call needs neither. `rtmms.base.jit` imports this module, which
-# replaces
-# numba's class of libraries; the code of an entry stays what numba would make of it.
+# function and optimises them again. A kernel that only kernels call needs neither. `rtmms.base.jit` imports this
+# module, which replaces numba's class of libraries; the code of an entry stays what numba would make of it.
 
 
 PACKAGE = "5rtmms"

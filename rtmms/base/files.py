@@ -1,4 +1,4 @@
-"""Files: limited inputs, checks of XML and archives before a library reads them, and outputs written as a whole."""
+"""Files: limited inputs, checks of XML and archives before a library reads them, whole outputs, and private ones."""
 
 from __future__ import annotations
 
@@ -407,6 +407,22 @@ def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()
 
 
 @contextmanager
+def private_files() -> Iterator[None]:
+    """Create files with mode 0600 and folders with 0700, within the context.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
 def beside(path: Path, option: str | None = None) -> Iterator[Path]:
     """Provide a new empty file in the folder of `path`, of the same ending, which nobody can have made before.
 
@@ -495,8 +511,7 @@ def _sync(part: Path) -> None:
 # XML of anybody, looked through before a library builds its tree: no document type, and bounded numbers of its parts.
 #
 # Readers of URDF, COLLADA and FMUs use it. A document type may define entities that grow to a hundred times the file,
-# and
-# some libraries read files that it names.
+# and some libraries read files that it names.
 
 
 _PIECE_BYTES = 1 << 16

@@ -23,7 +23,7 @@ from numba import typeof, types
 
 from rtmms.base import code_library
 from rtmms.base.kernel_cache import attach_caches, cache_folder
-from rtmms.base.processes import KILL, start_python
+from rtmms.base.processes import KILL, core_count, start_python
 from rtmms.base.terminal import console, print_text
 
 Array = npt.NDArray[np.float64]
@@ -154,7 +154,7 @@ def helped(program: str, *kernels: Any) -> Iterator[None]:
 
 def _has_idle_core() -> bool:
     """Return whether there are two cores, and one was idle in the last minute."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = core_count()
     try:
         load = os.getloadavg()[0]
     except (AttributeError, OSError):

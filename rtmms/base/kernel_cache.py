@@ -24,13 +24,17 @@ from typing import Any
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.runtime import rtsys
 
+from rtmms.base.files import private_files
 from rtmms.base.terminal import print_text
 from rtmms.base.trust import exposed, exposed_way
 
 ROOT = Path(__file__).parent.parent
 """Package with kernels that are keyed together."""
 
-COMMON = ("base/jit.py", "base/kernel_cache.py", "base/code_library.py", "base/spatial.py", "base/memory.py")
+COMMON = (
+    "base/jit.py", "base/kernel_cache.py", "base/code_library.py", "base/spatial.py", "base/memory.py",
+    "base/pointers.py", "base/structs.py",
+)  # fmt: skip
 """Sources that kernels of every kind use."""
 
 PLANTS = (
@@ -191,16 +195,6 @@ _folders: dict[str, Path | None] = {}
 """Folder of each kind that this process uses; None where no folder can be written."""
 
 
-@contextmanager
-def _private() -> Iterator[None]:
-    """Create files with mode 0600 and folders with 0700, within the context."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
 def use_folder(kind: str) -> Path | None:
     """Return the folder of a kind, after a check that only this user can write it.
 
@@ -220,7 +214,7 @@ def use_folder(kind: str) -> Path | None:
     assert folder is not None
     try:
         home = folder.parent
-        with _private():
+        with private_files():
             folder.mkdir(parents=True, exist_ok=True)
         reason = exposed_way(home.parent) or _make_private(home, folder) or untrusted_reason(home, folder)
         if reason:
@@ -492,7 +486,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             if not KernelCache._has_made_room:
                 KernelCache._has_made_room = True
                 make_room(folder.parent.parent, folder.parent)
-            with _lock(folder), _private():
+            with _lock(folder), private_files():
                 super().save_overload(sig, data)
         except OSError as fault:
             if not KernelCache._has_reported:
@@ -525,7 +519,7 @@ def _lock(folder: Path) -> Iterator[None]:
     try:
         import fcntl
 
-        with _private():
+        with private_files():
             folder.mkdir(parents=True, exist_ok=True)
             lock = (folder / "lock").open("w")
     except (ImportError, OSError):

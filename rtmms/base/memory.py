@@ -1,4 +1,4 @@
-"""Memory layouts, each declared once: arrays of kernels with their sizes, units and kinds; and pointers to them."""
+"""Memory layouts, each declared once: arrays of kernels with their sizes, units and kinds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, intrinsic, typeof_impl, unbox
 from numba.np.arrayobj import make_array, populate_array
-
-from rtmms.base.errors import ModelError
 
 # Memory layouts, each declared once: which arrays a plant's kernels see, how large, in which unit, of which kind.
 #
@@ -957,110 +955,3 @@ def _unbox_record(kind: RecordType, value: Any, c: Any) -> NativeValue:
     c.pyapi.decref(address)
     failed = cgutils.is_not_null(c.builder, c.pyapi.err_occurred())
     return NativeValue(c.builder.inttoptr(word, _WORD.as_pointer()), is_error=failed)
-
-
-__all__ = [
-    "FLAG", "FLOAT", "INTEGER", "Layout", "ModelError", "Record", "address_of", "aligned", "given", "model",
-    "number", "part", "scratch", "state", "view", "whole",
-]  # fmt: skip
-
-
-# Addresses as pointers. Handing an array to compiled code makes numba build a descriptor for it each time; an address
-# is a number. Who owns the memory keeps it in place for as long as the address is used.
-
-
-def pointer_to(dtype: Any) -> Any:
-    """Return an intrinsic that takes an address (int64) for a pointer.
-
-    Parameters
-    ----------
-    dtype : Any
-        Type of the elements.
-
-    Returns
-    -------
-    Any
-        The intrinsic.
-    """
-
-    @intrinsic
-    def cast(typing_context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(types.CPointer(dtype)))
-
-        return types.CPointer(dtype)(address), generate
-
-    return cast
-
-
-numbers_at = pointer_to(types.float64)
-integers_at = pointer_to(types.int64)
-flags_at = pointer_to(types.uint8)
-
-
-@intrinsic
-def call_at(typing_context: Any, function: Any, a: Any, b: Any, c: Any, d: Any, out: Any) -> Any:
-    """Call the C function void(double, double, double, double, double *) at an address.
-
-    Parameters
-    ----------
-    typing_context : Any
-        Context of numba.
-    function : Any
-        Address of the function.
-    a, b, c, d : Any
-        Its numbers.
-    out : Any
-        Address of its results.
-
-    Returns
-    -------
-    tuple
-        Signature and code generator, as an intrinsic returns them.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(ir.VoidType(), [*[ir.DoubleType()] * 4, ir.DoubleType().as_pointer()])
-        pointer = builder.inttoptr(args[5], ir.DoubleType().as_pointer())
-        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*args[1:5], pointer])
-        return context.get_dummy_value()
-
-    number = types.float64
-    return types.void(types.int64, number, number, number, number, types.int64), generate
-
-
-ARGUMENTS = 12
-"""Number of words that `call` passes; a function may take fewer."""
-
-
-@intrinsic
-def call(typing_context: Any, function: Any, arguments: Any) -> Any:
-    """Call the C function at an address with ARGUMENTS words from an address, and 0.0.
-
-    rtmms.base.jit.native creates such functions. The calling conventions of x86-64 and AArch64 count words and numbers
-    separately. So a function takes as many of each as it has, wherever the number is among them.
-
-    Parameters
-    ----------
-    typing_context : Any
-        Context of numba.
-    function : Any
-        Address of the function.
-    arguments : Any
-        Address of the words.
-
-    Returns
-    -------
-    tuple
-        Signature and code generator, as an intrinsic returns them.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        kind = ir.FunctionType(word, [*[word] * ARGUMENTS, ir.DoubleType()])
-        target = builder.inttoptr(args[0], kind.as_pointer())
-        at = builder.inttoptr(args[1], word.as_pointer())
-        words = [builder.load(builder.gep(at, [ir.Constant(word, k)])) for k in range(ARGUMENTS)]
-        return builder.call(target, [*words, ir.Constant(ir.DoubleType(), 0.0)])
-
-    return types.int64(types.int64, types.int64), generate

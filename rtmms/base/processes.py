@@ -1,8 +1,8 @@
-"""Start of Python child processes.
+"""Processes: start of Python children, memory that they share with us, and the cores that this process may use.
 
-It is in one place, so that each of them ignores the working directory and ends with us. `rtmms run`, `serve`, `sweep`,
-`envelope`, the log's writer, the stall detector and the compiler's helper use it. A child inherits the environment. The
-module of a child determines its work.
+The start is in one place, so that each child ignores the working directory and ends with us. `rtmms run`, `serve`,
+`sweep`, `envelope`, the log's writer, the stall detector and the compiler's helper use it. A child inherits the
+environment. The module of a child determines its work.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,41 @@ KILL = 9
 """SIGKILL, which Windows does not name."""
 
 _PR_SET_PDEATHSIG = 1
+
+
+def core_count() -> int:
+    """Return the number of cores that this process may use.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def shared_memory(name: str, size: int) -> int:
+    """Return a descriptor of memory without a path; of a file if the system has nothing better.
+
+    Parameters
+    ----------
+    name : str
+        Name in the lists of the system.
+    size : int
+        Bytes.
+
+    Returns
+    -------
+    int
+        The descriptor, which a child inherits if it is passed.
+    """
+    if sys.platform == "linux":
+        descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor
 
 
 def start_python(

@@ -15,8 +15,6 @@ from rtmms.base.errors import RtmmsError, shown
 if TYPE_CHECKING:
     from rich.console import Console  # noqa: TID251
 
-__all__ = ["cell", "console", "print_json", "print_text", "stdout_is_closed"]
-
 _closed = False
 
 

@@ -29,8 +29,7 @@ from rtmms.base.files import read_input
 # A file runs as code where the user named it, or where it lies below the scenario that the user named. The user names a
 # file on the command line, or in a program of their own that calls `rtmms.load` or `rtmms.World`. What only a log, a
 # scenario, a study, or a message names is refused by `refuse_unnamed`, where the file is opened. Files of libraries,
-# and
-# files that others can have written, are refused as well.
+# and files that others can have written, are refused as well.
 
 
 @dataclass(frozen=True)

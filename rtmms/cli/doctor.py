@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import socket
 import sys
@@ -15,6 +14,7 @@ from urllib.parse import urlparse
 
 import click
 
+from rtmms.base.processes import core_count
 from rtmms.base.terminal import print_json, print_text
 
 PACKAGES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "hdrhistogram")
@@ -125,7 +125,7 @@ def _cache() -> Finding:
 
 
 def _machine() -> list[Finding]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = core_count()
     found = [Finding("cores", "good" if cores > 1 else "note", str(cores),
                      "" if cores > 1 else "the plant and its controllers share one core")]  # fmt: skip
     if sys.platform != "linux":

@@ -11,7 +11,7 @@ import click
 
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, beside, refuse_output
-from rtmms.base.processes import run_python
+from rtmms.base.processes import core_count, run_python
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, folder
 from rtmms.record.log_location import refuse_without_pyarrow
@@ -58,7 +58,7 @@ def envelope(
     """
     from rtmms.cli.running.process import brace
     from rtmms.cli.running.scenario import scenario as read_scenario
-    from rtmms.cli.sweep import base_of, carried_out, cluster_of, cores
+    from rtmms.cli.sweep import base_of, carried_out, cluster_of
     from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
     from rtmms.sweep.inputs import recorded_modules
     from rtmms.sweep.table import Lock
@@ -90,7 +90,7 @@ def envelope(
     for name, study in made.items():
         if not quiet:
             print_text(f"rtmms: {name}: {study.runs:,} runs", err=True)
-        done = carried_out(study, output / f"{name}.parquet", threads or cores(), cluster, quiet=quiet)
+        done = carried_out(study, output / f"{name}.parquet", threads or core_count(), cluster, quiet=quiet)
         if done is None:
             return INTERRUPTED
         held[name] = shares(study, done[0], kept)

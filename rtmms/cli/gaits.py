@@ -150,7 +150,7 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...]:
 def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
     from rtmms.locomotion.plant import Locomoting
 
-    plant = rtmms.plant.protocol.build_plant(robot, **given)
+    plant = rtmms.plant.loading.build_plant(robot, **given)
     if not isinstance(plant, Locomoting) or plant.locomotion is None:
         raise ModelError(
             f"robot '{robot}': gaits: expected a robot that moves by its shape, such as cat, purcell or snakeboard"

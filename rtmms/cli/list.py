@@ -18,7 +18,8 @@ from rtmms.base.errors import UnknownNameError
 from rtmms.base.parameters import parameter_values, parameters_of_plant
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.trust import is_file
-from rtmms.plant.protocol import builder, describe_plant
+from rtmms.plant.loading import builder
+from rtmms.plant.protocol import describe_plant
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
@@ -151,7 +152,7 @@ def _robot(name: str) -> dict[str, Any]:
     from rtmms.wire.protocol.messages import channel_map
 
     brace(name)
-    plant = rtmms.plant.protocol.build_plant(name)
+    plant = rtmms.plant.loading.build_plant(name)
     point = builder(name)
     about = first_line(point.module) if point.group == GROUPS["robots"] else _of_a_file(plant)
     settable = describe_plant(plant).settable or ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.contract import MAX_COUNT
+from rtmms.base.processes import core_count
 from rtmms.base.terminal import console, print_json, print_text
 from rtmms.cli.running.plan import study_options
 from rtmms.cli.words import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, Installed, Near, Number, refuse_figure
@@ -73,7 +73,7 @@ def sweep(
     base, table, expected = base_of(what, words)
     study = read_study(what, base, table, vary, samples, method, tuple(columns.split(",")) if columns else ())
     return _carry_out(
-        study, expected, output, figure, threads or cores(), cluster, Budget(budget), as_json=as_json, quiet=quiet
+        study, expected, output, figure, threads or core_count(), cluster, Budget(budget), as_json=as_json, quiet=quiet
     )  # fmt: skip
 
 
@@ -114,17 +114,6 @@ def cluster_of(address: str | None, security: Path | None, threads: int | None) 
             "tls://HOST:PORT and --dask-security, which admit holders of a certificate alone", err=True,
         )  # fmt: skip
     return cluster
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use.
-
-    Returns
-    -------
-    int
-        At least 1.
-    """
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any], Sequence[Expectation]]:

@@ -13,7 +13,8 @@ import rtmms
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import Installed, Near, Number, as_in_run, refuse_preset, settings
-from rtmms.plant.protocol import CommandedGait, Plant, describe_plant, robots
+from rtmms.plant.loading import robots
+from rtmms.plant.protocol import CommandedGait, Plant, describe_plant
 
 if TYPE_CHECKING:
     from rtmms.analysis.steady_motion import SteadyMotion
@@ -73,7 +74,7 @@ def trim(
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
     refuse_preset(preset)
     given = {"dt": dt, "preset": preset, **parameters}
-    plant = rtmms.plant.protocol.build_plant(robot, **given)
+    plant = rtmms.plant.loading.build_plant(robot, **given)
     targets = {"speed": speed, "turn_rate": turn_rate, "climb": climb, "depth": depth}
     commanded = describe_plant(plant).gait
     if any(value is not None for value in targets.values()) or not (commanded or getattr(plant, "trimming", None)):
@@ -107,7 +108,7 @@ def _steady(
             )
     beating = plant if isinstance(plant, TreePlant) and plant.law.motion[:, 1:].any() else None
     if beating is not None and given["dt"] is None and plant.dt != (fits := fitting_dt(beating)):
-        plant = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": fits})
+        plant = rtmms.plant.loading.build_plant(robot, **{**given, "dt": fits})
     if targets["turn_rate"] is not None:
         targets = {**targets, "turn_rate": math.radians(targets["turn_rate"])}
     _print_line(f"looking for a steady motion of '{robot}' (seconds to minutes)")
@@ -186,7 +187,7 @@ def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | No
             "rtmms.analysis.trim"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
-        plant = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": fits})
+        plant = rtmms.plant.loading.build_plant(robot, **{**given, "dt": fits})
         assert isinstance(plant, TreePlant)
     _print_line(f"looking for the periodic gait of '{robot}' (seconds)")
     return as_words(plant, trimmed(plant, unknown))
@@ -212,7 +213,7 @@ def _by_commands(
     period = plant.gait_period(**gait)
     steps = max(1, round(period / plant.dt))
     commands = plant.gait_commands(steps, **gait)
-    fitting = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": period / steps})
+    fitting = rtmms.plant.loading.build_plant(robot, **{**given, "dt": period / steps})
     return as_words(robot, trim_commands(fitting, commands, report=_print_line))
 
 

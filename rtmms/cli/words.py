@@ -16,7 +16,7 @@ from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import KINDS, refuse_closed_folder, refuse_output
 from rtmms.base.toml_file import read_toml
-from rtmms.plant.protocol import builder
+from rtmms.plant.loading import builder
 
 if TYPE_CHECKING:
     from rtmms.scenario.options import Option

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmms.analysis.chart import displaced, displacement
 from rtmms.base.spatial import Array
 from rtmms.continuum.field import Field
 from rtmms.continuum.layout import Y_SIZE, Y_TWIST
+from rtmms.plant.coordinates import displaced, displacement
 
 
 class CosseratChart:

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import COMPILED, kernel, native
-from rtmms.base.memory import numbers_at
+from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array, scalar
 from rtmms.mechanism.joint_laws import ramp
 

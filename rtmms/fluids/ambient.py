@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 
 from rtmms.base.errors import ModelError, uncoloured
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import call_at, numbers_at
+from rtmms.base.pointers import call_at, numbers_at
 from rtmms.base.spatial import Array
 from rtmms.fluids.flow_grid import Grid, add_grid
 
@@ -385,7 +385,6 @@ SAMPLE_ROOM = 45
 # beside it, 0 where there is none, the addresses of a function (row 1) and of a grid (row 2)
 ACCELERATION = 3
 WAVES = 6
-VORTICES = 7
 ADDRESS = 3
 LEADING = 4
 FLOW_WIDTH = 8

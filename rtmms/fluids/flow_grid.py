@@ -19,7 +19,7 @@ from numba import carray
 from rtmms.base.errors import ModelError
 from rtmms.base.files import check_npz, open_input
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import numbers_at
+from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
 
 AXES = ("t", "x", "y", "z")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import rtmms.plant.protocol
+import rtmms.plant.loading
 from rtmms.base.errors import ModelError
 from rtmms.base.files import beside
 from rtmms.fmi.archive import needed
@@ -111,7 +111,7 @@ def export(
         raise ModelError(f"export-fmu: {words['library']} has no binary for this system ({sys.platform})")
     parameters = dict(parameters or {})
     # an argument that is wrong is refused here, by its name
-    plant = rtmms.plant.protocol.build_plant(robot, dt=dt, preset=preset, **parameters)
+    plant = rtmms.plant.loading.build_plant(robot, dt=dt, preset=preset, **parameters)
     identifier = re.sub(r"\W", "_", robot, flags=re.ASCII)
     specification = {
         "robot": robot, "identifier": identifier if identifier[0].isalpha() else f"robot_{identifier}", "dt": plant.dt,

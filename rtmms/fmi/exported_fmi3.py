@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-import rtmms.plant.protocol
+import rtmms.plant.loading
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.files import MIB, read_input_text
 from rtmms.fmi.archive import needed
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 #
 # It has no other answer to give but in doStep, where a status is returned. And on its way there it drops its references
 # to the slave, to drop them once more when the instance is freed: a host that goes on, or only cleans up, then uses
-# freed
-# memory.
+# freed memory.
 
 
 MAX_REASON_CHARS = 300
@@ -236,7 +235,7 @@ class Slave(Variables):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         given = json.loads(read_input_text(Path(self.resources) / SPECIFICATION, max_bytes=MIB))
-        self.plant = rtmms.plant.protocol.load(
+        self.plant = rtmms.plant.loading.load(
             given["robot"], dt=given["dt"], preset=given["preset"], **given["parameters"]
         )
         self.modelName = given["identifier"]

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.fork_pool import ForkPool, PackedFork, batch_of, core_count
+from rtmms.analysis.fork_pool import ForkPool, PackedFork, batch_of
 from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.processes import core_count
 from rtmms.plant.protocol import Plant
 
 Array = npt.NDArray[np.float64]

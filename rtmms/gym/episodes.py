@@ -13,7 +13,8 @@ from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.gym.batch import batch
 from rtmms.gym.task import Array, Mask, Memory, Task
-from rtmms.plant.protocol import Plant, describe_plant, load
+from rtmms.plant.loading import load
+from rtmms.plant.protocol import Plant, describe_plant
 from rtmms.plant.step_advice import known_step
 
 MAX_STEPS = 1_000_000

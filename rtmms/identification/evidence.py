@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.identification.fitting import Block, Solution
+from rtmms.identification.fitting import Solution
 from rtmms.identification.recording import spread as spread_of
+from rtmms.identification.residuals import Block
 from rtmms.identification.unknowns import Kind
 
 Array = npt.NDArray[np.float64]

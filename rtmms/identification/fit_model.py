@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.fork_pool import core_count
 from rtmms.base.budget import Budget
 from rtmms.base.errors import ArgumentError, ModelError
+from rtmms.base.processes import core_count
 from rtmms.base.trust import asked_by_program
 from rtmms.identification.descent import Watch
 from rtmms.identification.evidence import Evidence, as_words, sentences, weighed

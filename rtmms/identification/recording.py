@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.plant.protocol import Channel, Plant, bare, build_by, describe_plant, maker
+from rtmms.plant.loading import build_by, maker
+from rtmms.plant.protocol import Channel, Plant, bare, describe_plant
 from rtmms.record.log import Log, Start, Step, open_log
 from rtmms.record.origin import channels as described
 from rtmms.record.origin import rebuilt

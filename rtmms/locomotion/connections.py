@@ -27,9 +27,10 @@ import numpy as np
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.jit import compile_progress, kernel
 from rtmms.base.memory import INTEGER, Layout, model, scratch
-from rtmms.base.spatial import PACKED, PACKED_SIZE, Array, adjoint, cross, scalar, times, unpack_inertia
+from rtmms.base.spatial import PACKED, PACKED_SIZE, Array, adjoint, cross, times, unpack_inertia
 from rtmms.dynamics.inertia import compose
 from rtmms.dynamics.recursion import add_wrench, axis_column, configure, outward, place
+from rtmms.fluids.immersed import to_world
 from rtmms.locomotion.group import bracket
 from rtmms.locomotion.reduced_dynamics import nonholonomic, rates, rows
 from rtmms.model.compiled import Model
@@ -50,7 +51,6 @@ from rtmms.model.layout import (
     S_TWIST,
     S_WIDTH,
     S_WORLD_POS,
-    S_WORLD_ROT,
     T_KIND,
     T_PARENT,
     T_WIDTH,
@@ -90,26 +90,15 @@ def couple(tree: Any, q: Any, work: Any) -> None:
     topology, constant, upright, weightless = tree.topology, tree.constant, tree.upright, tree.weightless
     s, columns = work.s, work.couple
     configure(topology, constant, upright, weightless, q, s)
-    place(topology, weightless, upright, s)  # weightless is (0, 0, 0): the base stands at the origin
+    place(topology, weightless, upright, s)  # weightless is (0, 0, 0): the base's frame is the world's
     compose(topology, constant, s)
     for j in range(1, topology.shape[0]):
         fx, fy, fz, mx, my, mz = axis_column(s, j, topology[j, T_KIND] == REVOLUTE)
-        fx, fy, fz = _to_base(s, j, fx, fy, fz)
-        mx, my, mz = _to_base(s, j, mx, my, mz)
+        fx, fy, fz = to_world(s, j, fx, fy, fz)
+        mx, my, mz = to_world(s, j, mx, my, mz)
         tx, ty, tz = cross(s[j, S_WORLD_POS], s[j, S_WORLD_POS + 1], s[j, S_WORLD_POS + 2], fx, fy, fz)
         columns[0, j - 1], columns[1, j - 1], columns[2, j - 1] = fx, fy, fz
         columns[3, j - 1], columns[4, j - 1], columns[5, j - 1] = mx + tx, my + ty, mz + tz
-
-
-@scalar
-def _to_base(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
-    """Rotate a vector from the frame of body j to the base's."""
-    r = S_WORLD_ROT
-    return (
-        s[j, r] * x + s[j, r + 1] * y + s[j, r + 2] * z,
-        s[j, r + 3] * x + s[j, r + 4] * y + s[j, r + 5] * z,
-        s[j, r + 6] * x + s[j, r + 7] * y + s[j, r + 8] * z,
-    )
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.loop.chores import NEVER, Agenda
-from rtmms.loop.pace import Lockstep
+from rtmms.loop.modes import Lockstep
 from rtmms.loop.ports import Passing, Requesting
 from rtmms.plant.protocol import describe_plant
 

@@ -16,12 +16,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 
 from rtmms.base.errors import RtmmsError
-from rtmms.base.processes import KILL, end_with_parent, start_python
+from rtmms.base.processes import KILL, end_with_parent, shared_memory, start_python
 from rtmms.loop.machine import may_raise
 
 MIN_STALL_NS = 60_000
@@ -124,7 +123,7 @@ class Stalls:
     def __init__(self, cores: Sequence[int], descriptor: int | None = None) -> None:
         self.cores = tuple(cores)
         size = 8 * (_LINE + len(self.cores) * (_LINE + 2 * ROWS))
-        self.descriptor = _memory(size) if descriptor is None else descriptor
+        self.descriptor = shared_memory("rtmms-stalls", size) if descriptor is None else descriptor
         self._page = mmap.mmap(self.descriptor, size)
         for at in range(0, size, mmap.PAGESIZE):
             self._page[at] = self._page[at]  # touch the memory now, so that no step has to
@@ -271,16 +270,6 @@ class Stalls:
 def _line(place: int) -> int:
     """Return the place of a core's counters; the first line is for all."""
     return _LINE * (1 + place)
-
-
-def _memory(size: int) -> int:
-    if sys.platform == "linux":
-        descriptor = os.memfd_create("rtmms-stalls", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, size)
-    return descriptor
 
 
 PRIORITY = 90

@@ -89,27 +89,6 @@ def check_model_files(path: Path) -> None:
         _check_document(one, folders, folder)
 
 
-def read_xml_root(path: Path) -> str:
-    """Return the tag of the root element of an XML file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    str
-        The tag.
-
-    Raises
-    ------
-    ModelError
-        It is no XML.
-    """
-    return str(_parsed(path).tag)
-
-
 def _parsed(path: Path) -> ElementTree.Element:
     data = read_input(path, max_bytes=MAX_XML_BYTES, expected="an MJCF file")
     check_xml(data, str(path), XML_LIMITS)

@@ -22,7 +22,7 @@ from rtmms.mechanism.actuators import JointSpeed
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.papers.boyer2015_claims import WHEELS
-from rtmms.plant.protocol import load
+from rtmms.plant.loading import load
 from rtmms.report.gait_figure import draw_motion
 from rtmms.report.style import figure_file
 from rtmms.report.verdict import Row, rows_of

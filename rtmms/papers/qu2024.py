@@ -73,7 +73,6 @@ CLAIMS = (
     Claim("iterated", "iterated against monolithic coupling, largest distance in the runs below", "not given", "m",
           at_most(1e-9), ".0e", must=True),
 )  # fmt: skip
-BY_KEY = {claim.key: claim for claim in CLAIMS}
 
 
 def rows(found: Found) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-import rtmms.plant.protocol
+import rtmms.plant.loading
 from rtmms.base.spatial import heading
 from rtmms.report.cycles import fundamental, lags_deg
 from rtmms.robots.manta.plant import Flapping, mean
@@ -213,7 +213,7 @@ def plant(**parameters: Any) -> Any:
     : Manta
         The plant.
     """
-    return rtmms.plant.protocol.load("manta", **{"actuation": "ideal", "start_depth_m": 0.0, **parameters})
+    return rtmms.plant.loading.load("manta", **{"actuation": "ideal", "start_depth_m": 0.0, **parameters})
 
 
 # --- figures 7 and 8: the body held -----------------------------------------------------------------------------------

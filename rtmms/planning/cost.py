@@ -290,9 +290,8 @@ def each(outputs, commands, times, memories, weight, lasts, data, costs):
 # First and second derivatives of a cost by the coordinates of a state and by the command, sample by sample.
 #
 # A cost sees outputs: those of a pose are displaced in its chart, others number by number, all with their curvature.
-# What
-# does not stand in the state comes in by its slope alone (Gauss and Newton's approximation). Hessians are made positive
-# semidefinite: negative eigenvalues are set to 0. What a cost remembers of earlier samples is taken as it is.
+# What does not stand in the state comes in by its slope alone (Gauss and Newton's approximation). Hessians are made
+# positive semidefinite: negative eigenvalues are set to 0. What a cost remembers of earlier samples is taken as it is.
 
 
 STEP = 1e-3

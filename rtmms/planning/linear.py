@@ -268,8 +268,7 @@ def turned(q: Array, angle: float) -> Array:
 #
 # z = (x, u_before, u_next). (xs, us) is how the robot stays at the place in that wind: the periodic solution with the
 # least knots. V solves the periodic Riccati equation, so that without limits the plan is that of an infinite horizon.
-# The
-# states are eliminated; what is left is a quadratic programme in a box (box_qp.py) over all knots.
+# The states are eliminated; what is left is a quadratic programme in a box (box_qp.py) over all knots.
 #
 # Rawlings, Mayne and Diehl, Model Predictive Control, 2nd ed., 2017, 1.3 (limits), 1.5 (no offset under disturbances).
 

@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from rtmms.base.errors import RenamedWarning
+from rtmms.plant.loading import build_plant, builder, load, robots
 from rtmms.plant.protocol import (
     Channel,
     CommandedGait,
@@ -37,12 +38,8 @@ from rtmms.plant.protocol import (
     TunableGait,
     Wrapper,
     bare,
-    build_plant,
-    builder,
     describe_plant,
-    load,
     refuse_fixed,
-    robots,
     water_density,
 )
 

@@ -17,7 +17,8 @@ from numba import carray
 
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import COMPILED, kernel, native
-from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, aligned, call, given, number, numbers_at, scratch, state
+from rtmms.base.memory import INTEGER, Layout, aligned, given, number, scratch, state
+from rtmms.base.pointers import ARGUMENTS, call, numbers_at
 from rtmms.base.snapshot import StatefulPlant, pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import (

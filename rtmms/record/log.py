@@ -19,7 +19,8 @@ from rtmms.base.contract import MAX_STEP, OUTCOME_WORDS, PARTS, TRUTH, UNDEFINED
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.files import open_input
 from rtmms.loop.log_row import OUTCOME_COLUMNS
-from rtmms.plant.protocol import Channel, Plant, robots
+from rtmms.plant.loading import robots
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.record.log_location import part_of, refuse_without_mcap
 from rtmms.record.log_messages import FORMAT, Signal, Values, decode, signals
 from rtmms.record.origin import rebuilt, refuse_channels, refuse_origin, refuse_report

@@ -17,12 +17,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rtmms.plant.protocol
+import rtmms.plant.loading
 from rtmms.base.contract import MAX_STEP
 from rtmms.base.errors import ModelError
 from rtmms.base.files import open_input
 from rtmms.base.trust import asked_by_data, is_file, path_of, refuse_foreign_code
-from rtmms.plant.protocol import WORLD, Composed, describe_plant
+from rtmms.plant.loading import WORLD
+from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.record.log_messages import FORMAT
 from rtmms.version import VERSION
 from rtmms.world.members import read as read_members
@@ -467,9 +468,9 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
         refuse_untrusted(origin, trusted=trusted)
     with asked_by_log(robot, trusted=trusted):
         code, own = robot or origin["robot"], {"dt": origin["dt"], "preset": origin["preset"]}
-        plant = rtmms.plant.protocol.build_plant(code, **own, **origin["parameters"])
+        plant = rtmms.plant.loading.build_plant(code, **own, **origin["parameters"])
         if (parameters := _from_surface(origin, plant)) is not None:
-            plant = rtmms.plant.protocol.build_plant(code, **own, **parameters)
+            plant = rtmms.plant.loading.build_plant(code, **own, **parameters)
     if origin.get("degrade"):
         from rtmms.world.levels import Levels
 
@@ -554,7 +555,7 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
             refuse_untrusted({"robot": one.kind, "preset": one.preset}, trusted=trusted)
         return
     code, preset = origin["robot"], origin["preset"]
-    installed = code in rtmms.plant.protocol.robots() or "." not in code  # `load` reports an unknown name
+    installed = code in rtmms.plant.loading.robots() or "." not in code  # `load` reports an unknown name
     named = [] if installed else [("robot", code)]
     if preset is not None and preset.endswith(".toml"):
         named.append(("preset", preset))

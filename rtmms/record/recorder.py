@@ -20,10 +20,10 @@ import numpy as np
 
 from rtmms.base.contract import MISS_WORDS, PARTS, UNDEFINED
 from rtmms.base.errors import ModelError, RtmmsError
-from rtmms.base.memory import ARGUMENTS
+from rtmms.base.pointers import ARGUMENTS, address
 from rtmms.base.processes import start_python
+from rtmms.base.structs import view
 from rtmms.base.terminal import print_text
-from rtmms.loop.kernels.miss_policies import address, view
 from rtmms.loop.kernels.row import ROW_MEMORY
 from rtmms.loop.log_row import START, STEP, Head
 from rtmms.record.log_location import rescue

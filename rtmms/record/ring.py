@@ -15,12 +15,11 @@ import ctypes
 import mmap
 import os
 import struct
-import sys
-import tempfile
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from rtmms.base.errors import RtmmsError
+from rtmms.base.processes import shared_memory
 
 MAGIC = 0x31676E6972736D72
 """Mark of a ring: 'rmsring1'."""
@@ -102,7 +101,7 @@ class Ring:
         if capacity < 1 or capacity & (capacity - 1):
             raise ValueError(f"ring: capacity must be a power of two, got {capacity}")
         size = PAGE + capacity * _row_bytes(ints, floats)
-        descriptor = _memory(size)
+        descriptor = shared_memory("rtmms-ring", size)
         ring = cls(descriptor, ints, floats, capacity)
         for at in range(0, size, PAGE):
             ring._page[at] = 0
@@ -268,14 +267,3 @@ class Ring:
 def _row_bytes(ints: int, floats: int) -> int:
     """Return the bytes of a row with both stamps, in whole cache lines."""
     return (8 * (2 + ints + floats) + 63) // 64 * 64
-
-
-def _memory(size: int) -> int:
-    """Return a descriptor of memory without a name; of a file if the system has nothing better."""
-    if sys.platform == "linux":
-        descriptor = os.memfd_create("rtmms-ring", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, size)
-    return descriptor

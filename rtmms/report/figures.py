@@ -16,7 +16,6 @@ from rtmms.base.contract import TRUTH
 from rtmms.plant.protocol import Plant, describe_plant
 
 if TYPE_CHECKING:
-    from rtmms.plant.protocol import Plant
     from rtmms.report.robot_panels import Outlined
 
 

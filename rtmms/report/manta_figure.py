@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.colors import Normalize
 
-import rtmms.plant.protocol
+import rtmms.plant.loading
 from rtmms.base.spatial import heading
 from rtmms.report.cycles import Period, at, fundamental, lags_deg, last_period, up_crossings
 from rtmms.report.parameter_table import parameters_table, table
@@ -449,7 +449,7 @@ def output_table() -> str:
         Table in Markdown.
     """
     lines = []
-    for channel in rtmms.plant.protocol.load("manta").outputs:
+    for channel in rtmms.plant.loading.load("manta").outputs:
         shape = " x ".join(str(size) for size in channel.shape)
         lines.append((f"`{channel.name}`", channel.unit, shape, channel.frame, MEANINGS[channel.name]))
     return table(("output", "unit", "shape", "frame", ""), lines)

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from rtmms.base.parameters import parameters_of
-from rtmms.plant.protocol import builder
+from rtmms.plant.loading import builder
 
 
 def parameters_table(

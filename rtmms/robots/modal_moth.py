@@ -21,6 +21,7 @@ from rtmms.model.elements import Blade
 from rtmms.model.modal import sections_along, stiffness_of, twisting
 from rtmms.model.solids import Ellipsoid, Placement, at
 from rtmms.plant.protocol import Channel
+from rtmms.robots.moth import pitch
 from rtmms.robots.parameters import Integrator, step_of
 
 FORWARD = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
@@ -241,7 +242,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         model, step, stroke(p, model), _actuators(model), method=p.integrator,
         substeps=max(1, math.ceil(step / p.step_s * (1.0 - 1e-9))), nodes={"blade_nodes": 1},
-        extra=((Channel("pitch", "rad"), _pitch), (Channel("tip_twist", "rad", (2,)), _tips)),
+        extra=((Channel("pitch", "rad"), pitch), (Channel("tip_twist", "rad", (2,)), _tips)),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch", "tip_twist"),
         trimming={"close": ("z", "vx", "vz", "wy", "pitch", "joints"), "unknown": "amplitude"}, parameters=p,
         settable=settable(ModalMoth), remake=_remake, summary=_summary, medium="air",
@@ -262,12 +263,6 @@ def _actuators(model: Model) -> tuple[Actuator, ...]:
         made.append(Actuator(Channel(f"{side}.gain", "", lower=-0.5, upper=0.5), GAIN, j))
         made.append(Actuator(Channel(f"{side}.feather", "rad", lower=-0.5, upper=0.5), OFFSET, f))
     return tuple(made)
-
-
-def _pitch(plant: TreePlant) -> float:
-    """Return the angle about the right-hand axis of the thorax, rad, positive nose up."""
-    w, _, y, _ = plant.vector[3:7]
-    return 2.0 * math.atan2(-y, w)
 
 
 def _tips(plant: TreePlant) -> Array:

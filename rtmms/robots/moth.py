@@ -318,7 +318,7 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
         model, dt, stroke(p, model), _actuators(p, model), flow=_wind(p), method=p.integrator,
         substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))),
         initial=None if initial is None else unpacked(initial, model.n), nodes={"blade_nodes": p.nodes},
-        extra=() if paper else ((Channel("pitch", "rad"), _pitch),),
+        extra=() if paper else ((Channel("pitch", "rad"), pitch),),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", *(() if paper else ("pitch",))),
         trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=settable(Moth), remake=_remake,
         summary=_summary, medium="air",
@@ -453,8 +453,19 @@ def _actuators(p: Moth, model: Model) -> tuple[Actuator, ...]:
     return tuple(made)
 
 
-def _pitch(plant: TreePlant) -> float:
-    """Return the angle about s, the right-hand axis of the thorax, rad, positive nose up."""
+def pitch(plant: TreePlant) -> float:
+    """Return the angle about s, the right-hand axis of the thorax, for a motion in the plane of symmetry.
+
+    Parameters
+    ----------
+    plant : TreePlant
+        The moth.
+
+    Returns
+    -------
+    float
+        rad, positive nose up.
+    """
     w, _, y, _ = plant.vector[3:7]
     return 2.0 * math.atan2(-y, w)
 

@@ -11,7 +11,8 @@ from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.chores import Agenda, Due
-from rtmms.plant.protocol import Composed, Plant, builder, describe_plant
+from rtmms.plant.loading import builder
+from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario.reading import Event
 
 

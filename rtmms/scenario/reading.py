@@ -19,7 +19,7 @@ from rtmms.base.terminal import print_text
 from rtmms.base.toml_file import read_toml_and_text
 from rtmms.base.trust import file_parameters, refuse_foreign_code, split_word
 from rtmms.loop.impairment import Impairment
-from rtmms.plant.protocol import WORLD
+from rtmms.plant.loading import WORLD
 from rtmms.scenario.expectations import Expectation, expectation
 from rtmms.scenario.links import from_tables
 from rtmms.scenario.options import run_options

@@ -12,7 +12,8 @@ from typing import Any
 from numba import carray
 
 from rtmms.base.jit import kernel
-from rtmms.base.memory import INTEGER, Layout, given, model, number, numbers_at, part, scratch, state
+from rtmms.base.memory import INTEGER, Layout, given, model, number, part, scratch, state
+from rtmms.base.pointers import numbers_at
 from rtmms.plant.stage import INNER, step_inner, write_inner_outputs
 from rtmms.sensing.instruments import look, remember, samples_due, start
 from rtmms.sensing.layout import B_WIDTH, M_GRAVITY, M_TIME, T_COUNT, T_WIDTH

@@ -13,7 +13,8 @@ from numba import carray
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import INTEGER, Layout, given, model, number, numbers_at, part, state
+from rtmms.base.memory import INTEGER, Layout, given, model, number, part, state
+from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Fork, Plant, bare, describe_plant
 from rtmms.plant.stage import COMMAND, INNER, Stage, step_inner, write_inner_outputs
@@ -141,18 +142,18 @@ def enter_step(address: int) -> int:
     return int(step_inner(w.inner, 0))
 
 
-# Faults of sensors and actuators, which begin and end while a run goes on: as a parameter 'fault.TARGET' of the plant.
+# Faults of sensors and actuators as parameters 'fault.TARGET' of the plant; they begin and end while a run continues.
 #
-# The value is a word, or a word with a number, 'bias=0.5'; '' ends the fault. Sensors (TARGET is the sensor's name):
-# silent,
-# stuck (at its last reading), bias=, spikes= (in both directions, of one sample in twenty). Actuators (TARGET is the
-# actuator's name): stuck (where it is) or stuck= (a value), slow= (the rate at which it follows, unit/s), backlash=
-# (the
-# play between motor and rod, unit), dead_band= (it moves only for a command further off than that, unit), delay= (s),
-# free (no motor: it goes where its load takes it, resisting with 2 N m s/rad) or free= (with another resistance; > 0;
-# of
-# plants with the rods' torques). Fins (TARGET is left or right, of plants with parameters TARGET_chains_lost):
-# lost_chains= (how many, from the back rod on).
+# The value is a word, or a word with a number, 'bias=0.5'; '' ends the fault.
+#
+# - sensors (TARGET is the sensor's name): silent; stuck (at its last reading); bias=; spikes= (in both directions, of
+#   one sample in twenty)
+# - actuators (TARGET is the actuator's name): stuck (where it is) or stuck= (a value); slow= (the rate at which it
+#   follows, unit/s); backlash= (the play between motor and rod, unit); dead_band= (it moves only for a command that
+#   differs by more, unit); delay= (s); free (no motor: its load moves it, against 2 N m s/rad) or free= (another
+#   resistance > 0; of plants with the rods' torques)
+# - fins (TARGET is left or right, of plants with parameters TARGET_chains_lost): lost_chains= (how many, from the back
+#   rod on)
 
 
 FAULT = "fault."

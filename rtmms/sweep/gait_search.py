@@ -27,7 +27,8 @@ from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB, beside, read_input_text
 from rtmms.base.install import install_command
-from rtmms.plant.protocol import Plant, build_plant, builder, describe_plant
+from rtmms.plant.loading import build_plant, builder
+from rtmms.plant.protocol import Plant, describe_plant
 from rtmms.sweep.in_process import Direct
 from rtmms.version import VERSION
 from rtmms.wire.peer.plugins import build

@@ -14,7 +14,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.kernels.miss_policies import within
-from rtmms.loop.pace import Lockstep
+from rtmms.loop.modes import Lockstep
 from rtmms.plant.protocol import Channel, Plant
 from rtmms.wire.peer.controller import Controller, declared
 from rtmms.wire.peer.decode import read_welcome

@@ -15,7 +15,7 @@ import numpy as np
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import read_declared
 from rtmms.base.trust import owner_of
-from rtmms.plant.protocol import WORLD
+from rtmms.plant.loading import WORLD
 from rtmms.scenario import Event
 from rtmms.scenario.options import RunOptions, run_options
 from rtmms.scenario.tables import MAX_RUNS

@@ -405,16 +405,6 @@ class Stage:
         if not np.allclose(place, self._grid.position):
             self._grid.position = place
 
-    def loosen(self, follow: bool) -> None:
-        """Let the camera follow the robot, or stay.
-
-        Parameters
-        ----------
-        follow : bool
-            Whether it follows.
-        """
-        self.follow = follow
-
     @property
     def aims(self) -> bool:
         """Whether set-points and the planned path are visible."""

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-import rtmms.plant.protocol
+import rtmms.plant.loading
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
-from rtmms.plant.protocol import WORLD, Composed, Plant, bare, describe_plant
+from rtmms.plant.loading import WORLD
+from rtmms.plant.protocol import Composed, Plant, bare, describe_plant
 from rtmms.plant.validation import read_numbers
 
 MAX_MEMBERS = 64
@@ -161,7 +162,7 @@ class Member:
         """Load the robot; one that has the shared current by its components gets it so."""
         assert isinstance(self.robot, str)
         try:
-            return rtmms.plant.protocol.build_plant(
+            return rtmms.plant.loading.build_plant(
                 self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters}
             )
         except UnknownNameError as fault:
@@ -169,7 +170,7 @@ class Member:
                 raise
         rest = {name: value for name, value in shared.items() if name != WORLD_CURRENT}
         given = rest | by_components(shared[WORLD_CURRENT]) | dict(self.parameters)
-        return rtmms.plant.protocol.build_plant(self.robot, dt=dt, preset=self.preset, **given)
+        return rtmms.plant.loading.build_plant(self.robot, dt=dt, preset=self.preset, **given)
 
     def equipped(self, plant: Plant) -> Plant:
         """Add its faults and sensors to its plant.

@@ -14,7 +14,8 @@ from numba import carray
 
 from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.base.jit import kernel
-from rtmms.base.memory import INTEGER, Layout, given, numbers_at, part, state
+from rtmms.base.memory import INTEGER, Layout, given, part, state
+from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
 from rtmms.base.trust import asked_by_program
 from rtmms.plant.protocol import Channel, CompiledOutputs, CoupledLimit, Fork, Plant, PlantDescription, describe_plant

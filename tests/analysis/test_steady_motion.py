@@ -12,7 +12,7 @@ import rtmms
 from rtmms.analysis.steady_motion import MAX_CLOSING_ERROR, SteadyMotion
 from rtmms.analysis.trim import fitting_dt
 from rtmms.base.errors import ModelError
-from rtmms.plant.protocol import robots
+from rtmms.plant.loading import robots
 
 
 def heading(quaternion: Any) -> float:

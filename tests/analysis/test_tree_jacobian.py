@@ -18,8 +18,8 @@ from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.elements import Blade, Element, Strip, Tether, Wake
 from rtmms.model.polars import Polar
-from rtmms.model.random_tree import random_state, random_tree
 from tests.analysis.test_derivatives import off, on_its_way
+from tests.random_tree import random_state, random_tree
 
 JOINTS = 9
 STILL = Flow()

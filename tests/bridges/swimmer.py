@@ -11,7 +11,7 @@ import numpy as np
 from rtmms.bridging.bridge import Bridge
 from rtmms.loop.clock import MonotonicClock, Schedule
 from rtmms.loop.loop import Loop
-from rtmms.loop.pace import Lockstep, Realtime
+from rtmms.loop.modes import Lockstep, Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.plant.protocol import Channel

@@ -12,7 +12,7 @@ import pytest
 
 from rtmms.base.declared import fact
 from rtmms.cli.main import main
-from rtmms.plant.protocol import robots
+from rtmms.plant.loading import robots
 from rtmms.report.style import figure_file
 from rtmms.robots.shape_gaits import GAITS
 

@@ -25,7 +25,7 @@ from rtmms.mechanism.actuators import JointSpeed, JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Box, at
-from rtmms.plant.protocol import robots
+from rtmms.plant.loading import robots
 
 DT = 1e-2
 TRUTH = {"mass_kg": 1.2, "damping": 0.08}

@@ -12,9 +12,10 @@ import rtmms
 from rtmms import model as m
 from rtmms.identification import fitting
 from rtmms.identification.descent import Iteration
-from rtmms.identification.fitting import START_STEP, STEP, Residuals, Settings, blocks
+from rtmms.identification.fitting import Settings
 from rtmms.identification.prediction import Predictor
 from rtmms.identification.recording import of_plant
+from rtmms.identification.residuals import START_STEP, STEP, Residuals, blocks
 from rtmms.identification.unknowns import Kind, Unknown
 from rtmms.plant.protocol import Plant
 
@@ -76,7 +77,7 @@ def test_a_fit_of_a_recording_without_noise_converges_in_a_few_iterations(
     force: float, step: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However little it moves: a step of differences may be 1e10 deviations of what was measured."""
-    monkeypatch.setattr(fitting, "START_STEP", step)
+    monkeypatch.setattr("rtmms.identification.residuals.START_STEP", step)
     plant = boat(1.1)
     commands = force * pushed(plant)
     rows = [plant.observe()]

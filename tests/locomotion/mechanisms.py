@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmms import model as m
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.model.random_tree import random_tree
+from tests.random_tree import random_tree
 
 
 def chain(

@@ -15,8 +15,8 @@ from rtmms.locomotion import Connection, connection, curvature
 from rtmms.locomotion.connections import model_of
 from rtmms.locomotion.group import bracket
 from rtmms.model import Body, Joint, Mechanism
-from rtmms.model.random_tree import random_tree
 from tests.locomotion.bodies import KINDS, robot, rods, tilted
+from tests.random_tree import random_tree
 
 
 def by_momentum(mechanism: Mechanism, r: Array) -> Array:

@@ -13,8 +13,8 @@ from rtmms.base.spatial import adjoint, rotation_z
 from rtmms.dynamics import bias, body_twists, energy, ground_dynamics, mass_matrix, stopped
 from rtmms.locomotion import reduced, rows
 from rtmms.model.description import facing
-from rtmms.model.random_tree import random_state
 from tests.locomotion.mechanisms import chain, held_far_out, state_of, wheeled_tree
+from tests.random_tree import random_state
 
 CASES = [
     chain(8), chain(8, plane=False), chain(5, ["motion", *["torque"] * 3]), chain(3, "motion"), chain(2, "motion"),

@@ -14,7 +14,8 @@ import numpy as np
 
 from rtmms.loop.clock import FakeClock, Schedule
 from rtmms.loop.loop import Loop, LoopServices, Outcome
-from rtmms.loop.pace import External, Free, Lockstep, Pace, Realtime
+from rtmms.loop.modes import External, Free, Lockstep, Realtime
+from rtmms.loop.pace import Pace
 from rtmms.loop.policies import Policies
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics

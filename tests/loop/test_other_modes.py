@@ -9,7 +9,7 @@ import pytest
 
 from rtmms.base.contract import OUTCOME_WORDS
 from rtmms.base.errors import DivergedError, ModelError
-from rtmms.loop import pace
+from rtmms.loop import modes
 from rtmms.loop.trace import CommandTrace
 from rtmms.plant.protocol import Channel
 from tests.loop import bench as bench_module
@@ -33,7 +33,7 @@ def test_lockstep_sees_a_dead_child_within_a_slice() -> None:
 
 
 def test_lockstep_ends_after_five_seconds_of_silence_and_names_the_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "SILENT_NS", 5_000_000_000)
+    monkeypatch.setattr(modes, "SILENT_NS", 5_000_000_000)
     bench = Bench("lockstep", steps=9, claimed={"left": (0,), "right": (1,)}, arrivals=[
         Arrival(10, 0, {0: 0.1}, peer="left"), Arrival(20, 0, {1: 0.1}, peer="right"),
         Arrival(1_010, 1, {0: 0.1}, peer="left"),

@@ -23,7 +23,8 @@ from rtmms.loop.kernels.miss_policies import extrapolate, move_home, take_comple
 from rtmms.loop.kernels.row import BINS, MAX_TIMED_NS, place, values_of
 from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.machine import shortest_wait_s
-from rtmms.loop.pace import External, Free, Lockstep, Pace, Realtime
+from rtmms.loop.modes import External, Free, Lockstep, Realtime
+from rtmms.loop.pace import Pace
 from rtmms.loop.policies import OVERRUN_POLICIES, Policies, abort, catch_up, skip, slip
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics

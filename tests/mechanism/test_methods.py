@@ -14,8 +14,8 @@ from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.step import displace, uncurl
 from rtmms.model import Body, Joint, Mechanism
-from rtmms.model.random_tree import random_state, random_tree
 from rtmms.robots import eel
+from tests.random_tree import random_state, random_tree
 
 JOINTS = 6
 NONE = np.zeros(0)

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rtmms
-from rtmms.model.random_tree import random_state, random_tree
+from tests.random_tree import random_state, random_tree
 
 STEP = 2e-4
 G = 9.81

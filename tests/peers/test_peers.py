@@ -10,7 +10,7 @@ from rtmms import dynamics
 from rtmms.analysis.derivatives import structure_of
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.plant import TreePlant
-from rtmms.model.random_tree import random_state, random_tree
+from tests.random_tree import random_state, random_tree
 
 pytestmark = [pytest.mark.full, pytest.mark.peer]
 SIZES = [(1, 30), (2, 31), (5, 32), (13, 33), (36, 34), (60, 35)]

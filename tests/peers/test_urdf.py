@@ -7,8 +7,8 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
-from rtmms.model.random_tree import random_state
 from rtmms.model.urdf import from_urdf
+from tests.random_tree import random_state
 
 pytest.importorskip("yourdfpy")
 

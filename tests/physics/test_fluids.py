@@ -14,8 +14,8 @@ from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Blade, Body, Joint, Mechanism, Placement, State, Strip, elliptic_strip
 from rtmms.model.elements import Tether, Wake
 from rtmms.model.elongated import elongated_body
-from rtmms.model.random_tree import random_state
 from rtmms.robots import eel
+from tests.random_tree import random_state
 
 RNG = np.random.default_rng(0)
 PLACE = Placement(quaternion_matrix(RNG.normal(size=4)), RNG.normal(size=3) * 0.3)

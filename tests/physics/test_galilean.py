@@ -26,13 +26,13 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Blade, Element, Strip, Wake, elliptic_strip
 from rtmms.model.polars import Polar
-from rtmms.model.random_tree import random_state, random_tree
 from rtmms.model.solids import Box, Ellipsoid, Placement
 from rtmms.sensing.data_sheets import Depth
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Estimated, Sensed
 from rtmms.sensing.suite import read_profile
 from rtmms.world.levels import Levels
+from tests.random_tree import random_state, random_tree
 
 U = np.array([0.42, -0.3, 0.15])
 A = np.array([0.5, 0.2, -0.7])

@@ -13,12 +13,12 @@ from numba import njit
 
 import rtmms
 from rtmms.dynamics.recursion import configure, outward, solve
-from rtmms.model.random_tree import random_state, random_tree
+from tests.random_tree import random_state, random_tree
 
 PROGRAM = """
 import numpy as np, rtmms
 from rtmms import dynamics
-from rtmms.model.random_tree import random_state, random_tree
+from tests.random_tree import random_state, random_tree
 model = rtmms.compile(random_tree(5, 3, friction=True))
 state = random_state(model, 3)
 out = dynamics.forward_dynamics(model, state, np.ones(5))

@@ -10,7 +10,7 @@ from rtmms import dynamics
 from rtmms.base.spatial import ad, matrix_quaternion, quaternion_matrix, rotation_about
 from rtmms.model import Body, Joint, Mechanism, Placement, State
 from rtmms.model.layout import C_WEIGHT, C_WEIGHT_MOMENT
-from rtmms.model.random_tree import random_state, random_tree
+from tests.random_tree import random_state, random_tree
 
 SIZES = [(1, 0), (2, 1), (3, 2), (7, 3), (20, 4), (60, 5)]
 

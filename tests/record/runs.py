@@ -9,7 +9,7 @@ import numpy as np
 
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop
-from rtmms.loop.pace import Free
+from rtmms.loop.modes import Free
 from rtmms.loop.policies import Policies
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics

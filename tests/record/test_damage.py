@@ -24,7 +24,7 @@ STEPS = 7000
 @pytest.fixture(autouse=True)
 def _plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "rtmms.plant.protocol.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more)
+        "rtmms.plant.loading.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more)
     )
 
 

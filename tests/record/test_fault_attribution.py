@@ -12,7 +12,7 @@ from mcap.reader import make_reader
 from rtmms.loop.clock import FakeClock, Schedule
 from rtmms.loop.fault_attribution import FaultAttribution
 from rtmms.loop.loop import Loop, LoopServices
-from rtmms.loop.pace import Realtime
+from rtmms.loop.modes import Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.record.log import open_log

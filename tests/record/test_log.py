@@ -30,7 +30,7 @@ STEPS = 700
 @pytest.fixture(autouse=True)
 def _plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "rtmms.plant.protocol.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more)
+        "rtmms.plant.loading.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more)
     )
 
 
@@ -127,7 +127,7 @@ def test_a_replay_names_the_first_step_and_quantity_that_differ(written: Path, m
                 found["shape"][1, 2] = np.nextafter(found["shape"][1, 2], 10.0)
             return found
 
-    monkeypatch.setattr("rtmms.plant.protocol.build_plant", lambda *_, **__: Other())
+    monkeypatch.setattr("rtmms.plant.loading.build_plant", lambda *_, **__: Other())
     first = rerun(open_log(written)).first
     assert first is not None
     assert (first.step, first.quantity) == (419, "shape[1][2]")
@@ -140,7 +140,7 @@ def test_a_replay_notices_a_state_at_the_end_that_no_output_shows(
         def snapshot(self) -> bytes:
             return super().snapshot()[:-1] + b"x"
 
-    monkeypatch.setattr("rtmms.plant.protocol.build_plant", lambda *_, **__: Other())
+    monkeypatch.setattr("rtmms.plant.loading.build_plant", lambda *_, **__: Other())
     first = rerun(open_log(written)).first
     assert first is not None
     assert (first.step, first.quantity) == (STEPS - 1, "state")
@@ -283,7 +283,7 @@ class Tuned(Pendulum):
 def test_parameters_that_were_set_are_set_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resets: bool, truncated: bool
 ) -> None:
-    monkeypatch.setattr("rtmms.plant.protocol.build_plant", lambda robot, dt, preset, **more: Tuned())
+    monkeypatch.setattr("rtmms.plant.loading.build_plant", lambda robot, dt, preset, **more: Tuned())
     plant = Tuned()
     kept = recorder(tmp_path / "run.mcap", plant)
     loop = loop_of(plant, kept, 40)

@@ -239,7 +239,7 @@ def test_current_carries_the_eel():
 
 
 def test_as_a_plant():
-    plant = rtmms.load("eel", dt=1e-3) if "eel" in rtmms.plant.protocol.robots() else eel.load(dt=1e-3)
+    plant = rtmms.load("eel", dt=1e-3) if "eel" in rtmms.plant.loading.robots() else eel.load(dt=1e-3)
     assert isinstance(plant, rtmms.Plant)
     assert [c.name for c in plant.actuators][:3] == ["yaw1.angle", "pitch1.angle", "roll1.angle"]
     command = np.linspace(-0.1, 0.1, N)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import rtmms
-from rtmms.plant.protocol import robots
+from rtmms.plant.loading import robots
 
 Array = npt.NDArray[np.float64]
 EPISODES = 16

@@ -161,7 +161,7 @@ def test_mass_matrix_and_acceleration_of_a_file_are_pinocchios(tmp_path: Path) -
     pytest.importorskip("yourdfpy")
     pin = pytest.importorskip("pinocchio")
     from rtmms import dynamics
-    from rtmms.model.random_tree import random_state
+    from tests.random_tree import random_state
 
     path = arm(tmp_path)
     plant: Any = rtmms.load(path)

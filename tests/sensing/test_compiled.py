@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import ARGUMENTS, call
+from rtmms.base.pointers import ARGUMENTS, call
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Plant
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.faults import Faulty

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant.protocol import robots
+from rtmms.plant.loading import robots
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.data_sheets import Depth, Imu
 from tests.sensing import replayed

@@ -16,7 +16,7 @@ from rtmms.base.contract import MODES
 from rtmms.base.errors import ModelError, RtmmsError, shown
 from rtmms.base.trust import is_file, split_word
 from rtmms.cli.words import settings
-from rtmms.plant.protocol import robots
+from rtmms.plant.loading import robots
 from rtmms.record.log import Log, Start, open_log
 from rtmms.record.origin import Branch, branch_of, rebuilt, refuse_untrusted, sha256_of
 from rtmms.scenario.options import run_options

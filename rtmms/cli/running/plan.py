@@ -16,7 +16,7 @@ from rtmms.base.trust import split_word
 from rtmms.bridging.config import check_bridge
 from rtmms.cli.running.several import drivers, failing, shared_out, usual
 from rtmms.cli.words import check_choice, declared_option, options, refuse_figure, refuse_preset, settings
-from rtmms.plant.protocol import builder
+from rtmms.plant.loading import builder
 from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown
 from rtmms.scenario.options import OF_A_SCHEDULE, Option, RunOptions, StudyUse, run_options

@@ -168,7 +168,7 @@ def brace(robot: str) -> None:
         The robot.
     """
     global _braced
-    from rtmms.plant.protocol import builder
+    from rtmms.plant.loading import builder
 
     try:
         foreign = builder(robot).group == "rtmms.plant_files"

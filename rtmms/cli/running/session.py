@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from rtmms.record.origin import Branch
     from rtmms.record.recorder import Recorder
     from rtmms.sensing.readings import Consistency
-    from rtmms.wire.plant.server import Server, Sockets
+    from rtmms.wire.plant.server import Server
+    from rtmms.wire.plant.sockets import Sockets
 
 MAX_FINAL_NUMBERS = 4
 GOOD_ENDS = ("duration", "stop")
@@ -289,14 +290,14 @@ class Session:
         import rtmms
 
         plan, parameters = self.plan, self.plan.load_parameters()
-        plant: Plant = rtmms.plant.protocol.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
+        plant: Plant = rtmms.plant.loading.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
         for name, one in self.requirements.items():
             required = _missing_parameters(plant, parameters, one.parameters)
             if required:
                 parameters |= required
                 # the log has them as well, so that a replay builds the same plant
                 self.plan = replace(self.plan, parameters={**self.plan.parameters, **required})
-                plant = rtmms.plant.protocol.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
+                plant = rtmms.plant.loading.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
                 values = [f"{key}={str(value).lower()}" for key, value in required.items()]
                 self.progress.note(
                     [f"{' '.join(values)}: bridge '{name}' needs it (--set {' '.join(required)}=... sets it)"]
@@ -306,7 +307,7 @@ class Session:
                 continue
             before, dt = plant.dt, plant.dt / ceil(plant.dt / one.max_dt_s)
             try:
-                plant = rtmms.plant.protocol.build_plant(plan.robot, dt=dt, preset=plan.preset, **parameters)
+                plant = rtmms.plant.loading.build_plant(plan.robot, dt=dt, preset=plan.preset, **parameters)
             except (ModelError, TypeError):  # its steps cannot be chosen: the bridge reports what comes of it
                 continue
             self.progress.note(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rtmms.loop.fault_attribution import FaultAttribution
     from rtmms.loop.machine import Readiness
     from rtmms.loop.statistics import Statistics
-    from rtmms.wire.plant.server import Sockets
+    from rtmms.wire.plant.sockets import Sockets
 
 
 def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]:
@@ -40,7 +40,8 @@ def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]
     from rtmms.wire.endpoints.addresses import DEFAULTS
     from rtmms.wire.endpoints.keys import read_client, read_server
     from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
-    from rtmms.wire.plant.server import Sockets, Threads
+    from rtmms.wire.libzmq.threads import Threads
+    from rtmms.wire.plant.sockets import Sockets
     from rtmms.wire.protocol.messages import BusyError
 
     raise_limit()

@@ -9,7 +9,7 @@ from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import is_file, named_robot, split_word
 from rtmms.cli.words import check_choice
-from rtmms.plant.protocol import builder
+from rtmms.plant.loading import builder
 from rtmms.scenario.reading import MAX_TABLE_ENTRIES
 from rtmms.wire.peer.plugins import check_controller, check_robot, declared
 

@@ -120,7 +120,7 @@ def pacing(
     """
     from rtmms.base.contract import TIMED
     from rtmms.loop.clock import Schedule, deadline_s
-    from rtmms.loop.pace import START_NS, External, Free, Lockstep, Realtime
+    from rtmms.loop.modes import START_NS, External, Free, Lockstep, Realtime
     from rtmms.loop.statistics import Statistics
 
     # what follows the deadline beside the plant's step: waking up from the wait, and a row of the log

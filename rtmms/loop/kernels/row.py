@@ -14,8 +14,8 @@ from numba import carray, types
 from numba.extending import intrinsic
 
 from rtmms.base.jit import kernel
-from rtmms.base.memory import integers_at
-from rtmms.loop.kernels.miss_policies import record_at, words
+from rtmms.base.pointers import words_at
+from rtmms.base.structs import record_at, words
 from rtmms.loop.log_row import Head
 
 # One word of memory that two processes share, with an order of memory accesses. On any processor, a process that reads
@@ -112,15 +112,15 @@ def push_row(at: int) -> int:
     if made - load_acquire(memory.freed_at) >= memory.capacity:
         return 0
     place = memory.rows_at + (made & (memory.capacity - 1)) * memory.row_bytes
-    row = carray(integers_at(place), (memory.row_bytes // 8,))
-    head = carray(integers_at(memory.head_at), (memory.n_head,))
+    row = carray(words_at(place), (memory.row_bytes // 8,))
+    head = carray(words_at(memory.head_at), (memory.n_head,))
     row[0] = made
     for i in range(len(head)):
         row[1 + i] = head[i]
     to = 1 + len(head)
-    sources = carray(integers_at(memory.sources_at), (memory.n_sources, 2))
+    sources = carray(words_at(memory.sources_at), (memory.n_sources, 2))
     for k in range(len(sources)):
-        part = carray(integers_at(sources[k, 0]), (sources[k, 1],))
+        part = carray(words_at(sources[k, 0]), (sources[k, 1],))
         for i in range(len(part)):
             row[to + i] = part[i]
         to += len(part)

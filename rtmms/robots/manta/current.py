@@ -19,7 +19,8 @@ from numba.extending import intrinsic
 
 from rtmms.base.errors import ModelError, uncoloured
 from rtmms.base.jit import COMPILED, Array, kernel
-from rtmms.base.memory import address_of, numbers_at
+from rtmms.base.memory import address_of
+from rtmms.base.pointers import numbers_at
 from rtmms.dynamics.recursion import move_pose, rotation_matrix
 from rtmms.robots.manta.fin_layout import FIELDS, LANES, LENGTH, LINK_FIELDS, L
 from rtmms.robots.manta.layout import (

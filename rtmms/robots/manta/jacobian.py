@@ -29,8 +29,6 @@ from rtmms.robots.manta.methods import METHODS
 from rtmms.robots.manta.model import Array, MantaModel
 from rtmms.robots.manta.step_jacobian import traced_jacobian
 
-__all__ = ["MantaJacobian", "covered"]
-
 
 def covered(model: MantaModel, varying: bool) -> bool:
     """Return whether the structured derivatives apply to such a manta.

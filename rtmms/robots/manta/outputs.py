@@ -149,23 +149,6 @@ def account_block(m: int, f: int, b: int, chains: Chains, base: int, velocity: i
             carry[5 * LANES + i], carry[6 * LANES + i] = vy - l * td * s, vz + l * td * c
 
 
-def lane_totals(out: np.ndarray) -> np.ndarray:
-    """Return the sums over the lanes of the results of `account_block`.
-
-    Parameters
-    ----------
-    out : (ENERGY_FIELDS LANES,) array
-        Sums of the lanes.
-
-    Returns
-    -------
-    (ENERGY_FIELDS,) array
-        J and W.
-    """
-    total: np.ndarray = out.reshape(ENERGY_FIELDS, LANES).sum(axis=1)
-    return total
-
-
 O_POSITION = 0
 O_QUATERNION = 3
 O_VELOCITY = 7

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from rtmms.base.errors import ModelError, uncoloured
 from rtmms.base.jit import COMPILED
-from rtmms.loop.kernels.miss_policies import address, view
+from rtmms.base.pointers import address
+from rtmms.base.structs import view
 from rtmms.wire.kernels import answer as a
 from rtmms.wire.kernels.step import ANSWER
 from rtmms.wire.kernels.step_layout import CompiledLayout

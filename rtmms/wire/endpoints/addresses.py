@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rtmms.base.files import private_files
 from rtmms.wire.endpoints.session_files import make_runtime_directory, runtime_directory
 from rtmms.wire.protocol.messages import AddressError, BusyError, EndpointError
 
@@ -200,22 +201,6 @@ def _alone_in(folder: Path, wait_s: float) -> Iterator[bool]:
             return
     finally:
         os.close(handle)
-
-
-@contextlib.contextmanager
-def private_files() -> Iterator[None]:
-    """Create files for their owner alone, within the context.
-
-    Yields
-    ------
-    None
-        Nothing.
-    """
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
 
 
 PORT_VARIABLE = "RTMMS_PORT"

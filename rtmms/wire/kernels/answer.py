@@ -12,6 +12,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from rtmms.base.jit import kernel
+from rtmms.base.pointers import bytes_at, numbers_at, words_at
 from rtmms.wire.kernels.step import answer_at, frame_extent
 from rtmms.wire.kernels.step_layout import layout_at, read_message, write_integer, write_reals
 from rtmms.wire.kernels.system import (
@@ -19,15 +20,12 @@ from rtmms.wire.kernels.system import (
     IN,
     INTEGERS_AT,
     arm,
-    bytes_at,
     event_descriptor,
     event_flags,
     now_ns,
-    numbers_at,
     receive,
     send,
     wait,
-    words_at,
 )
 from rtmms.wire.protocol.step_layout import COMMAND_SEQ, COMMAND_STEP, STATE_DEADLINE, STATE_STEP
 

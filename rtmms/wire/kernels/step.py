@@ -12,24 +12,19 @@ from numba import carray
 
 from rtmms.base.contract import UNDEFINED, MissPolicy, StepOutcome
 from rtmms.base.jit import kernel
-from rtmms.base.memory import call
+from rtmms.base.pointers import bytes_at, call, numbers_at, words_at
+from rtmms.base.structs import NUMBER, WORD, record, record_at, records_at, words
 from rtmms.loop.kernels.miss_policies import (
     INTERRUPTED,
-    NUMBER,
     PUBLISHED,
     RESOLVED,
     SEND_EVERY_NS,
-    WORD,
     actuators_at,
     clamp,
     fallbacks_at,
     note_missing,
-    record,
-    record_at,
-    records_at,
     replace_missing,
     take_complete,
-    words,
 )
 from rtmms.loop.kernels.row import push_row, row_head_at, row_memory_at
 from rtmms.wire.kernels.step_layout import layout_at, read_message, write_bits, write_integer, write_reals
@@ -38,17 +33,14 @@ from rtmms.wire.kernels.system import (
     EINTR,
     IN,
     INTEGERS_AT,
-    bytes_at,
     event_descriptor,
     event_flags,
     now_ns,
-    numbers_at,
     receive,
     send,
     sleep_until,
     wait,
     wait_for_one,
-    words_at,
 )
 from rtmms.wire.protocol.step_layout import (
     APPLIED_LATENESS,

@@ -13,8 +13,8 @@ from numba import carray, types
 from numba.extending import intrinsic
 
 from rtmms.base.jit import kernel
-from rtmms.loop.kernels.miss_policies import address, record_at, words
-from rtmms.wire.kernels.system import bytes_at, words_at
+from rtmms.base.pointers import address, bytes_at, words_at
+from rtmms.base.structs import record_at, words
 from rtmms.wire.protocol.step_layout import StepLayout
 
 LAYOUT = words(

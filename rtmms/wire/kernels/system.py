@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import platform
 import sys
-from typing import Any
 
 from numba import carray, types
-from numba.extending import intrinsic
 
 from rtmms.base.jit import COMPILED, kernel
+from rtmms.base.pointers import pointer_to, words_at
 
 AVAILABLE = COMPILED and sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
 """Whether compiled code can do the exchange on this platform."""
@@ -42,22 +41,7 @@ EVENT_BYTES = _EVENT_BYTES
 """Bytes of struct epoll_event, which is packed on x86-64 alone."""
 
 
-def _pointer_to(dtype: Any) -> Any:
-    @intrinsic
-    def cast(typing_context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(types.CPointer(dtype)))
-
-        return types.CPointer(dtype)(address), generate
-
-    return cast
-
-
-numbers_at = _pointer_to(types.float64)
-words_at = _pointer_to(types.int64)
-bytes_at = _pointer_to(types.uint8)
-_shorts_at = _pointer_to(types.int32)
-"""Casts of an address to a pointer, for carray; the owner of the memory must keep it in place."""
+_shorts_at = pointer_to(types.int32)
 
 
 @kernel(inline=True)

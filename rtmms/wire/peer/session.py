@@ -17,7 +17,7 @@ from rtmms.base.terminal import print_text
 from rtmms.wire.endpoints.addresses import INPROC, LOCAL_PREFIXES, nearest, seen_from
 from rtmms.wire.endpoints.session_files import origin_of_token, read_token
 from rtmms.wire.libzmq.key_pairs import ClientKeys
-from rtmms.wire.libzmq.sockets import MUTE, Dealers, Handshake
+from rtmms.wire.libzmq.peer_sockets import MUTE, Dealers, Handshake
 from rtmms.wire.peer.decode import read_places, read_welcome
 from rtmms.wire.protocol.messages import (
     MAX_EXCHANGE_BYTES,

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from rtmms.base.errors import ModelError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop, Outcome
-from rtmms.loop.pace import Free, Lockstep
+from rtmms.loop.modes import Free, Lockstep
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
-from rtmms.wire.plant.server import Server, Sockets
+from rtmms.wire.plant.server import Server
+from rtmms.wire.plant.sockets import Sockets
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant

@@ -303,8 +303,8 @@ class Peer(PeerState):
         Impairment of its messages; None for none.
     multirate : Multirate
         When it owes a command, and for which step.
-    ticks, wants_ticks : bool
-        Whether it sends the ticks of the mode external, or asked for it.
+    ticks : bool
+        Whether it sends the ticks of the mode external.
     tick_seq : int
         Number of its newest tick.
     message_count : int
@@ -343,7 +343,7 @@ class Peer(PeerState):
         "index", "is_stale", "key", "last_frame", "late", "left", "link", "lost", "message_count", "missed",
         "multirate", "name", "observer", "owed", "prefix", "probe_ns", "probes", "queue", "refusal",
         "refused_step", "rejected", "restarts", "selection", "seq", "settable", "since_ns", "skipped", "stale",
-        "starved", "tick_seq", "ticks", "wants_ticks", "warm_step", "watch",
+        "starved", "tick_seq", "ticks", "warm_step", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -365,7 +365,7 @@ class Peer(PeerState):
         self.link: ImpairedLink | None = None
         self.index = index
         self.actuators: list[int] = list(index.values())
-        self.ticks = self.wants_ticks = hello.ticks
+        self.ticks = hello.ticks
         self.observer = not index and not hello.ticks
         super().__init__(self.observer)
         self.warm_step = -WARM_STEPS

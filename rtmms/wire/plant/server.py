@@ -1,446 +1,38 @@
-"""The plant's side of the wire: its sockets, telemetry, and keep-alive of claimants."""
+"""The plant's side of the wire: peers, claims, commands and requests, as the loop's Exchange over ZeroMQ.
+
+There is no thread and no lock. The loop's own thread makes every call, and none waits beyond the instant that it
+receives.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import secrets
-import socket as plain
 from collections.abc import Collection, Mapping
 from time import monotonic_ns, sleep
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rtmms.base.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
 from rtmms.base.errors import ModelError
 from rtmms.loop.impairment import ImpairedLink
-from rtmms.loop.machine import may_raise
 from rtmms.plant.protocol import Plant, describe_plant
-from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near, private_files
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.handshake import HandshakePort, Scope, Scopes
-from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARMING, Missing, Peer, Peers, max_messages
+from rtmms.wire.plant.keepalive import KeepAlive
+from rtmms.wire.plant.peers import DEAD, LIVE, Missing, Peers, max_messages
+from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.plant.state_message import MAX_PEERS_WORK, MAX_STRANGERS_WORK, Selection, select
-from rtmms.wire.plant.step_port import StepPort, with_hint
-from rtmms.wire.protocol.messages import (
-    MAX_COMMAND_BYTES,
-    MAX_EXCHANGE_BYTES,
-    AddressError,
-    Hello,
-    Reason,
-    Refused,
-    Request,
-    name_in,
-    packer,
-)
-from rtmms.wire.protocol.port import Answering, Guests, Hosting, Publishing
-from rtmms.wire.stream.listener import Listener
-from rtmms.wire.stream.publisher import Publisher
-from rtmms.wire.stream.steps import Steps
+from rtmms.wire.plant.step_port import StepPort
+from rtmms.wire.plant.telemetry import Telemetry
+from rtmms.wire.protocol.messages import MAX_EXCHANGE_BYTES, Hello, Reason, Refused, Request
+from rtmms.wire.protocol.port import Guests
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, FastPath, Flags, Memory, StepRecorder
-
-
-# The three sockets of a plant: the implementation of each, and its address.
-
-
-__all__ = ["Sockets", "Threads"]
-
-_EXCHANGE_BACKLOG = 1 << 18
-_T = TypeVar("_T", bound=Hosting)
-
-
-class Sockets:
-    """Bound sockets of a plant.
-
-    They may exist before there is a plant; peers wait in them. The sockets are streams of our own, which strangers may
-    reach. With keys, or within one program, they are libzmq's. An endpoint that is None is the default one. A busy
-    default moves to a free port if `free_ports` is set.
-
-    Parameters
-    ----------
-    exchange, step, telemetry : str | None, optional
-        Endpoints to bind.
-    free_ports : bool, default False
-        Whether a free port replaces a busy default.
-    threads : Threads | None, optional
-        Cores and priority of ZeroMQ's I/O threads.
-    keys : ServerKeys | None, optional
-        Keys of a CURVE server.
-    inproc : bool, default False
-        Whether the endpoints are inproc://NAME in the program's own context (zmq.Context.instance), see embed.py.
-    libzmq : bool, default False
-        Whether libzmq replaces our own streams, to compare them; it does not withstand strangers.
-
-    Attributes
-    ----------
-    exchange : Answering
-        The exchange socket.
-    step : Answering
-        The step socket.
-    telemetry : Publishing
-        The telemetry socket.
-    endpoints : dict of str to str
-        Bound address of exchange, step and telemetry.
-    near_step : str
-        Another address of the step socket, for this user's processes; empty for none.
-    notes : list of str
-        Failures of the set-up, for the report.
-    allowed : Allowed or None
-        Admitted keys; None if no keys are required.
-
-    Raises
-    ------
-    EndpointError
-        If an endpoint is busy; it names the endpoint.
-    """
-
-    exchange: Answering
-    step: Answering
-    telemetry: Publishing
-
-    def __init__(
-        self, exchange: str | None = None, step: str | None = None, telemetry: str | None = None, *,
-        free_ports: bool = False, threads: Threads | None = None, keys: ServerKeys | None = None, inproc: bool = False,
-        libzmq: bool = False,
-    ) -> None:  # fmt: skip
-        """Bind the sockets; see the class."""
-        self._given = {"exchange": exchange, "step": step, "telemetry": telemetry}
-        self._free_ports, self._keyed = free_ports, keys is not None
-        self.notes: list[str] = []
-        self.endpoints: dict[str, str] = {}
-        self.near_step = ""
-        self.inproc = inproc
-        self.allowed = None if keys is None else Allowed(keys)
-        self._linger_ms, self._closed = 0, False
-        with contextlib.ExitStack() as bound:
-            try:
-                _apart(self._given, free_ports, inproc)
-                if keys is not None or inproc or libzmq:
-                    self._bind_libzmq(bound, threads or Threads(), b"" if keys is None else keys.secret)
-                else:
-                    self._bind_streams(bound)
-            except BaseException:
-                self._unlink()
-                raise
-            self._bound = bound.pop_all()
-
-    def _bind_streams(self, bound: contextlib.ExitStack) -> None:
-        def listening(role: str) -> plain.socket:
-            opened, self.endpoints[role] = listen(self._asked(role), role, may_move=self._may_move(role))
-            bound.callback(opened.close)
-            return opened
-
-        door = Listener([listening("exchange")], MAX_EXCHANGE_BYTES, backlog=_EXCHANGE_BACKLOG)
-        self.exchange = self._kept(bound, door)
-        ways = [listening("step")]
-        near = listen_near(self.endpoints["step"])
-        if near is not None:
-            ways.append(near[0])
-            self.near_step = near[1]
-        steps = Steps(ways, MAX_COMMAND_BYTES)
-        self.step = self._kept(bound, steps)
-        publisher = Publisher(listening("telemetry"))
-        self.telemetry = self._kept(bound, publisher)
-        everywhere = (door, steps, publisher.listener)
-        for one in everywhere:
-            one.beside = tuple(other for other in everywhere if other is not one)
-
-    def _bind_libzmq(self, bound: contextlib.ExitStack, threads: Threads, secret: bytes) -> None:
-        from rtmms.wire.libzmq.sockets import Served
-
-        if threads.priority is not None and not may_raise(threads.priority):
-            # libzmq ends the process if it may not bind, so try here first
-            self.notes.append(f"I/O thread priority {threads.priority}: not permitted")
-            threads = Threads(None, threads.step_cpu, threads.exchange_cpu)
-        name_of = None if self.allowed is None else self.allowed.name_of
-        served = Served(threads, shared=self.inproc, secret=secret, name_of=name_of)
-        bound.callback(served.close)
-
-        def place(role: str) -> tuple[str, str, bool]:
-            endpoint = cleared(self._asked(role), role, keyed=self._keyed, inproc=self.inproc)
-            return endpoint, role, self._may_move(role)
-
-        with private_files():
-            door, self.endpoints["exchange"] = served.exchange(*place("exchange"))
-            self.exchange = self._kept(bound, door)
-            step, self.endpoints["step"] = served.steps(*place("step"))
-            self.step = self._kept(bound, step)
-            publisher, self.endpoints["telemetry"] = served.publisher(*place("telemetry"))
-            self.telemetry = self._kept(bound, publisher)
-
-    def close(self, linger_ms: int = 100) -> None:
-        """Close all sockets; a second call does nothing.
-
-        Parameters
-        ----------
-        linger_ms : int, default 100
-            Time for a last bye to leave, ms.
-        """
-        if not self._closed:
-            self._linger_ms, self._closed = linger_ms, True
-            self._unlink()  # while they are ours: later they may belong to the next plant
-            self._bound.close()
-
-    @property
-    def io_thread(self) -> bool:
-        """Whether a thread of ZeroMQ is between the loop and its peers."""
-        return self.step.threaded
-
-    def _kept(self, bound: contextlib.ExitStack, socket: _T) -> _T:
-        bound.callback(lambda: socket.close(self._linger_ms))
-        return socket
-
-    def _unlink(self) -> None:
-        for endpoint in (*self.endpoints.values(), self.near_step):
-            if endpoint.startswith("ipc://"):
-                with contextlib.suppress(OSError):
-                    os.unlink(endpoint[len("ipc://") :])
-
-    def _asked(self, role: str) -> str:
-        return self._given[role] or DEFAULTS[role]
-
-    def _may_move(self, role: str) -> bool:
-        return self._free_ports and self._given[role] is None
-
-
-def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None:
-    """Raise AddressError for two endpoints at one address, unless the later one is a default that may move."""
-    roles: dict[str, str] = {}
-    for role, given in asked.items():
-        endpoint = checked(given or DEFAULTS[role], role, inproc=inproc)
-        if endpoint.endswith((":*", ":0")) or (given is None and free_ports):
-            continue
-        if endpoint in roles:
-            raise AddressError(
-                f"{role} endpoint '{endpoint}': the {roles[endpoint]} endpoint has this address too; give "
-                "each endpoint another"
-            )
-        roles[endpoint] = role
-
-
-# Telemetry for observers: states at a steady rate of wall time, packed if there is time and sent in the slack.
-
-
-class Telemetry:
-    """States for observers at a steady rate of wall time.
-
-    They are packed when there is time, and sent in the slack.
-
-    Parameters
-    ----------
-    socket : Publishing
-        The telemetry socket.
-    plant : Plant
-        The plant.
-    robot : str
-        Topic of the messages.
-    hz : float
-        Most states a second of wall time.
-    """
-
-    def __init__(self, socket: Publishing, plant: Plant, robot: str, hz: float) -> None:
-        self._socket, self._topic = socket, robot.encode()
-        self._selection = Selection(plant.outputs, "telemetry")
-        self._gap_ns = round(1e9 / hz)
-        self._frame = b""
-        self._due_ns = 0
-
-    @property
-    def due(self) -> bool:
-        """Whether the next state is to be packed now, because somebody may receive it."""
-        return monotonic_ns() >= self._due_ns and self._socket.wanted
-
-    def pack(
-        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
-    ) -> None:
-        """Pack one state.
-
-        The next one is due on a grid, so that the mean rate is kept if steps come at about that rate. After a gap it is
-        due a period from now.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        time : float
-            Simulated time of the state, s.
-        deadline_ns : int
-            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
-        budget_ns : int
-            Rest of the time until the deadline, ns.
-        outputs : Mapping[str, Any]
-            The plant's outputs by name.
-        applied : Applied
-            Results of the step before.
-        """
-        now_ns, due_ns = monotonic_ns(), self._due_ns + self._gap_ns
-        self._due_ns = due_ns if due_ns > now_ns else now_ns + self._gap_ns
-        self._frame = self._selection.packed(step, time, deadline_ns, budget_ns, outputs, applied)
-
-    def send(self) -> None:
-        """Send the packed state."""
-        if self._frame:
-            frame, self._frame = self._frame, b""
-            self._socket.send(self._topic, frame)
-
-    def serve(self, until_ns: int) -> None:
-        """Admit newcomers, and continue unfinished messages.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        """
-        self._socket.serve(until_ns)
-
-
-# Care for claimants in the loop's slack: warm-up states, probes, pending errors. This code only sends, and never waits.
-
-
-_ERROR_GAP_NS = 200_000_000
-_PROBE_GAP_NS = 100_000_000
-_PROBE_SLOW_GAP_NS = 2_000_000_000
-_PROBES = 2
-_WARM_LIMIT_NS = 5_000_000_000
-_PROMPT_NS = 5_000_000
-SILENT_NS = 1_500_000_000
-"""Silence after which a peer without credits counts as dead, ns, even if its connection exists."""
-
-
-class Tending:
-    """Messages to peers on the step socket outside the steps: warm-up states, probes, and pending errors.
-
-    Parameters
-    ----------
-    port : StepPort
-        The step socket's port.
-    peers : Peers
-        All peers.
-    """
-
-    def __init__(self, port: StepPort, peers: Peers) -> None:
-        self._port, self._peers = port, peers
-        self._probe = packer()({
-            "type": "state", "step": -1, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0,
-            "outputs": {}, "applied": {},
-        })  # fmt: skip
-
-    def serve(self, now_ns: int, outputs: Mapping[str, Any]) -> None:
-        """Serve each peer once.
-
-        Parameters
-        ----------
-        now_ns : int
-            Present instant of CLOCK_MONOTONIC, ns.
-        outputs : Mapping[str, Any]
-            The plant's outputs, for the warm-up states.
-        """
-        while self._peers.displaced:
-            peer, heir = self._peers.displaced.pop()
-            self._port.send(peer, {"type": "bye", "reason": f"your claim passed to '{heir}' while you were gone"})
-        for peer in list(self._peers.all):
-            if peer.observer:
-                continue
-            if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
-                code, text, unknown = peer.error
-                text = with_hint(text, unknown, self._peers.names)
-                self._port.send(peer, {"type": "error", "code": name_in(peer.asked.protocol, code), "text": text})
-                peer.error, peer.error_ns = None, now_ns
-            if peer.state in (WARMING, READY):
-                self._warm_up(peer, now_ns, outputs)
-            elif peer.state is LIVE and peer.owed <= self._port.credits:
-                peer.since_ns = now_ns
-                if peer.ticks and now_ns - peer.probe_ns > _PROBE_GAP_NS:
-                    # no state leaves while its tick is awaited, so a probe shows whether the peer lives
-                    peer.owed += self._send_probe(peer, now_ns)
-            else:
-                if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
-                    peer.dies(self._port.step, starved=self._port.connected(peer) is True)
-                self._look_for(peer, now_ns)
-
-    def ask(self, peer: Peer) -> None:
-        """Send a probe that shows whether a connection exists.
-
-        Parameters
-        ----------
-        peer : Peer
-            The peer.
-        """
-        self._port.transmit(peer, self._probe)
-
-    def hasten(self, until_ns: int, outputs: Mapping[str, Any]) -> None:
-        """Continue the warm-up while there is time, so that a returning peer is admitted within a few steps.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        outputs : Mapping[str, Any]
-            The plant's outputs, for the warm-up states.
-        """
-        while (now_ns := monotonic_ns()) < until_ns and any(self._answers(peer, now_ns) for peer in self._peers.all):
-            self._port.await_answer(min(until_ns, now_ns + _PROMPT_NS))
-            self._port.read_in_slack(until_ns)
-            self._port.admit_ready()
-            self.serve(monotonic_ns(), outputs)
-
-    @staticmethod
-    def _answers(peer: Peer, now_ns: int) -> bool:
-        """Return whether a peer was just sent a warm-up state, so that its answer may be waited for."""
-        return peer.state is WARMING and peer.owed > 0 and now_ns - peer.since_ns < _PROMPT_NS
-
-    def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
-        """Send warm-up states, which perform both sides' first exchanges before they count.
-
-        They differ from usual states by their steps. A newcomer that is not connected any more after a while loses its
-        place. A connected one has as much time as it needs.
-        """
-        if peer.state is READY:
-            return
-        if peer.owed == 0:
-            payload = peer.selection.packed(peer.warm_step, 0.0, 0, 0, outputs, self._port.applied)
-            peer.selection.round = 0
-            if self._port.transmit(peer, payload):
-                peer.owed, peer.since_ns = 1, now_ns
-        elif self._look_for(peer, now_ns):
-            peer.since_ns = now_ns
-        if now_ns - peer.since_ns > _WARM_LIMIT_NS:
-            self._peers.release(peer)
-
-    def _look_for(self, peer: Peer, now_ns: int) -> bool:
-        """Return whether a peer is connected, if necessary by a probe.
-
-        A probe is an empty state of step -1; a peer answers it like a warm-up state. Few probes may be unanswered on a
-        connection, because a sleeping process must not wake to many of them. If only a send shows whether the
-        connection is open, more follow slowly.
-        """
-        gap_ns = _PROBE_GAP_NS
-        if peer.probes >= _PROBES:
-            connected = self._port.connected(peer)
-            if connected:
-                return True
-            if connected is None:
-                gap_ns = _PROBE_SLOW_GAP_NS
-        return now_ns - peer.probe_ns > gap_ns and self._send_probe(peer, now_ns)
-
-    def _send_probe(self, peer: Peer, now_ns: int) -> bool:
-        peer.probe_ns = now_ns
-        there = self._port.transmit(peer, self._probe)
-        peer.probes = peer.probes + 1 if there else 0
-        return there
-
-
-# The plant's side of the wire: the loop's Exchange, over ZeroMQ.
-#
-# There is no thread and no lock. The loop's own thread makes every call, and none waits beyond the instant that it
-# receives.
-
 
 _MAX_LAG_S = 0.5
 """Simulated time by which a command may be behind the present step, s."""
@@ -544,7 +136,7 @@ class Server:
         self._peers.present_step, self._peers.dt = lambda: self._port.step, plant.dt
         self._peers.free = mode == "free"
         self._direct = WireFastPath(self._port, self._sockets.step, self._peers)
-        self._tending = Tending(self._port, self._peers)
+        self._keep_alive = KeepAlive(self._port, self._peers)
         self._allowed = self._sockets.allowed
         self._allowed_seen = 0
         self._request_bytes = room = MAX_EXCHANGE_BYTES + 2 * _snapshot_size(plant)
@@ -703,8 +295,8 @@ class Server:
         """Serve the peers that are joining, and those that may have left."""
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
-            self._tending.serve(now_ns, self._outputs)
-            self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
+            self._keep_alive.serve(now_ns, self._outputs)
+            self._keep_alive.hasten(until_ns - _WAKE_NS, self._outputs)
 
     def fast_path(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None) -> FastPath | None:
         """Return the compiled steps; see `Compiling`.
@@ -801,7 +393,7 @@ class Server:
         """
         if not self._closed:
             for peer in list(self._peers.claimants):
-                self._tending.ask(peer)
+                self._keep_alive.ask(peer)
         peers = [*self._peers.gone, *map(self._peers.summary, self._peers.all)]
         ticks = self._port.ticks
         return {

@@ -16,7 +16,7 @@ from rtmms.base.errors import ModelError
 from rtmms.loop.clock import Schedule
 from rtmms.loop.kernels.miss_policies import RESOLVED
 from rtmms.loop.loop import LoopServices
-from rtmms.loop.pace import Lockstep, Realtime
+from rtmms.loop.modes import Lockstep, Realtime
 from rtmms.loop.trace import CommandTrace
 from rtmms.plant.protocol import Channel
 from rtmms.wire.answering.answering import prepare

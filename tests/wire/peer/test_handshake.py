@@ -50,7 +50,7 @@ def listen() -> Iterator[Listen]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Handshakes time out after 0.1 s, not 30."""
-    from rtmms.wire.libzmq.sockets import Dealers
+    from rtmms.wire.libzmq.peer_sockets import Dealers
 
     made = Dealers._socket
 

@@ -13,13 +13,13 @@ import numpy as np
 from numba import carray
 
 from rtmms.base.jit import kernel, native
+from rtmms.base.pointers import numbers_at
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.pace import Pace
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep
-from rtmms.wire.kernels.system import numbers_at
 from rtmms.wire.plant.server import Server
 from tests.wire.bench import PATIENCE_S, Toy
 

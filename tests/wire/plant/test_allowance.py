@@ -10,7 +10,7 @@ import msgpack
 import pytest
 
 from rtmms.wire.plant.peers import DEAD, FLOOD_STEPS, LIVE, max_messages
-from rtmms.wire.plant.server import Sockets
+from rtmms.wire.plant.sockets import Sockets
 from tests.wire.bench import PATIENCE_S, Host, Raw
 
 FAR_NS = int(PATIENCE_S * 1e9)

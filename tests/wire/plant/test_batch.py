@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.loop.pace import Free, Lockstep
+from rtmms.loop.modes import Free, Lockstep
 from rtmms.loop.trace import Trace
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
@@ -90,7 +90,7 @@ def test_free_takes_what_is_there_and_never_waits() -> None:
 
 @pytest.mark.full
 def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
-    monkeypatch.setattr("rtmms.loop.pace.SILENT_NS", 300_000_000)
+    monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 300_000_000)
     run = Run(Lockstep, steps=600, plant=Observed(), program=program("if k == 300: import time; time.sleep(3)"))
     assert run.outcome.ended == "peer"
     assert "p0 sent no command for step 300" in run.outcome.message
@@ -99,7 +99,7 @@ def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
 
 @pytest.mark.full
 def test_what_was_refused_of_a_silent_peer_is_reported_in_a_sentence(monkeypatch: Any) -> None:
-    monkeypatch.setattr("rtmms.loop.pace.SILENT_NS", 300_000_000)
+    monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 300_000_000)
     run = Run(Lockstep, steps=600, plant=Observed(), program=program("if k == 300: values = {names[0]: float('nan')}"))
     assert run.outcome.ended == "peer"
     assert "refused so far: not_finite 1; the last of p0: command" in run.outcome.message

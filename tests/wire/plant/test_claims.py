@@ -177,7 +177,7 @@ def test_the_dead_keep_their_claim_until_it_is_taken_over(host: Host, make_raw: 
 def test_one_that_stays_silent_is_dead_until_it_speaks(
     host: Host, make_raw: Callable[[Host], Raw], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtmms.wire.plant.server.SILENT_NS", 50_000_000)
+    monkeypatch.setattr("rtmms.wire.plant.keepalive.SILENT_NS", 50_000_000)
     peer = make_raw(host).join(["*"])
 
     def step() -> bool:

@@ -291,7 +291,7 @@ def test_someone_elses_actuator_is_refused(make_raw: Callable[[Host], Raw], host
 
 
 def test_errors_to_a_peer_are_rate_limited(peer: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms.wire.plant.server._ERROR_GAP_NS", 1 << 60)
+    monkeypatch.setattr("rtmms.wire.plant.keepalive._ERROR_GAP_NS", 1 << 60)
     peer.host.server._peers.claimants[0].error_ns = -(1 << 60)  # the last one was long ago
     for _ in range(20):
         peer.send_message(type="command", seq="x")

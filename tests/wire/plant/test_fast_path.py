@@ -15,7 +15,7 @@ from rtmms.loop.clock import Schedule
 from rtmms.loop.kernels.miss_policies import PUBLISHED, RESOLVED
 from rtmms.loop.log_row import Head
 from rtmms.loop.loop import LoopServices
-from rtmms.loop.pace import Lockstep, Realtime
+from rtmms.loop.modes import Lockstep, Realtime
 from rtmms.loop.ports import Progress
 from rtmms.loop.trace import CommandTrace
 from rtmms.wire.kernels.system import AVAILABLE

@@ -12,7 +12,7 @@ import sys, time
 import rtmms
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop
-from rtmms.loop.pace import Realtime
+from rtmms.loop.modes import Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.clock import Schedule
 from rtmms.loop.statistics import Statistics

@@ -7,7 +7,8 @@ import pytest
 
 import rtmms
 from rtmms.base.contract import APPLIED_POLICIES, Applied
-from rtmms.loop.kernels.miss_policies import address, view
+from rtmms.base.pointers import address
+from rtmms.base.structs import view
 from rtmms.plant.protocol import HasCompiledOutputs
 from rtmms.wire.kernels.step import PEER, STEP
 from rtmms.wire.kernels.system import AVAILABLE, SCRATCH_WORDS

@@ -231,7 +231,7 @@ def test_one_that_slept_and_comes_on_another_connection_is_asked_there(host: Hos
 
 
 def test_a_newcomer_that_compiles_keeps_its_place_without_a_heap(host: Host, raw: Raw, monkeypatch: Any) -> None:
-    monkeypatch.setattr("rtmms.wire.plant.server._WARM_LIMIT_NS", 500_000_000)
+    monkeypatch.setattr("rtmms.wire.plant.keepalive._WARM_LIMIT_NS", 500_000_000)
     raw.welcome = raw.hello(["*"])
     raw.data = raw._dealer(raw.welcome["identity"])
     raw.data.connect(raw.welcome["step_endpoint"])
@@ -245,11 +245,11 @@ def test_a_newcomer_that_compiles_keeps_its_place_without_a_heap(host: Host, raw
 
 def test_where_only_sending_reports_more_probes_follow_slowly(host: Host, raw: Raw, monkeypatch: Any) -> None:
     monkeypatch.setattr(host.server._port, "connected", lambda peer: None)  # as with keys
-    monkeypatch.setattr("rtmms.wire.plant.server._PROBE_SLOW_GAP_NS", 10**15)
+    monkeypatch.setattr("rtmms.wire.plant.keepalive._PROBE_SLOW_GAP_NS", 10**15)
     raw.join(["*"])
     _asleep(host, raw)
     assert _heap(raw) == [0, 1, 2, 3, 4, -1, -1]
-    monkeypatch.setattr("rtmms.wire.plant.server._PROBE_SLOW_GAP_NS", 0)
+    monkeypatch.setattr("rtmms.wire.plant.keepalive._PROBE_SLOW_GAP_NS", 0)
     host.until(lambda: raw.data is not None and raw.data.poll(0))  # it is not forgotten
     raw.command({}, raw.read_message()["step"])
     host.until(lambda: not host.server.dead())

@@ -12,7 +12,7 @@ import pytest
 
 from rtmms.base.contract import MISS_WORDS
 from rtmms.loop.log_row import Head
-from rtmms.loop.pace import Free, Lockstep
+from rtmms.loop.modes import Free, Lockstep
 from rtmms.record.log import Step, open_log
 from rtmms.record.recorder import Recorder
 from rtmms.record.records import records

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rtmms.base.errors import RtmmsError
-from rtmms.wire.plant import server as sockets
-from rtmms.wire.plant.server import Sockets
+from rtmms.wire.plant import sockets
+from rtmms.wire.plant.sockets import Sockets
 
 ANY = "tcp://127.0.0.1:*"
 

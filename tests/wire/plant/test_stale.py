@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.loop.kernels.miss_policies import RESOLVED
-from rtmms.loop.pace import Free, Lockstep
+from rtmms.loop.modes import Free, Lockstep
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.peers import events

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.wire.plant.server import SILENT_NS
+from rtmms.wire.plant.keepalive import SILENT_NS
 from rtmms.wire.protocol.messages import NotConnectedError
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping

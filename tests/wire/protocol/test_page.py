@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.plant import handshake, peers, step_port
+from rtmms.wire.plant import handshake, keepalive, peers, step_port
 from rtmms.wire.plant import handshake as ticks
 from rtmms.wire.plant import peers as peer
-from rtmms.wire.plant import server as tending
 from rtmms.wire.protocol import messages
 from rtmms.wire.protocol import messages as limits
 from rtmms.wire.protocol.messages import Reason
@@ -81,21 +80,21 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
         ("Limits", "| requests that wait | {} |", handshake._MAX_WAITING_REQUESTS),
         ("Limits", "| set requests that wait for a peer | {},", handshake.MAX_WAITING_MESSAGES),
         ("Limits", "| peers | {};", peers.MAX_PEERS),
-        ("Limits", "| {} a second for each claimant |", 1_000_000_000 // tending._ERROR_GAP_NS),
+        ("Limits", "| {} a second for each claimant |", 1_000_000_000 // keepalive._ERROR_GAP_NS),
         ("Limits", "| {} a second for each peer,", peer.MAX_MESSAGES_1_S),
         ("Limits", "each peer, {} at once", peer.ERROR_BURST),
         ("Limits", "{} a second for all unknown connections", handshake._STRANGERS_BURST),
-        ("Limits", "| time from the welcome to the connection | {} s |", tending._WARM_LIMIT_NS // 1_000_000_000),
-        ("Limits", "| silence until a peer is dead | {} s |", tending.SILENT_NS / 1e9),
+        ("Limits", "| time from the welcome to the connection | {} s |", keepalive._WARM_LIMIT_NS // 1_000_000_000),
+        ("Limits", "| silence until a peer is dead | {} s |", keepalive.SILENT_NS / 1e9),
         ("hello", "1 to {} printable", limits.MAX_NAME_LENGTH),
         ("hello", "integer, 1 to {}", limits.MAX_EVERY_STEPS),
         ("request", "up to {} characters", limits.MAX_NAME_LENGTH),
         ("Credits", "more than {} states are unanswered", limits.CREDITS),
         ("Commands", "at most {} ahead", limits.MAX_AHEAD_STEPS),
         ("Commands", "more than {} steps ago", 16),
-        ("Claimant", "missing {} s after the welcome", tending._WARM_LIMIT_NS // 1_000_000_000),
-        ("Claims", "nothing for {} s", tending.SILENT_NS / 1e9),
-        ("Ticks", "for {} s", tending.SILENT_NS / 1e9),
+        ("Claimant", "missing {} s after the welcome", keepalive._WARM_LIMIT_NS // 1_000_000_000),
+        ("Claims", "nothing for {} s", keepalive.SILENT_NS / 1e9),
+        ("Ticks", "for {} s", keepalive.SILENT_NS / 1e9),
     ],
 )
 def test_limits_are_those_of_the_page(title: str, text: str, value: Any) -> None:

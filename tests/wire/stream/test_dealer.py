@@ -20,7 +20,7 @@ import rtmms
 from rtmms.wire.endpoints.addresses import listen as listen_at
 from rtmms.wire.endpoints.addresses import nearest, sweep
 from rtmms.wire.endpoints.session_files import make_runtime_directory
-from rtmms.wire.libzmq.sockets import Dealer as ZeroMQ
+from rtmms.wire.libzmq.peer_sockets import Dealer as ZeroMQ
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.stream import dealer as module
 from rtmms.wire.stream.dealer import Dealer
