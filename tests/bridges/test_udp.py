@@ -399,6 +399,22 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
         assert sailing.bridged.counts["sent_again"] >= 1
 
 
+def test_in_lockstep_a_peer_that_stops_is_in_the_report(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run ends because the plant waited for it; its steps are those that were simulated, and none is stale."""
+    monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 1_500_000_000)
+    with Sailing(udp(peer, claim=("thrust",), paced=True, peer_period_s=0.01)) as sailing:
+        for _ in range(20):
+            _, place = peer.recvfrom(65536)
+            time.sleep(0.02)  # slower than its period: in lockstep the plant waits
+            peer.sendto(b'{"values": {"thrust": 0.5}}', place)
+        wait(lambda: sailing.outcome is not None)
+        assert "sent no command for step 20" in sailing.outcome.message
+        wait(lambda: sailing.server.final_reports()[0]["silences"])
+        (found,) = sailing.server.report()["peers"]
+        assert [one["begin_step"] for one in found["silences"]] == [19]
+        assert found["steps"] == {"applied": 20, "stale": 0, "missed": 0}
+
+
 def test_a_structure_reports_which_step_it_answers(peer: socket.socket) -> None:
     bridge = udp(peer, claim=("thrust",), paced=True, format="struct", state_fields=packed("step:u8", "time:f64"),
                  command_fields=packed("step:u8", "thrust:f32"))  # fmt: skip

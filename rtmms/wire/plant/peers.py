@@ -483,7 +483,7 @@ def timeline(peer: Peer, step: int, dt: float, free: bool) -> dict[str, Any]:
     peer : Peer
         The peer.
     step : int
-        The present step.
+        The last step for which commands were collected.
     dt : float
         Simulated time of a step, s.
     free : bool
@@ -631,6 +631,8 @@ class Peers:
         Impaired links by the name of the peer.
     present_step : callable
         Returns the step for which commands count. The owner sets it.
+    last_step : callable
+        Returns the last step for which all commands were collected. The owner sets it.
     dt : float
         Simulated time of a step, s. The owner sets it.
     free : bool
@@ -657,6 +659,7 @@ class Peers:
         self.changes = 0
         self.dt, self.free = 0.0, False
         self.present_step: Callable[[], int] = lambda: -1
+        self.last_step: Callable[[], int] = lambda: -1
 
     def summary(self, peer: Peer) -> dict[str, Any]:
         """Return a peer's entry in the report.
@@ -671,7 +674,7 @@ class Peers:
         dict[str, Any]
             Values by name.
         """
-        return peer.summary() | timeline(peer, self.present_step(), self.dt, self.free)
+        return peer.summary() | timeline(peer, self.last_step(), self.dt, self.free)
 
     def match(self, claim: Iterable[str], prefix: str = "") -> dict[str, int]:
         """Return the actuators that patterns name, in the plant's order.

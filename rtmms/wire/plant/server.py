@@ -134,6 +134,7 @@ class Server:
             coupled=describe_plant(plant).coupled,
         )  # fmt: skip
         self._peers.present_step, self._peers.dt = lambda: self._port.step, plant.dt
+        self._peers.last_step = lambda: self._port.last_step
         self._peers.free = mode == "free"
         self._direct = WireFastPath(self._port, self._sockets.step, self._peers)
         self._keep_alive = KeepAlive(self._port, self._peers)

@@ -469,6 +469,11 @@ class StepPort:
         """The step for which commands count."""
         return self._step
 
+    @property
+    def last_step(self) -> int:
+        """The last step for which all commands were collected: without a deadline, the present one may never be."""
+        return self._step - (not self._done and not self._deadline_ns)
+
     def at_rest(self) -> bool:
         """Return whether nothing waits for the next step that the general path must handle.
 
