@@ -51,7 +51,9 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("more", ["", ":every=3", ":every=4,delay=2,interpolation=linear"])
+@pytest.mark.parametrize(
+    "more", ["", ":every=3", ":every=4,delay=2,interpolation=linear", ":delay=9", ":every=2,delay=100"]
+)
 def test_a_row_is_what_a_single_run_in_lockstep_comes_to(tmp_path: Path, sweep: Any, more: str) -> None:
     arguments = ("pendulum", "--controller", f"swing{more}", "--duration", "0.5", *OVER, "-o", "t.parquet", "--json")
     status, out = sweep(*arguments)

@@ -97,6 +97,8 @@ def answer(at: int) -> int:
             if got <= 0:
                 return UNREAD
             m.got = got
+            if m.lockstep and m.delay and frame_extent(carray(bytes_at(m.buffer_at), (got,)), 0, got)[1] != got:
+                return UNREAD  # several states, each of which the plant will wait for
             if not _read_all(m, carray(bytes_at(m.buffer_at), (got,)), got, integers, values):
                 return UNREAD
             m.got, m.step_received = 0, integers[STATE_STEP]

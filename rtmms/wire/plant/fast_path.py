@@ -389,7 +389,7 @@ class WireFastPath:
             if (
                 not line.writes_layout()
                 or peer.state is not LIVE
-                or (peer.owed > port.credits and not port.free)
+                or (peer.owed > port.credits_of(peer) and not port.free)
                 or peer.early
                 or peer.queue
                 or socket.line(peer.identity) != line.descriptor

@@ -64,7 +64,7 @@ class KeepAlive:
                 peer.error, peer.error_ns = None, now_ns
             if peer.state in (WARMING, READY):
                 self._warm_up(peer, now_ns, outputs)
-            elif peer.state is LIVE and peer.owed <= self._port.credits:
+            elif peer.state is LIVE and peer.owed <= self._port.credits_of(peer):
                 peer.since_ns = now_ns
                 if peer.ticks and now_ns - peer.probe_ns > _PROBE_GAP_NS:
                     # no state leaves while its tick is awaited, so a probe shows whether the peer lives

@@ -78,15 +78,18 @@ class Multirate:
     ----------
     plain : bool
         Whether the claimant answers each state within its step, so that no look-up is needed.
+    outstanding : int
+        States that are sent before the answer to the first of them is due.
     linear : bool
         Whether new values are reached in equal parts over `every` steps.
     """
 
-    __slots__ = ("_first", "_ways", "delay", "every", "linear", "plain")
+    __slots__ = ("_first", "_ways", "delay", "every", "linear", "outstanding", "plain")
 
     def __init__(self, every: int, delay: int, interpolation: str) -> None:
         self.every, self.delay, self.linear = every, delay, interpolation == LINEAR
         self.plain = every == 1 and delay == 0
+        self.outstanding = -(-delay // every)
         self._first = -1
         self._ways: dict[int, tuple[int, float | None, float]] = {}  # by actuator: first step, start value, end value
 

@@ -235,8 +235,6 @@ class StepPort:
         As in rtmms.loop.ports.Exchange.
     applied : Applied
         As in rtmms.loop.ports.Exchange.
-    credits : int
-        Most unanswered states of a peer.
     ticks : Ticks or None
         Ticks of the mode external; None in all others.
     """
@@ -253,7 +251,6 @@ class StepPort:
         self.coupled = coupled
         self._neutral = [float(a.neutral) for a in actuators]
         self._pack = packer()
-        self.credits = 0 if free else CREDITS  # free mode: one state at a time, so that it is the newest
         self.claimed: Flags = peers.claimed
         self.fresh: Flags = np.zeros(len(actuators), dtype=np.bool_)
         self.renewed: Flags = np.zeros(len(actuators), dtype=np.bool_)
@@ -311,7 +308,7 @@ class StepPort:
                 turns.asked(step)
             if peer.state is DEAD:
                 continue
-            if peer.owed > self.credits:
+            if peer.owed > self.credits_of(peer):
                 peer.skipped += not self._free
                 continue
             self._pack_state(peer, step, time, deadline_ns, budget_ns, outputs, applied)
@@ -380,6 +377,21 @@ class StepPort:
             return False
         return True
 
+    def credits_of(self, peer: Peer) -> int:
+        """Return how many states may be unanswered before the peer gets no further one.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+
+        Returns
+        -------
+        int
+            The number; in the mode free 0, so that each state is the newest.
+        """
+        return 0 if self._free else CREDITS + peer.multirate.outstanding
+
     # -- an impaired link, see rtmms.loop.impairment ------------------------------------------------------------------
 
     def _send_impaired(
@@ -401,7 +413,7 @@ class StepPort:
         found = link.states.take(step)
         if found is None or peer.state is DEAD:
             return
-        if peer.owed > self.credits:
+        if peer.owed > self.credits_of(peer):
             peer.skipped += not self._free
         else:
             later_ns = peer.selection.later_ns
