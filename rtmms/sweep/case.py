@@ -48,6 +48,10 @@ MAX_COLUMN_NUMBERS = 4
 """Largest count of numbers of an output that is a column by default."""
 
 
+QUALITY = ("accuracy.path_error", "accuracy.work_error", "accuracy_error", "accuracy.doubtful", "settled", "misses")
+"""Columns on a run's quality, which every table has."""
+
+
 class Runner:
     """Runner of a study's cases, one after the other; it makes the plant anew only where a case needs it.
 
@@ -117,7 +121,8 @@ class Runner:
         for name in self.study.columns:
             if name not in found:
                 raise UnknownNameError("column", name, usual)
-        return {name: units[name] for name in self.study.columns or usual}
+        chosen = (*self.study.columns, *(name for name in QUALITY if name in usual)) if self.study.columns else usual
+        return {name: units[name] for name in chosen}
 
     def report(self, case: tuple[Any, ...], most_steps: int | None = None) -> dict[str, Any]:
         """Run a case, and return its results, flat, by the report's names.

@@ -301,10 +301,14 @@ def read_study(
     axes: dict[str, Axis] = {}
     for key, one in _flat(table.get("over", {})):
         axes[key] = read_axis(f"{place}: [sweep.over]", key, one, kind)
+    typed = set[str]()
     for word in over:
         key, equals, text = word.partition("=")
         if not equals or not key.strip() or not text.strip():
             raise ModelError(f"--vary {word}: expected KEY=from:to:count or KEY=value,value,...")
+        if key.strip() in typed:
+            raise ModelError(f"--vary {word}: {key.strip()} is given twice; expected all its values in one --vary")
+        typed.add(key.strip())
         axes[key.strip()] = read_axis("--vary", key.strip(), text.strip(), kind)
     if not axes:
         raise ModelError(f"{place}: nothing differs: expected --vary KEY=from:to:count or a table [sweep.over]")
