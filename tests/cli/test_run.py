@@ -562,3 +562,25 @@ def test_serve_takes_controllers_from_elsewhere_and_stops_on_request(tmp_path: P
     result = finish(process)
     assert (result.status, result.report["ended"]) == (0, "stop")
     assert result.report["steps"] >= 50
+
+
+@pytest.mark.full
+def test_after_a_reset_the_report_is_of_the_last_run_alone(tmp_path: Path) -> None:
+    """Its seed, and the steps of each peer, which have the sum of the whole report."""
+    running = start(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "4", "--json", "--exchange",
+                    "tcp://127.0.0.1:*")  # fmt: skip
+    assert running.stderr is not None
+    endpoint = next(line for line in running.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
+    for _ in range(100):
+        result = rtmms(tmp_path, "reset", "--seed", "7", "--exchange", endpoint)
+        if result.status == 0:
+            break
+        time.sleep(0.1)
+    time.sleep(1.0)
+    assert rtmms(tmp_path, "reset", "--seed", "8", "--exchange", endpoint).status == 0
+    report = finish(running, 60).report
+    assert report["seed"] == 8
+    exchange = report["exchange"]
+    (own,) = (one for one in exchange["peers"] if one["name"] == "swing")
+    assert (own["applied"], own["missed"]) == (exchange["commands_applied"], exchange["misses"])
+    assert own["applied"] + own["missed"] == report["steps"] == 400

@@ -203,6 +203,7 @@ class Session:
             return 1, f"the plant failed in step {loop.step}: {sentence_of(fault, place)}"
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
+        self.report["seed"] = loop.seed  # of the last reset
         server.close(names={child.peer for child in self.children.all if child.process.poll() is None})
         for peer, final in zip(self.report["exchange"]["peers"], server.final_reports(), strict=True):
             peer.update(final)

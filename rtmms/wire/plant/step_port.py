@@ -559,6 +559,8 @@ class StepPort:
             for peer in self._peers.claimants:
                 peer.forget_queue()
                 peer.multirate.forget()
+                if step <= 0:  # a reset: its steps are counted anew, as those of the run
+                    peer.missed = peer.stale = peer.connected = 0
                 if peer.link is not None:
                     peer.link.forget()
         self._step, self._deadline_ns, self._first, self._done = step, deadline_ns, True, False
