@@ -92,6 +92,32 @@ class Attachment:
         self.tendons: list[Array] = []
         self.tendon_points: list[Array] = []
         self.curve: list[tuple[float, float]] = []
+        self._roles: dict[tuple[int, str], str] = {}
+
+    def take(self, j: int, role: str, *others: str) -> None:
+        """Take a role at a joint that only one actuator can have.
+
+        Parameters
+        ----------
+        j : int
+            Index of the coordinate.
+        role : str
+            The role: 'target', 'stop', or 'spring', which several may have.
+        *others : str
+            Roles that no other actuator of the joint may have.
+
+        Raises
+        ------
+        ModelError
+            Another actuator of the joint has one of these roles.
+        """
+        for one in others:
+            if (j, one) in self._roles:
+                raise ModelError(
+                    f"{self.place}: {self._roles[j, one]} acts on joint '{self.model.joint_names[j]}' already, and the "
+                    "two would set the same numbers; expected one of them"
+                )
+        self._roles[j, role] = self.place
 
     def joint(self, name: str) -> int:
         """Return the index of a joint's coordinate.
@@ -475,6 +501,7 @@ class JointServo:
         """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
+        to.take(j, "target", "target", "spring")
         to.fastest(j, self.fastest, self.braking_time)
         to.kp[j] = to.number("stiffness", self.stiffness, above=True)
         to.kd[j] = to.number("damping", self.damping)
@@ -540,6 +567,8 @@ class JointAffine:
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         gain = to.number("gain", self.gain, least=-math.inf)
+        if self.stiffness or self.damping or self.limit is not None:
+            to.take(j, "spring", "target")
         to.kp[j] += to.number("stiffness", self.stiffness)
         to.kd[j] += to.number("damping", self.damping)
         if self.limit is not None:
@@ -605,6 +634,7 @@ class JointMotion:
             The description does not fit the tree; the message names the actuator.
         """
         j = to.joint(self.joint)
+        to.take(j, "target", "target", "spring")
         to.fastest(j, self.fastest, self.braking_time)
         if self.limit is not None:
             refuse_imposed(to, j)
@@ -661,6 +691,7 @@ class JointSpeed:
         j = to.joint(self.joint)
         if not to.model.imposed[j]:
             raise ModelError(f"{to.place}: joint '{self.joint}' must have drive='motion', got drive='torque'")
+        to.take(j, "target", "target")
         lower, upper = to.limits(self.lower, self.upper)
         to.bandwidth[j] = -to.number("bandwidth", self.bandwidth, above=True)
         neutral = to.number("neutral", self.neutral, least=-math.inf)
@@ -739,6 +770,7 @@ class JointStop:
         """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
+        to.take(j, "stop", "stop")
         lower, upper = to.limits(self.lower, self.upper)
         to.bounds[j, [LOWER, UPPER, BOUNDED]] = lower, upper, 1.0
         to.bounds[j, STOP_STIFFNESS] = to.number("stiffness", self.stiffness, above=True)
@@ -797,9 +829,14 @@ class JointLimit:
                 f"{to.place}: joint '{self.joint}' has an imposed motion: expected lower and upper at its JointMotion"
             )
         if lower is not None:
-            to.bounds[j, FLOOR] = lower
+            to.bounds[j, FLOOR] = max(to.bounds[j, FLOOR], lower)
         if upper is not None:
-            to.bounds[j, CEILING] = upper
+            to.bounds[j, CEILING] = min(to.bounds[j, CEILING], upper)
+        if not to.bounds[j, FLOOR] <= to.bounds[j, CEILING]:
+            raise ModelError(
+                f"{to.place}: the limits of joint '{self.joint}' have no position in common: lower "
+                f"{to.bounds[j, FLOOR]:g}, upper {to.bounds[j, CEILING]:g}"
+            )
         to.fastest(j, self.fastest, self.braking_time)
 
 

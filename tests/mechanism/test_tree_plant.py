@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,14 @@ def drone(**more: Any) -> rtmms.Mechanism:
     return rtmms.Mechanism("drone", [m.Body("hull", solids=[m.Box(0.2, 0.1, 0.05, 2000.0)])], **more)
 
 
-def arm(damping: float = 0.0, base: str = "fixed", stiffness: float = 0.0) -> rtmms.Mechanism:
+def arm(damping: float = 0.0, base: str = "fixed", stiffness: float = 0.0, drive: str = "torque") -> rtmms.Mechanism:
     """Two links that swing about y, one below the other."""
     link = m.Box(0.02, 0.02, 0.5, 1000.0, m.at(z=-0.25))
     bodies = [m.Body("mount", solids=[m.Box(0.2, 0.2, 0.2, 1000.0)]), m.Body("upper", solids=[link])]
     bodies.append(m.Body("lower", solids=[link]))
     joints = [
         m.Joint("shoulder", "mount", "upper", axis=(0, 1, 0), damping=damping, stiffness=stiffness),
-        m.Joint("elbow", "upper", "lower", axis=(0, 1, 0), placement=m.at(z=-0.5), damping=damping),
+        m.Joint("elbow", "upper", "lower", axis=(0, 1, 0), placement=m.at(z=-0.5), damping=damping, drive=drive),
     ]
     return rtmms.Mechanism("arm", bodies, joints, base=base)
 
@@ -291,6 +292,41 @@ def test_snapshots_go_on_with_the_same_bits_and_know_their_model() -> None:
 def test_what_cannot_be_is_refused_by_name(actuators: Any, text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
         rtmms.TreePlant(arm(), actuators=actuators)
+
+
+SERVO = rtmms.model.JointServo("elbow", 5.0, name="servo")
+SPRING = rtmms.model.JointAffine("elbow", 1.0, stiffness=5.0)
+STOP = rtmms.model.JointStop("elbow", -1.0, 1.0, stiffness=10.0)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(SERVO, replace(SERVO, name="other")), (SERVO, SPRING), (SPRING, SERVO), (STOP, replace(STOP, upper=2.0))],
+    ids=["servos", "servo, spring", "spring, servo", "stops"],
+)
+def test_two_actuators_that_would_set_the_same_numbers_are_refused(pair: Any) -> None:
+    first = type(pair[0]).__name__
+    with pytest.raises(rtmms.ModelError, match=rf"actuators\[1\].*actuators\[0\] \({first}\) acts on joint 'elbow'"):
+        rtmms.TreePlant(arm(), actuators=pair)
+
+
+@pytest.mark.parametrize("second", [rtmms.model.JointMotion, rtmms.model.JointSpeed])
+@pytest.mark.parametrize("first", [rtmms.model.JointMotion, rtmms.model.JointSpeed])
+def test_one_actuator_imposes_a_motion(first: Any, second: Any) -> None:
+    with pytest.raises(rtmms.ModelError, match=r"actuators\[1\].* acts on joint 'elbow' already"):
+        rtmms.TreePlant(arm(drive="motion"), actuators=[first("elbow", name="a"), second("elbow", name="b")])
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_limits_the_narrowest_counts(order: int) -> None:
+    limits = [rtmms.model.JointLimit("elbow", -0.1, 0.1), rtmms.model.JointLimit("elbow", -1.0, 0.3)][::order]
+    plant = rtmms.TreePlant(arm(), actuators=[rtmms.model.JointTorque("elbow"), *limits])
+    for _ in range(2000):
+        plant.step(np.array([5.0]))
+    assert float(plant.state.q[plant.model.joint("elbow")]) == pytest.approx(0.1, abs=1e-3)
+    apart = [rtmms.model.JointLimit("elbow", -1.0, -0.5), rtmms.model.JointLimit("elbow", 0.5, 1.0)]
+    with pytest.raises(rtmms.ModelError, match="have no position in common"):
+        rtmms.TreePlant(arm(), actuators=apart)
 
 
 def test_other_refusals() -> None:
