@@ -136,6 +136,30 @@ def _refuse_other_than_factory(found: Any, module: ModuleType, word: str) -> Non
         )
 
 
+_EXPECTED = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "a text"}
+_LISTS = ("list", "tuple", "Sequence")
+
+
+def _annotated(place: str, annotation: Any, value: Any) -> Any:
+    """Return a value as a keyword's annotation has it; of other annotations than simple ones, the value itself."""
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    name = name.removesuffix(" | None")
+    if name.partition("[")[0].rpartition(".")[2] in _LISTS:
+        if isinstance(value, str):
+            raise ModelError(f"{place}: expected a list in brackets, such as [1, 2], got {value!r}")
+        return tuple(value) if name.startswith("tuple") and isinstance(value, list) else value
+    if name not in _EXPECTED or value is None:
+        return value
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    fits = {
+        "bool": isinstance(value, bool), "int": number and float(value).is_integer(), "float": number,
+        "str": number or isinstance(value, (str, bool)),
+    }[name]  # fmt: skip
+    if not fits:
+        raise ModelError(f"{place}: expected {_EXPECTED[name]}, got {value!r}")
+    return {"bool": bool, "int": int, "float": float, "str": str}[name](value)
+
+
 def _called(build: Any, given: dict[str, Any], word: str) -> Any:
     try:
         takes = inspect.signature(build)
@@ -152,8 +176,11 @@ def _called(build: Any, given: dict[str, Any], word: str) -> Any:
             raise ModelError(f"robot '{word}': {fault}") from None
     declared = parameters_of(keywords_of(build) or object)
     for key in given:
+        place = f"robot '{word}': {key}"
         if key in declared:
-            given = {**given, key: read_declared(f"robot '{word}': {key}", declared[key], given[key])}
+            given = {**given, key: read_declared(place, declared[key], given[key])}
+        elif takes is not None and key in takes.parameters:
+            given = {**given, key: _annotated(place, takes.parameters[key].annotation, given[key])}
     try:
         return build(**given)
     except RtmmsError:
