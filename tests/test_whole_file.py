@@ -47,6 +47,15 @@ def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
     assert (tmp_path / "victim").read_text() == "precious"
 
 
+def test_a_name_with_the_ending_of_another_kind_is_refused(tmp_path: Path) -> None:
+    for name in ("x.png", "x.MCAP"):
+        with pytest.raises(ModelError, match=r"-o .*: expected a name that ends in \.csv, got \.(png|MCAP)"):
+            refuse_output(tmp_path / name, "-o", KINDS[".csv"])
+    for name in ("x.csv", "x.txt", "x"):
+        refuse_output(tmp_path / name, "-o", KINDS[".csv"])
+    refuse_output(tmp_path / "x.jpeg", "-o", KINDS[".jpg"])
+
+
 @posix
 def test_a_pipe_a_device_and_the_source_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")

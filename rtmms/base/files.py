@@ -283,7 +283,7 @@ def refuse_output(
     """Raise ModelError if a file must not or cannot be written, before the work of a command.
 
     Refused are an invalid name, a missing or closed folder, a link, anything that is no file, and a file that is read
-    (`sources`). A file of another kind is refused, too, because it would be lost.
+    (`sources`). A file of another kind is refused, too, because it would be lost, and a name with its ending.
 
     Parameters
     ----------
@@ -309,6 +309,9 @@ def refuse_output(
         str(path).encode()
     except UnicodeEncodeError:
         raise ModelError(f"{word} {str(path)!a}: expected a name in UTF-8") from None
+    endings = [ending for ending, one in KINDS.items() if one == kind]
+    if endings and path.suffix.lower() in KINDS and path.suffix.lower() not in endings:
+        raise ModelError(f"{word} {path}: expected a name that ends in {' or '.join(endings)}, got {path.suffix}")
     try:
         if not path.parent.is_dir():
             raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")

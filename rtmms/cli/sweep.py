@@ -31,7 +31,7 @@ INCOMPLETE = 1
 @click.argument("what", metavar="STUDY.toml|SCENARIO.toml|ROBOT", type=Installed("rtmms.plants"))
 @click.option("--vary", multiple=True, metavar="KEY=A:B:N|V1,V2,...",
               help="Axis of the study: a parameter of the robot, CONTROLLER.PARAMETER, seed, dt or duration; may be "
-                   "repeated. A:B:N are N values from A to B, A:B samples between them.")  # fmt: skip
+                   "repeated. A:B:N are N values from A to B (method grid), A:B samples between them.")  # fmt: skip
 @click.option("--samples", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Runs of the methods sobol and lhs.")
 @click.option("--method", type=Near("method", METHODS),
               help="Every combination (grid, default), or samples: a Sobol sequence or a Latin hypercube.")  # fmt: skip

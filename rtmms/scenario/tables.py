@@ -111,7 +111,7 @@ class SweepTable:
     seed : int, default 0
         Seed of the samples.
     columns : tuple[str, ...], default ()
-        Columns of the table; none: the robot's summary.
+        Columns of the table; none: all numbers of the summary and of outputs with at most four.
     over : dict
         Variables, each with from:to:count, from:to, or values.
     """
@@ -123,7 +123,9 @@ class SweepTable:
     )] = None
     samples: Annotated[int, Parameter("Number of runs of the methods sobol and lhs.", ge=0, le=MAX_RUNS)] = 0
     seed: Annotated[int, Parameter("Seed of the samples.", ge=0)] = 0
-    columns: Annotated[tuple[str, ...], Parameter("Columns of the table; none: the robot's summary.")] = ()
+    columns: Annotated[tuple[str, ...], Parameter(
+        "Columns of the table; none: all numbers of the summary and of outputs with at most four."
+    )] = ()
     over: Annotated[dict, Parameter("Variables, each with from:to:count, from:to, or values.")] = field(
         default_factory=dict
     )
