@@ -320,8 +320,9 @@ class Serial(rtmms.Bridge):
         if self._unpack is None:
             raise Refusal("unasked", "a command, but the bridge has no command_fields")
         values, seq, step = self._unpack(payload)
-        asked = self._last.step if self._turns.message and self._last is not None else None
-        if step is not None and asked is not None and not self._unpack.is_step(step, asked):
+        last = self._last
+        behind = 0 if step is None or last is None else self._unpack.steps_behind(step, last.step)
+        if self._turns.message and behind:
             raise Refusal("old", f"an answer to step {step}, which is not the present one")
         if seq is not None and self._seq_bits:
             missed = (seq - self._newest - 1) % (1 << self._seq_bits)
@@ -329,6 +330,7 @@ class Serial(rtmms.Bridge):
                 self.counts.add("commands_missed", missed)
             self._newest = seq
         self.counts.add("received")
+        self.peer_watch.behind_s = max(0, behind) * (self.plant.period_s or 0.0)
         return self._map.to_actuators(values) if self._map else values, step is not None
 
     def _check_channels(self, plant: rtmms.PlantInfo) -> None:

@@ -330,9 +330,10 @@ class Udp(rtmms.Bridge):
         if not self._admission.admits(peer):
             raise Refusal("stranger", f"a command from {peer[0]}")
         values, seq, step = self._unpack(data) if self._unpack is not None else parse_json(data)
-        if step is not None and self._turns.message and self._last is not None:
-            same = self._unpack.is_step(step, self._last.step) if self._unpack is not None else step == self._last.step
-            if not same:
+        behind, last = 0, self._last
+        if step is not None and last is not None:
+            behind = self._unpack.steps_behind(step, last.step) if self._unpack is not None else last.step - step
+            if self._turns.message and behind:
                 raise Refusal("old", f"an answer to step {step}, which is not the present one")
         if seq is not None:
             if is_old(seq, self._newest, self._seq_bits):
@@ -343,6 +344,7 @@ class Udp(rtmms.Bridge):
             if unknown is not None:
                 raise Refusal("unknown_channel", f"channel {unknown[:40]!r}")
             values = self._map.to_actuators(values)
+        self.peer_watch.behind_s = max(0, behind) * (self.plant.period_s or 0.0)
         return values, step is not None
 
     def _check_channels(self, plant: rtmms.PlantInfo) -> None:

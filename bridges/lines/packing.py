@@ -305,8 +305,8 @@ class Unpacker(_Layout):
                 values[entry.field] = number
         return UnpackedCommand(values, numbers.get(SEQ), numbers.get(STEP))
 
-    def is_step(self, stated: int, step: int) -> bool:
-        """Return whether a stated number is that of a step, as far as its field's range allows.
+    def steps_behind(self, stated: int, step: int) -> int:
+        """Return how many steps a stated number is behind a step, as far as its field's range allows.
 
         Parameters
         ----------
@@ -317,11 +317,11 @@ class Unpacker(_Layout):
 
         Returns
         -------
-        bool
-            True if it is.
+        int
+            Number of steps; 0 for the step itself.
         """
         bits = self._bits[STEP]
-        return (stated - step) % (1 << bits) == 0 if bits else stated == step
+        return (step - stated) % (1 << bits) if bits else step - stated
 
 
 def is_old(seq: int, newest: int | None, bits: int = 0, window: int = 64) -> bool:

@@ -509,6 +509,9 @@ class PeerWatch(Watchdog):
         Whether the peer is silent at present.
     changed : bool
         Whether an event has happened since the owner cleared the flag.
+    behind_s : float
+        Time from the state that the last message answers to the newest state, s; of peers that state which one they
+        answer, else 0.
     """
 
     def __init__(
@@ -523,6 +526,7 @@ class PeerWatch(Watchdog):
     def begin(self) -> None:
         """Discard the events of the plant before, because another plant is there."""
         self.silent = self._lost = self.changed = False
+        self.behind_s = 0.0
         self.first: tuple[int, float] | None = None
         self.silences: list[list[float | int | None]] = []
         self.losses: list[float] = []
@@ -640,6 +644,9 @@ class PeerWatch(Watchdog):
     def age_s(self, now: float) -> float:
         """Return the age of the peer's last message.
 
+        A message that answers a state older than SILENT_PERIODS of the peer's periods is as old as that state: the
+        peer is too slow, and works through what waits for it.
+
         Parameters
         ----------
         now : float
@@ -650,7 +657,8 @@ class PeerWatch(Watchdog):
         float
             Age, s.
         """
-        return 0.0 if self._since is None else max(0.0, now - self._since)
+        late = self.behind_s if self.behind_s > SILENT_PERIODS * self.fresh_s else 0.0
+        return 0.0 if self._since is None else max(0.0, now - self._since) + late
 
     @property
     def fresh_s(self) -> float:

@@ -290,3 +290,16 @@ def test_in_lockstep_a_peer_for_which_the_plant_waits_is_not_silent(monkeypatch:
     bench.now += 60.0
     bench.bridge.command({})  # a state that the peer does not get
     assert [one for one in bench.link.commands if "age_s" in one] == []
+
+
+def test_a_value_is_as_old_as_the_state_that_it_answers() -> None:
+    """Of a peer that works through a queue; one that answers within three of its periods is on time."""
+    watch = PeerWatch(0.0, period_s=0.02)
+    watch.saw(0, 0.0, 10.0, 0.01)
+    watch.received(10.0)
+    for behind_s, age_s in ((0.0, 0.005), (0.06, 0.005), (0.07, 0.075), (0.0, 0.005)):
+        watch.behind_s = behind_s
+        assert watch.age_s(10.005) == pytest.approx(age_s)
+    watch.behind_s = 1.0
+    watch.begin()
+    assert watch.behind_s == 0.0
