@@ -340,8 +340,8 @@ def in_real_time(loop: Result, hour: Result) -> str:
     soak = (
         f"In {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])} with the gait in its own process, "
         f"{hour['exchange']['misses']} of {hour['steps']} commands missed their deadline, and "
-        f"{hour['schedule']['overruns']} steps overran. Stalls of the machine explain all but "
-        f"{bad['misses_percent']:.4f} % and {bad['overruns_percent']:.4f} % of the steps "
+        f"{hour['schedule']['overruns']} steps overran. Without a stall of the machine, {bad['misses_percent']:.4f} % of "
+        f"the commands missed it, and {bad['overruns_percent']:.4f} % of the steps overran "
         f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
     )
     if not loop["cases"]:
@@ -361,7 +361,7 @@ def in_real_time(loop: Result, hour: Result) -> str:
         ["state to command, a Python controller that computes nothing", pair("steady, exchange"), "the same"],
     ]
     return "\n".join([
-        f"Real time, {name_of(case)}: medians of {blocks(loop)} "
+        f"This table has medians of {blocks(loop)} in real time: {name_of(case)} "
         f"([loop.json](benchmarks/results/loop.json); {_cpu(loop)}).",
         "",
         table(["p50, p99 in us", "rtmms", "yardstick in the same run"], rows),
