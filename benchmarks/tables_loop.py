@@ -340,8 +340,8 @@ def in_real_time(loop: Result, hour: Result) -> str:
     soak = (
         f"In {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])} with the gait in its own process, "
         f"{hour['exchange']['misses']} of {hour['steps']} commands missed their deadline, and "
-        f"{hour['schedule']['overruns']} steps overran. Without a stall of the machine, {bad['misses_percent']:.4f} % of "
-        f"the commands missed it, and {bad['overruns_percent']:.4f} % of the steps overran "
+        f"{hour['schedule']['overruns']} steps overran. Without a stall of the machine, {bad['misses_percent']:.4f} % "
+        f"of the commands missed it, and {bad['overruns_percent']:.4f} % of the steps overran "
         f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
     )
     if not loop["cases"]:
