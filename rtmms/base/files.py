@@ -309,13 +309,13 @@ def refuse_output(
         str(path).encode()
     except UnicodeEncodeError:
         raise ModelError(f"{word} {str(path)!a}: expected a name in UTF-8") from None
-    endings = [ending for ending, one in KINDS.items() if one == kind]
-    if endings and path.suffix.lower() in KINDS and path.suffix.lower() not in endings:
-        raise ModelError(f"{word} {path}: expected a name that ends in {' or '.join(endings)}, got {path.suffix}")
     try:
         if not path.parent.is_dir():
             raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")
         refuse_other_than_file(path, word, sources)
+        endings = [ending for ending, one in KINDS.items() if one == kind]
+        if endings and path.suffix.lower() in KINDS and path.suffix.lower() not in endings:
+            raise ModelError(f"{word} {path}: expected a name that ends in {' or '.join(endings)}, got {path.suffix}")
         if kind is not None and path.is_file():
             with open_input(path, place=word) as file:
                 begun = file.read(_HEAD_BYTES)
