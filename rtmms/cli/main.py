@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -178,12 +179,28 @@ class Lazy(click.Group):
         Raises
         ------
         UsageError
-            There is no such command.
+            There is no such command, or an option of one value is given twice.
         """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(str(UnknownNameError("command", args[0], COMMANDS)))
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command, current_options(rest)
+        rest = current_options(rest)
+        if command is not None and not ctx.resilient_parsing:
+            _refuse_repeated(click.Context(command, ctx, info_name=name, **command.context_settings), rest)
+        return name, command, rest
+
+
+def _refuse_repeated(ctx: click.Context, args: list[str]) -> None:
+    """Raise UsageError for an option of one value that the arguments contain twice: click would take the last."""
+    command = ctx.command
+    _, rest, order = command.make_parser(ctx).parse_args(list(args))
+    for option, count in Counter(order).items():
+        if isinstance(option, click.Option) and count > 1 and not (option.multiple or option.is_flag or option.count):
+            word = max(option.opts, key=len)
+            raise click.UsageError(f"Option '{word}' is given {count} times; expected it once.", ctx)
+    inner = command.get_command(ctx, rest[0]) if isinstance(command, click.Group) and rest else None
+    if inner is not None:
+        _refuse_repeated(click.Context(inner, ctx, info_name=rest[0], **inner.context_settings), rest[1:])
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -380,7 +380,7 @@ class Loop:
         self.fallback.clear()
         self.view.clear()
         if self.commands is not None:
-            self.commands.clear()
+            self.commands.clear(any(change["op"] == "set" for change in self.changes))
         self._begin()
 
     def altered(self, **how: Any) -> None:

@@ -289,9 +289,15 @@ class CommandTrace:
             self._slices.append((channel.name, slice(at, at + size)))
             at += size
 
-    def clear(self) -> None:
-        """Begin the trace again, because the plant was reset."""
-        self.steps, self.altered = 0, []
+    def clear(self, parameters_set: bool = False) -> None:
+        """Begin the trace again, because the plant was reset.
+
+        Parameters
+        ----------
+        parameters_set : bool, default False
+            Whether a request had set a parameter: a reset does not set it back, so the run cannot be replayed.
+        """
+        self.steps, self.altered = 0, [0] if parameters_set else []
 
     def record(self, step: int, command: Array, outcome: int, applied: Applied, outputs: Mapping[str, Array]) -> None:
         """Store a finished step; steps beyond the memory are dropped (a run longer than declared).

@@ -433,6 +433,12 @@ def _displaced(body: Body, place: str) -> tuple[float, Array]:
     if more < 0.0:
         raise ModelError(f"{place}: displaced must be >= 0 kg, got {more}")
     moment = checked_numbers(body.displaced_moment, (3,), f"{place}: displaced_moment")
+    if density > 0.0 and more == 0.0 and not body.solids and not body.elements:
+        warnings.warn(
+            f"{place}: fluid_density {density:g} kg/m3 without solids gives no buoyancy; expected solids, or the mass "
+            "of the displaced fluid (displaced, kg)",
+            RtmmsWarning, stacklevel=2,
+        )  # fmt: skip
     return float(total[0, 0]) + more, np.array([total[5, 1], total[3, 2], total[4, 0]]) + moment
 
 

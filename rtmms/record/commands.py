@@ -200,7 +200,10 @@ def replay(recorded: Recorded, robot: str | None = None, *, trusted: bool = Fals
     origin = recorded.origin
     if origin["altered"]:
         step = origin["altered"][0]
-        raise ModelError(f"a request changed the state of the run at step {step}, so it cannot be replayed")
+        raise ModelError(
+            f"a request changed the state or a parameter of the run before step {step}, and a trace does not contain "
+            "it; record with --log, which does"
+        )
     plant = rebuilt(origin, robot, trusted=trusted)
     plant.reset(origin["seed"])
     trace = CommandTrace(plant.actuators, plant.outputs, 1)

@@ -126,6 +126,11 @@ class Option:
         return self.flag or f"--{self.name.replace('_', '-')}"
 
     @property
+    def file_key(self) -> str:
+        """Key of a scenario: the name on the command line, with underscores."""
+        return self.word.lstrip("-").replace("-", "_")
+
+    @property
     def value_type(self) -> Any:
         """Type of a value without None: bool, int, float, str or Path; tuple or Mapping where it may be repeated."""
         hint = typing.get_args(self.hint)[0]

@@ -197,7 +197,7 @@ GROUPS = {"controller": "rtmms.controllers", "bridge": "rtmms.bridges"}
 """Entry points of each kind of table."""
 
 
-OLD_KEYS: Mapping[str, str] = {"tracking_from": "tracking_start"}
+OLD_KEYS: Mapping[str, str] = {"tracking_from": "tracking_start", "as_json": "json"}
 """Old names of keys, which work for one minor version."""
 
 
@@ -212,7 +212,7 @@ class _Reader:
             table = self._data.get(name)
             if isinstance(table, (list, dict)) and len(table) > most:
                 raise self._fault(f"{name}: expected at most {most} entries, got {len(table)}", name)
-        known = [one.name for one in run_options().values() if one.key]
+        known = {one.file_key: one.name for one in run_options().values() if one.key}
         options: dict[str, Any] = {}
         for key, value in self._data.items():
             if key in TABLES:
@@ -220,6 +220,7 @@ class _Reader:
             name = self._current(key)
             if name not in known:
                 raise self._unknown("key", key, [*known, *TABLES], key)
+            name = known[name]
             if isinstance(value, (dict, list)):
                 raise self._fault(f"{key}: expected a single value, got {_kind(value)}", key)
             if name in options:

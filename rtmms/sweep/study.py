@@ -300,6 +300,8 @@ def read_study(
     kind = method or table.get("method") or ("sobol" if samples is not None or "samples" in table else "grid")
     axes: dict[str, Axis] = {}
     for key, one in _flat(table.get("over", {})):
+        if method is None and samples is None:
+            _refuse_count(f"{place}: [sweep.over]", key, one, kind)
         axes[key] = read_axis(f"{place}: [sweep.over]", key, one, kind)
     typed = set[str]()
     for word in over:
@@ -309,6 +311,7 @@ def read_study(
         if key.strip() in typed:
             raise ModelError(f"--vary {word}: {key.strip()} is given twice; expected all its values in one --vary")
         typed.add(key.strip())
+        _refuse_count("--vary", key.strip(), text, kind)
         axes[key.strip()] = read_axis("--vary", key.strip(), text.strip(), kind)
     if not axes:
         raise ModelError(f"{place}: nothing differs: expected --vary KEY=from:to:count or a table [sweep.over]")
@@ -325,6 +328,13 @@ def read_study(
         return Study(base, tuple(axes.values()), kind, count if kind != "grid" else 0, seed, columns)
     except ModelError as fault:
         raise ModelError(f"{place}: {fault}") from None
+
+
+def _refuse_count(place: str, key: str, given: Any, method: str) -> None:
+    """Raise ModelError for from:to:count where the method draws samples, which would ignore the count."""
+    if method != "grid" and isinstance(given, str) and given.count(":") == 2:
+        without = given.rpartition(":")[0].strip()
+        raise ModelError(f"{place}: {key}: {method} draws samples between limits: expected {without}, got '{given}'")
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

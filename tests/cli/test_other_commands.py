@@ -12,6 +12,7 @@ from typing import Any
 import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError
@@ -98,6 +99,30 @@ def test_the_help_of_each_ends_with_an_example_that_is_one_of_it() -> None:
         assert (command.epilog or "").endswith(example)
         if not isinstance(command, click.Group):
             command.make_context(name, shlex.split(example)[2:])
+
+
+def commands(group: click.Group, ctx: click.Context, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    """Return each command, and each of a group of commands, with its words."""
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        inner = isinstance(command, click.Group)
+        found += commands(command, ctx, (*path, name)) if inner else [((*path, name), command)]
+    return found
+
+
+def test_an_option_of_one_value_is_refused_where_it_is_given_twice() -> None:
+    """Click takes the last of them: a log that somebody expects would not be written."""
+    count = 0
+    for path, command in commands(program, click.Context(program)):
+        for option in command.params:
+            if not isinstance(option, click.Option) or option.is_flag or option.multiple:
+                continue
+            word = max(option.opts, key=len)
+            result = CliRunner().invoke(program, [*path, word, "x", f"{word}=y"])
+            assert (result.exit_code, f"Option '{word}' is given 2 times" in result.output) == (2, True), (path, word)
+            count += 1
+    assert count > 100
 
 
 @pytest.mark.full

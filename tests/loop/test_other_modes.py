@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import numpy as np
 import pytest
@@ -228,6 +229,22 @@ def test_the_command_trace_keeps_what_the_plant_got() -> None:
     assert trace.seq.tolist() == [0, 1, 1, 1]
     assert trace.check[:, 0] == pytest.approx(np.cumsum([sum(c) for c in bench.plant.commands]))
     assert (trace.steps, trace.altered, trace.columns()) == (4, [], ["sum"])
+
+
+@pytest.mark.parametrize(("requests", "altered"), [(("set", "reset"), [0]), (("reset", "set"), [1]), (("reset",), [])])
+def test_a_reset_keeps_in_the_trace_that_a_parameter_was_set(requests: tuple[str, ...], altered: list[int]) -> None:
+    class Plant(bench_module.Plant):
+        def set(self, **changes: float) -> None:
+            self.log.append(("set", changes))
+
+    trace = CommandTrace((Channel("a"), Channel("b")), (Channel("sum"),), 8)
+    words: dict[str, dict[str, Any]] = {"set": {"mass": 2.0}, "reset": {"seed": 7}}
+    happenings = [Happening(1_050 * k, op=op, args=words[op]) for k, op in enumerate(requests, 1)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench_module, "Plant", Plant)
+        bench = Bench(steps=8, arrivals=on_time(8), commands=trace, happenings=happenings)
+    assert [error for _, _, error in bench.world.replies] == [None] * len(requests)
+    assert trace.altered == altered
 
 
 def test_a_request_that_takes_longer_than_the_slack_costs_periods_and_no_overrun() -> None:

@@ -254,3 +254,14 @@ def test_elements_that_displace_more_than_the_solids_are_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compile_model(swimmer(0.02 * 2.0 / 3.0))
+
+
+def test_a_density_that_displaces_nothing_is_warned_of() -> None:
+    def swimmer(**fluid: Any) -> Mechanism:
+        return Mechanism("swimmer", [Body("hull", 1.0, inertia=0.1 * np.eye(3), **fluid)], [])
+
+    with pytest.warns(RtmmsWarning, match=r"body 'hull': fluid_density 1000 kg/m3 without solids gives no buoyancy"):
+        compile_model(swimmer(fluid_density=1000.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile_model(swimmer(displaced=1.0, fluid_density=1000.0))

@@ -77,14 +77,15 @@ def test_the_commands_have_the_option(name: str) -> None:
     assert one.study is not StudyUse.CARRIED or name in {param.name for param in sweep.params}
 
 
-@pytest.mark.parametrize("name", [name for name, one in run_options().items() if one.key])
-def test_a_scenario_refuses_what_the_option_is_not(name: str, tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(f'robot = "manta"\n{name.replace("_", "-")} = [1]\n')
-    with pytest.raises(ModelError, match=rf"s\.toml:2: {name.replace('_', '-')}: expected a single value"):
+@pytest.mark.parametrize("one", [one for one in run_options().values() if one.key], ids=lambda one: one.name)
+def test_a_scenario_refuses_what_the_option_is_not(one: Option, tmp_path: Path) -> None:
+    key = one.word.lstrip("-")
+    (tmp_path / "s.toml").write_text(f'robot = "manta"\n{key} = [1]\n')
+    with pytest.raises(ModelError, match=rf"s\.toml:2: {key}: expected a single value"):
         scenario(str(tmp_path / "s.toml"))
-    wrong = '"fast"' if run_options()[name].value_type in (bool, int, float) else "true"
-    (tmp_path / "s.toml").write_text(f'robot = "manta"\n{name.replace("_", "-")} = {wrong}\n')
-    with pytest.raises(ModelError, match=rf"s\.toml:2: {name}: "):
+    wrong = '"fast"' if one.value_type in (bool, int, float) else "true"
+    (tmp_path / "s.toml").write_text(f'robot = "manta"\n{key} = {wrong}\n')
+    with pytest.raises(ModelError, match=rf"s\.toml:2: {one.file_key}: "):
         scenario(str(tmp_path / "s.toml"))
 
 

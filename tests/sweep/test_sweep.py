@@ -152,6 +152,7 @@ def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -
         (("--vary", "dampng=1,2"), "unknown parameter of pendulum 'dampng'; did you mean damping"),
         (("--vary", "swing.amplitud=1,2"), "unknown parameter of controller 'swing' 'amplitud'"),
         (("--vary", "damping=1,2", "--vary", "damping=3,4"), "--vary damping=3,4: damping is given twice"),
+        (("--vary", "damping=1:2:5", "--samples", "4"), "damping: sobol draws samples between limits: expected 1:2"),
         (("--vary", "damping=1,2", "--columns", "mean_angle"), "unknown column 'mean_angle'; did you mean mean_angle_"),
         (("--vary", "damping=1,2", "-o", "t.txt"), "expected a name that ends in .parquet or .csv"),
         (("--vary", "damping=1,2", "--figure", "t.txt"), "expected a name that ends in .png"),
@@ -165,7 +166,7 @@ def test_wrong_words_are_refused_before_anything_runs(
 ) -> None:
     (tmp_path / "own.parquet").write_text("precious")
     with pytest.raises((ModelError, click.UsageError), match=re.escape(message)):
-        sweep("pendulum", *SHORT, "-o", "t.parquet", *arguments)
+        sweep("pendulum", *SHORT, *(() if "-o" in arguments else ("-o", "t.parquet")), *arguments)
     assert (tmp_path / "own.parquet").read_text() == "precious"
     assert [one.name for one in tmp_path.iterdir() if one.suffix == ".parts"] == []
 

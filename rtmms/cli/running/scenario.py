@@ -132,7 +132,7 @@ def check_times(found: Scenario, duration: float | None) -> None:
 
 def _check(found: Scenario, option: Option, value: Any) -> None:
     """Raise ModelError with file and line for a wrong value of an option, or one that a scenario may not have."""
-    name, kind = option.name, option.value_type
+    name, kind = option.file_key, option.value_type
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind is bool:
         right, expected = isinstance(value, bool), "true or false"
