@@ -189,7 +189,7 @@ def manta(rate: int, seconds: float, deadline_us: float, *controllers: str) -> d
     return {
         "wake": timing["wake"], "exchange": timing["exchange"], "plant": timing["plant"], "steps": report["steps"],
         "misses": report["exchange"]["misses"], "overruns": report["schedule"]["overruns"],
-        "blame": report["schedule"]["causes"], "base_rate": detector["base_rate"],
+        "causes": report["schedule"]["causes"], "base_rate": detector["base_rate"],
         "unexplained": sum(n for cause, n in detector["misses"].items() if cause != "machine"),
         "unexplained_overruns": sum(n for cause, n in detector["overruns"].items() if cause != "machine"),
         "failed_setup": report["realtime"]["failed"], "gc_collections": report["realtime"].get("gc_collections"),
@@ -302,8 +302,8 @@ def summary(rate: int, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     out["base_rate"] = statistics.median(rates) if rates else None
     out["overruns"] = {"all": sum(block["loop"]["overruns"] for block in good), "steps": steps,
                        "unexplained": sum(block["loop"]["unexplained_overruns"] for block in good)}  # fmt: skip
-    out["blame"] = {cause: sum(block["loop"]["blame"][cause] for block in good) for cause in good[0]["loop"]["blame"]} \
-        if good else {}  # fmt: skip
+    causes = good[0]["loop"]["causes"] if good else {}
+    out["causes"] = {cause: sum(block["loop"]["causes"][cause] for block in good) for cause in causes}
     percent = out["loop_misses"]["unexplained_percent"]
     out["phase_us"] = {who: [block[who]["plant"]["p50"] for block in good] for who in LOOPS}
     met = {name: None if out["ratios"][name] is None else out["ratios"][name] <= most for name, most in TARGETS.items()}
@@ -359,7 +359,7 @@ def print_result(result: Mapping[str, Any]) -> None:
             if row["steps"]:
                 print(f"  {who}: {row['all']} of {row['steps']} missed, {row['unexplained']} not explained by a stall "
                       f"({row['unexplained_percent']:.4f} %)")  # fmt: skip
-        causes = ", ".join(f"{cause} {n}" for cause, n in case["blame"].items() if n) or "none"
+        causes = ", ".join(f"{cause} {n}" for cause, n in case["causes"].items() if n) or "none"
         print(f"  {case['overruns']['all']} overruns, {case['overruns']['unexplained']} not explained; "
               f"causes: {causes}; stalls touch {100 * (case['base_rate'] or 0):.2f} % of all periods")  # fmt: skip
     print()

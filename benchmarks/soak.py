@@ -23,7 +23,7 @@ from .requirements import linux, requires, writable
 SETTLING_SHARE = 0.1
 """Share of the run, at most a minute, after which memory counts."""
 PROGRESS_LINES = 40
-PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.stall_detector": "witness"}
+PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.stall_detector": "stall_detector"}
 
 
 @requires(lambda log, **_: [linux(), writable("--log", log)])
@@ -102,7 +102,7 @@ def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
     out |= {key: report.get(key) for key in ("steps", "simulated_s", "wall_s", "schedule", "timing_us", "realtime")}
     exchange, detector = report.get("exchange") or {}, report.get("stall_detector") or {}
     out["exchange"] = {key: value for key, value in exchange.items() if key != "peers"}
-    out["witness"] = {key: value for key, value in detector.items() if key != "bad_steps"}
+    out["stall_detector"] = {key: value for key, value in detector.items() if key != "bad_steps"}
     out["unexplained"] = unexplained(report)
     out["processes"] = {part: summary(rows, wall_s) for part, rows in samples.items()}
     out["log"] = _log(path, report.get("log") or {}, report.get("steps") or 0)
@@ -257,10 +257,10 @@ def print_result(result: Mapping[str, Any]) -> None:
     causes = ", ".join(f"{cause} {n}" for cause, n in schedule["causes"].items() if n)
     print(f"causes of misses and overruns: {causes or 'none'}")
     found = result["unexplained"]
-    if result["witness"].get("present"):
+    if result["stall_detector"].get("present"):
         print(f"not explained by the machine: {found['misses']} misses ({found['misses_percent']:.4f} %), "
               f"{found['overruns']} overruns ({found['overruns_percent']:.4f} %); its stalls touch "
-              f"{100 * result['witness']['base_rate']:.2f} % of all periods")  # fmt: skip
+              f"{100 * result['stall_detector']['base_rate']:.2f} % of all periods")  # fmt: skip
     for one in found["listed"][:50]:
         print(f"  step {one['step']}: miss {one['miss']}, overrun {one['overrun']}; wake {one['wake_us']:.0f}, "
               f"exchange {one['exchange_us']:.0f}, plant {one['plant_us']:.0f}, "

@@ -433,11 +433,11 @@ def hour(result: Result) -> str:
     str
         Lines.
     """
-    bad, stalls, log = result["unexplained"], result["witness"], result["log"]
+    bad, stalls, log = result["unexplained"], result["stall_detector"], result["log"]
     steps, misses, overruns = result["steps"], result["exchange"]["misses"], result["schedule"]["overruns"]
     preempted = [one for one in bad["listed"] if one["overrun"] == "involuntary_switch"]
     processes = result["processes"]
-    names = {"witness": "stall detector"}
+    names = {"stall_detector": "stall detector"}
     grown = ", ".join(f"{names.get(who, who)} {found['growth_mib']:.2f}" for who, found in processes.items())
     lines = [
         f"{_long(result).capitalize()} at {hertz(1e6 / result['schedule']['period_us'])} ({kept('soak_hour.json')}; "

@@ -383,7 +383,7 @@ class Encoder:
         found = [("/timing", encode(self.timing(head), True))] if head.timed >= 0 else []
         if head.attributed >= 0:
             found.append(
-                ("/event", self.event(head.attributed, "blame", miss=_cause(head.miss), overrun=_cause(head.overrun)))
+                ("/event", self.event(head.attributed, "causes", miss=_cause(head.miss), overrun=_cause(head.overrun)))
             )
         moment = self._moment(head.step)
         outcome = {name: one.text(getattr(head, name)) for name, one in OUTCOME_COLUMNS.items()}

@@ -66,7 +66,7 @@ class Pilot:
             h.helicsPublicationAddTarget(one, target)
             self.out.append(one)
         self.inputs = {key: h.helicsFederateRegisterSubscription(self.made, key, unit) for key, unit in read.items()}
-        self.endpoint = h.helicsFederateRegisterGlobalEndpoint(self.made, "pilot/say", "")
+        self.endpoint = h.helicsFederateRegisterGlobalEndpoint(self.made, "pilot/talk", "")
         self.messages: dict[int, tuple[str, bytes]] = {}
         self.seen: list[dict[str, list[float]]] = []
         self.times: list[float] = []

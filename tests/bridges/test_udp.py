@@ -365,7 +365,7 @@ def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path)
     assert len(set(seen)) > 40
 
 
-@pytest.mark.parametrize("how", ["slow", "lossy", "slower, tells", "away"])
+@pytest.mark.parametrize("how", ["slow", "lossy", "slower, reports", "away"])
 def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> None:
     """From a peer that answers every datagram, one after the other, and once takes long enough to be asked again; from
     one that some do not reach; from one that takes longer than may be guessed, and states what it answers; and from one
@@ -384,13 +384,13 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
                             pass
                     peer.settimeout(PATIENCE_S)
                     continue
-            if how == "slower, tells" and received < 3:
+            if how == "slower, reports" and received < 3:
                 time.sleep(1.5)
             if how == "lossy" and received % 9 == 0:
                 continue
             steps = json.loads(data)["step"]
             message: dict[str, Any] = {"values": {"thrust": 0.01 * steps}}
-            if how == "slower, tells":
+            if how == "slower, reports":
                 message["step"] = steps
             peer.sendto(json.dumps(message).encode(), place)
         wait(lambda: len(sailing.plant.commands) > 60)

@@ -56,6 +56,6 @@ def test_the_cause_of_a_miss_is_an_event_of_the_log(tmp_path: Path) -> None:
     kept.close()
     with path.open("rb") as file:
         output = [json.loads(message.data) for _, channel, message in make_reader(file).iter_messages("/event")]
-    (found,) = [event for event in output if event["event"] == "blame"]
+    (found,) = [event for event in output if event["event"] == "causes"]
     assert (found["step"], found["miss"], found["overrun"]) == (5, "peer_late", "")
     assert [row.step for row in open_log(path).rows()] == [0, *range(40)]

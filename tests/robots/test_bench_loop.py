@@ -31,7 +31,7 @@ def test_bench_loop_compares_blocks(capsys, monkeypatch, tmp_path: Path) -> None
     block = case["blocks"][0]
     assert [block[who]["steps"] for who in loop.LOOPS] == [1000] * 4
     assert all(len(row) == 1 and row[0] > 0 for row in case["phase_us"].values())
-    assert sum(block["loop"]["blame"].values()) == block["loop"]["misses"] + block["loop"]["overruns"]
+    assert sum(block["loop"]["causes"].values()) == block["loop"]["misses"] + block["loop"]["overruns"]
     assert block["datagram"]["steps"] == block["zeromq"]["steps"] == 1000
     for row in filter(None, case["medians_us"].values()):  # None: a yardstick that is not here
         assert 0 <= row["p50"] <= row["p99"] <= row["p999"] <= row["max"]
@@ -55,7 +55,7 @@ def test_the_summary_takes_ratios_within_blocks_and_misses_of_all() -> None:
     def block(wake: float, exchange_us: float, misses: int) -> dict[str, object]:
         run = {"wake": row(wake), "exchange": row(exchange_us), "plant": row(3.0), "steps": 1000, "misses": misses,
                "unexplained": misses // 2, "unexplained_overruns": 1, "overruns": 2, "base_rate": 0.01,
-               "blame": {"machine": misses, "unknown": 1}}  # fmt: skip
+               "causes": {"machine": misses, "unknown": 1}}  # fmt: skip
         raw = {"wake": row(10.0), "exchange": row(20.0), "steps": 1000, "misses": 1, "unexplained": 1}
         still = run | {"exchange": row(exchange_us / 2)}
         return {
@@ -79,7 +79,7 @@ def test_the_summary_takes_ratios_within_blocks_and_misses_of_all() -> None:
     assert found["ratios"]["compiled_p50"] == pytest.approx(1.25)
     assert found["ratios"]["four_p50"] == pytest.approx(2.0)
     assert found["phase_us"]["still"] == [3.0] * 3
-    assert found["blame"] == {"machine": 6, "unknown": 3}
+    assert found["causes"] == {"machine": 6, "unknown": 3}
 
 
 def test_paced_exchanges_skip_what_they_cannot_keep() -> None:

@@ -91,10 +91,10 @@ RECORDED = [
 ]
 
 
-@pytest.mark.parametrize("entry", RECORDED, ids=lambda e: f"{e['from']}-{e['says']['type']}-{e['n']}")
+@pytest.mark.parametrize("entry", RECORDED, ids=lambda e: f"{e['from']}-{e['message']['type']}-{e['n']}")
 def test_the_bytes_of_version_1_are_still_read_and_written(entry: dict[str, Any]) -> None:
     frame = bytes.fromhex(entry["hex"])
     message = decode_from_plant(frame)
     shown = {key: value.hex() if isinstance(value, bytes) else value for key, value in message.items()}
-    assert json.dumps(shown) == json.dumps(entry["says"])  # as text: one of the values is NaN
+    assert json.dumps(shown) == json.dumps(entry["message"])  # as text: one of the values is NaN
     assert packer()(message) == frame
