@@ -179,7 +179,7 @@ class Lazy(click.Group):
         Raises
         ------
         UsageError
-            There is no such command, or an option of one value is given twice.
+            There is no such command, or an option of one path is given twice.
         """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(str(UnknownNameError("command", args[0], COMMANDS)))
@@ -191,11 +191,15 @@ class Lazy(click.Group):
 
 
 def _refuse_repeated(ctx: click.Context, args: list[str]) -> None:
-    """Raise UsageError for an option of one value that the arguments contain twice: click would take the last."""
+    """Raise UsageError for an option of one path that the arguments contain twice.
+
+    The last value of an option counts, so that a script can override its defaults. But a second --log would silently
+    leave the first one unwritten.
+    """
     command = ctx.command
     _, rest, order = command.make_parser(ctx).parse_args(list(args))
     for option, count in Counter(order).items():
-        if isinstance(option, click.Option) and count > 1 and not (option.multiple or option.is_flag or option.count):
+        if count > 1 and isinstance(option, click.Option) and isinstance(option.type, click.Path):
             word = max(option.opts, key=len)
             raise click.UsageError(f"Option '{word}' is given {count} times; expected it once.", ctx)
     inner = command.get_command(ctx, rest[0]) if isinstance(command, click.Group) and rest else None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, RtmmsWarning, UnknownNameError
 from rtmms.base.parameters import read_declared
 from rtmms.base.trust import owner_of
 from rtmms.plant.loading import WORLD
@@ -301,7 +301,7 @@ def read_study(
     axes: dict[str, Axis] = {}
     for key, one in _flat(table.get("over", {})):
         if method is None and samples is None:
-            _refuse_count(f"{place}: [sweep.over]", key, one, kind)
+            _warn_of_count(f"{place}: [sweep.over]", key, one, kind)
         axes[key] = read_axis(f"{place}: [sweep.over]", key, one, kind)
     typed = set[str]()
     for word in over:
@@ -311,7 +311,7 @@ def read_study(
         if key.strip() in typed:
             raise ModelError(f"--vary {word}: {key.strip()} is given twice; expected all its values in one --vary")
         typed.add(key.strip())
-        _refuse_count("--vary", key.strip(), text, kind)
+        _warn_of_count("--vary", key.strip(), text, kind)
         axes[key.strip()] = read_axis("--vary", key.strip(), text.strip(), kind)
     if not axes:
         raise ModelError(f"{place}: nothing differs: expected --vary KEY=from:to:count or a table [sweep.over]")
@@ -330,11 +330,15 @@ def read_study(
         raise ModelError(f"{place}: {fault}") from None
 
 
-def _refuse_count(place: str, key: str, given: Any, method: str) -> None:
-    """Raise ModelError for from:to:count where the method draws samples, which would ignore the count."""
+def _warn_of_count(place: str, key: str, given: Any, method: str) -> None:
+    """Warn of from:to:count where the method draws samples, which ignore the count."""
     if method != "grid" and isinstance(given, str) and given.count(":") == 2:
         without = given.rpartition(":")[0].strip()
-        raise ModelError(f"{place}: {key}: {method} draws samples between limits: expected {without}, got '{given}'")
+        warnings.warn(
+            f"{place}: {key}={given}: {method} draws its samples between the limits and ignores the count; expected "
+            f"{key}={without}",
+            RtmmsWarning, stacklevel=2,
+        )  # fmt: skip
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

@@ -111,18 +111,18 @@ def commands(group: click.Group, ctx: click.Context, path: tuple[str, ...] = ())
     return found
 
 
-def test_an_option_of_one_value_is_refused_where_it_is_given_twice() -> None:
+def test_an_option_of_one_path_is_refused_where_it_is_given_twice() -> None:
     """Click takes the last of them: a log that somebody expects would not be written."""
     count = 0
     for path, command in commands(program, click.Context(program)):
         for option in command.params:
-            if not isinstance(option, click.Option) or option.is_flag or option.multiple:
+            if not isinstance(option, click.Option) or not isinstance(option.type, click.Path):
                 continue
             word = max(option.opts, key=len)
             result = CliRunner().invoke(program, [*path, word, "x", f"{word}=y"])
             assert (result.exit_code, f"Option '{word}' is given 2 times" in result.output) == (2, True), (path, word)
             count += 1
-    assert count > 100
+    assert count > 30
 
 
 @pytest.mark.full

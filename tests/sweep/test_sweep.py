@@ -16,7 +16,7 @@ from typing import Any
 import click
 import pytest
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.cli.main import rtmms as program
 from rtmms.sweep.running import read_cluster
 from tests.cli.shell import ROOT, environment, finish, rtmms, start
@@ -152,7 +152,6 @@ def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -
         (("--vary", "dampng=1,2"), "unknown parameter of pendulum 'dampng'; did you mean damping"),
         (("--vary", "swing.amplitud=1,2"), "unknown parameter of controller 'swing' 'amplitud'"),
         (("--vary", "damping=1,2", "--vary", "damping=3,4"), "--vary damping=3,4: damping is given twice"),
-        (("--vary", "damping=1:2:5", "--samples", "4"), "damping: sobol draws samples between limits: expected 1:2"),
         (("--vary", "damping=1,2", "--columns", "mean_angle"), "unknown column 'mean_angle'; did you mean mean_angle_"),
         (("--vary", "damping=1,2", "-o", "t.txt"), "expected a name that ends in .parquet or .csv"),
         (("--vary", "damping=1,2", "--figure", "t.txt"), "expected a name that ends in .png"),
@@ -169,6 +168,12 @@ def test_wrong_words_are_refused_before_anything_runs(
         sweep("pendulum", *SHORT, *(() if "-o" in arguments else ("-o", "t.parquet")), *arguments)
     assert (tmp_path / "own.parquet").read_text() == "precious"
     assert [one.name for one in tmp_path.iterdir() if one.suffix == ".parts"] == []
+
+
+def test_a_count_that_samples_ignore_is_warned_of(tmp_path: Path, sweep: Any) -> None:
+    with pytest.warns(RtmmsWarning, match="--vary: damping=1:2:5: sobol draws its samples .*; expected damping=1:2"):
+        sweep("pendulum", *SHORT, "--vary", "damping=1:2:5", "--samples", "4", "-o", "t.parquet")
+    assert len(rows(tmp_path / "t.parquet")) == 4
 
 
 STUDY = """
