@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rtmms.base.contract import OVERRUN_WORDS, UNDEFINED, OverrunPolicy
+from rtmms.base.override import override
 from rtmms.loop.kernels.miss_policies import SEND_EVERY_NS
 from rtmms.loop.pace import PeerError
 from rtmms.loop.policies import OVERRUN_POLICIES, skip
@@ -362,14 +363,8 @@ class Free(Unpaced):
 
     mode = "free"
 
+    @override
     def bind(self, run: Run) -> None:
-        """Connect the pace to its run.
-
-        Parameters
-        ----------
-        run : Run
-            The run.
-        """
         super().bind(run)
         self.published_ns, self.answered = self.served_ns, True
 
@@ -396,27 +391,13 @@ class Free(Unpaced):
         self.answered = complete or bool(run.exchange.fresh.any())
         return complete
 
+    @override
     def batch(self) -> tuple[int, int, bool] | None:
-        """Return the limits of a batch until the next low-priority work.
-
-        Returns
-        -------
-        tuple[int, int, bool] | None
-            Instant after which no step begins, instant of the last state, and whether that was answered. None if a
-            batch is not allowed.
-        """
         return self.served_ns + SERVE_INTERVAL_NS, self.published_ns, self.answered
 
+    @override
     def batched(self, published_ns: int, answered: bool) -> None:
-        """Store the last state's instant and whether it was answered.
-
-        Parameters
-        ----------
-        published_ns : int
-            Instant at which the last state was sent, ns.
-        answered : bool
-            Whether it was answered.
-        """
+        """Store the last state's instant and whether it was answered."""
         self.published_ns, self.answered = published_ns, answered
 
     def rest(self, step: int) -> bool:
