@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.bridge import Requirements
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
@@ -255,46 +256,27 @@ class ArduPilot(Worded):
                 "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
             )
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return the actuators of the channels, or else `claim`, or else all without parameter channels.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return the actuators of the channels, or else `claim`, or else all without parameter channels."""
         return (
             tuple(entry.actuator for entry in self.channels)
             or self.claim
             or (() if self.parameter_channels else ("*",))
         )
 
+    @override
     def requirements(self) -> Requirements:
         """Return steps with which ArduPilot arms, unless `frame_rate` sets the frames.
 
         A driving one needs ground; an observer needs each state.
-
-        Returns
-        -------
-        Requirements
-            The requirements.
         """
         dt = inf if self.frame_rate else 1.0 / MIN_GYRO_HZ / self.every
         return Requirements(dt, not self.claims(), FLOOR if self.claims() else ())
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Bind the socket, and find the outputs and channels.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Bind the socket, and find the outputs and channels."""
         if plant.dt * self.every >= MAX_FRAME_S:
             raise rtmms.ModelError(
                 f"every: a frame of {plant.dt * self.every} s is too long: ArduPilot accepts frames below 0.1 "
@@ -343,14 +325,9 @@ class ArduPilot(Worded):
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Answer the autopilot's frame if it ends with this state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Answer the autopilot's frame if it ends with this state."""
         due = self._pacer.on_state(state)
         if due is not None:
             self._answer(due, self._read(due))
@@ -360,14 +337,8 @@ class ArduPilot(Worded):
         if self.plant_silent == "still":
             self.io.log("the plant is silent: the bridge sends the autopilot the robot at rest")
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._wait_or_not(plant)
@@ -462,14 +433,9 @@ class ArduPilot(Worded):
 
     # -- time --------------------------------------------------------------------------------------------------------
 
+    @override
     def tick(self, now: float) -> None:
-        """Handle time-outs, and answer with the robot at rest while the plant is silent.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Handle time-outs, and answer with the robot at rest while the plant is silent."""
         self._pacer.tick(now)
         newest = self._pacer.newest
         self._gone.check(now, newest.time if newest is not None else 0.0)

@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar
 import rtmms
 from rtmms.base.attitude import Vector
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.bridge import Requirements
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
@@ -264,39 +265,19 @@ class Betaflight(rtmms.Bridge):
             if not (channel.isdecimal() and 1 <= int(channel) <= _RC_CHANNELS):
                 raise rtmms.ModelError(f"rc: expected a channel from 1 to {_RC_CHANNELS}, got '{channel}'")
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return the actuators of the channels, or else `claim`, or else all.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return the actuators of the channels, or else `claim`, or else all."""
         return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)
 
+    @override
     def requirements(self) -> Requirements:
-        """Return steps of at most 1 ms: Betaflight computes with the gyroscope's last value until the next one.
-
-        Returns
-        -------
-        Requirements
-            The requirements.
-        """
+        """Return steps of at most 1 ms: Betaflight computes with the gyroscope's last value until the next one."""
         return Requirements(max_dt_s=1e-3 / self.every, parameters=FLOOR)
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Bind the sockets, and find the outputs and channels.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Bind the sockets, and find the outputs and channels."""
         self._map = self._channel_map(plant)
         self._read, self._imu = PoseReader(self.pose, plant), Imu(gravity_of(plant))
         self._rc = {int(channel): _pulse(word, plant, f"rc.{channel}") for channel, word in self.rc.items()}
@@ -342,27 +323,16 @@ class Betaflight(rtmms.Bridge):
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Send the motion, if Betaflight is ready for it.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Send the motion, if Betaflight is ready for it."""
         due = self._pacer.on_state(state)
         self._newest = state
         if due is not None if self.waits else self._awake and not self._under_way:
             self._send(state)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._wait_or_not(plant)
         self._pacer.plant_again(self.waits)
@@ -477,14 +447,9 @@ class Betaflight(rtmms.Bridge):
 
     # -- time --------------------------------------------------------------------------------------------------------
 
+    @override
     def tick(self, now: float) -> None:
-        """Handle time-outs, and send the motion again if necessary.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Handle time-outs, and send the motion again if necessary."""
         self._pacer.tick(now)
         self._gone.check(now, self._last.time if self._last is not None else 0.0)
         state = self._newest

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
@@ -141,26 +142,16 @@ class Can(rtmms.Bridge):
         if both:
             raise rtmms.ModelError(f"drives: '{min(both)}' is driven by messages as well")
 
+    @override
     def beyond(self) -> dict[str, str]:
-        """Return the parameters that reach beyond this machine; a real bus does. See `rtmms.Bridge`.
-
-        Returns
-        -------
-        dict[str, str]
-            Values by name of the parameter.
-        """
+        """Return the parameters that reach beyond this machine; a real bus does."""
         here = self.interface == "virtual" or (self.interface == "udp_multicast" and not self.far)
         found = super().beyond() | ({} if here else {"interface": f"{self.interface} {self.channel}".strip()})
         return found | ({"options.hop_limit": self.options["hop_limit"]} if "hop_limit" in self.options else {})
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return the actuators of the messages and the drives.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return the actuators of the messages and the drives."""
         return (self.claim or self._map.actuators) + self._driven
 
     def dbc_of(self, plant: PlantInfo) -> str:
@@ -180,19 +171,9 @@ class Can(rtmms.Bridge):
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Read the DBC file, create the drives, and open the bus.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Read the DBC file, create the drives, and open the bus."""
         self._sent: list[Sent] = []
         self._taken: dict[tuple[int, bool], DrivingMessage] = {}
         if self._dbc != NONE:
@@ -292,14 +273,9 @@ class Can(rtmms.Bridge):
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Send the messages that are due, and drive the actuators of the drives.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Send the messages that are due, and drive the actuators of the drives."""
         lapse = state.time - self._time if self._time >= 0.0 else 0.0
         if lapse < 0.0:  # the plant began anew
             lapse = 0.0
@@ -366,14 +342,9 @@ class Can(rtmms.Bridge):
 
     # -- time --------------------------------------------------------------------------------------------------------
 
+    @override
     def tick(self, now: float) -> None:
-        """Handle time-outs, periodic messages and the bus.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Handle time-outs, periodic messages and the bus."""
         self._bus.tick(now)
         for node in self._nodes.values():
             node.network.tick(now)
@@ -396,14 +367,9 @@ class Can(rtmms.Bridge):
             names = {entry.actuator for entry in self._map.entries if entry.channel in taken.channels.values()}
             self.io.command({name: value for name, value in self.neutral().items() if name in names})
 
+    @override
     def on_peer_lost(self, why: str) -> None:
-        """Put the enabled drives into fault, because their controller is gone.
-
-        Parameters
-        ----------
-        why : str
-            Reason, for a person.
-        """
+        """Put the enabled drives into fault, because their controller is gone."""
         self.counts.add("peer_lost")
         for node in self._nodes.values():
             if node.operational and node.drive.power.name == "OPERATION_ENABLED":
@@ -422,14 +388,8 @@ class Can(rtmms.Bridge):
                 self._be_late(taken, 0.0)
         self.on_peer_lost(why)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._time, self.waits = -1.0, False
         self._late.clear()

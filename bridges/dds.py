@@ -18,6 +18,7 @@ from xml.sax.saxutils import quoteattr
 import rtmms
 from rtmms.base.attitude import Vector
 from rtmms.base.errors import ModelError
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 
@@ -277,29 +278,13 @@ class Dds(rtmms.Bridge):
         if not all(part.isidentifier() and part.isascii() for part in self.namespace.split("/") if part):
             raise ModelError(f"namespace: expected names parted by '/', got '{self.namespace}'")
 
+    @override
     def beyond(self) -> dict[str, str]:
-        """Return the parameters that reach beyond this machine; see `rtmms.Bridge`.
-
-        Returns
-        -------
-        dict[str, str]
-            Values by name of the parameter.
-        """
         return super().beyond() | ({} if is_loopback(self.interface) else {"interface": self.interface})
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Join the domain, and create the topics.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Join the domain, and create the topics."""
         from cyclonedds.core import DDSException
         from cyclonedds.domain import DomainParticipant
 
@@ -395,14 +380,9 @@ class Dds(rtmms.Bridge):
         topic = self._topic("joint_commands", self.command_type)
         return DataReader(self.participant, topic, qos=qos, listener=Notified())
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Publish the state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Publish the state."""
         from .messages import ros2 as ros
 
         motion = self._motion(state)
@@ -461,14 +441,9 @@ class Dds(rtmms.Bridge):
             self._driven = False
             self.on_peer_lost("nobody is left who publishes commands")
 
+    @override
     def close(self, reason: str) -> None:
-        """Leave the domain.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Leave the domain."""
         if hasattr(self, "participant"):
             self._reader = None
             self._writers = {}

@@ -13,6 +13,7 @@ import rtmms
 from rtmms.base.attitude import rotate_back
 from rtmms.base.contract import ESTIMATE
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import NamesFile
@@ -85,19 +86,9 @@ class Estimator(rtmms.Bridge):
         elif self.sensors != "typical":
             raise rtmms.UnknownNameError("sensors", self.sensors, ("typical",), "or a FILE.toml")
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Create the filter and the sockets.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Create the filter and the sockets."""
         from rtmms.sensing.estimator import compile_ahead, sensors_of
 
         compile_ahead()
@@ -120,14 +111,9 @@ class Estimator(rtmms.Bridge):
                 self.closing.callback(made.close)
         self.io.log("estimates to " + ", ".join(self.to))
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Update the estimate, and publish it if it is due.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Update the estimate, and publish it if it is due."""
         if state.time < self._time:
             self._begin()  # the plant was reset
         self._time = state.time
@@ -147,14 +133,9 @@ class Estimator(rtmms.Bridge):
         for family, place in self._places:
             send(self._sockets[family], message, place, self.counts)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Begin anew with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
+        """Begin anew with the next plant."""
         super().plant_again(plant)
         self._begin()
 

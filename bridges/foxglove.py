@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import rtmms
 from rtmms.base.errors import ModelError, shown
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
@@ -185,32 +186,15 @@ class Foxglove(rtmms.Bridge):
             if "://" not in origin or "*" in origin:
                 raise ModelError(f"origins: expected sites as https://robot.example, got '{origin}'")
 
+    @override
     def beyond(self) -> dict[str, str]:
-        """Return the parameters that reach beyond this machine; see `rtmms.Bridge`.
-
-        A page of another site is on another machine.
-
-        Returns
-        -------
-        dict[str, str]
-            Values by name of the parameter.
-        """
+        """Return the parameters that reach beyond this machine; a page of another site is on another machine."""
         others = [origin for origin in self.origins if origin not in ORIGINS]
         return super().beyond() | ({"origins": others[0]} if others else {})
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Start the server, and create the topics.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Start the server, and create the topics."""
         import foxglove
         from foxglove.channels import FrameTransformsChannel, JointStatesChannel, OdometryChannel, SceneUpdateChannel
 
@@ -292,14 +276,9 @@ class Foxglove(rtmms.Bridge):
     def _session(self) -> str:
         return f"{self.plant.session or 'rtmms'}-{self.counts['resets']}"
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Publish the state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Publish the state."""
         if state.time < self._time:  # the plant was reset: clients forget what they have
             self.counts.add("resets")
             self.server.clear_session(self._session())

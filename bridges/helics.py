@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
@@ -232,44 +233,22 @@ class Helics(rtmms.Bridge):
             raise rtmms.ModelError("rate_hz: expected none, as period_s sets the rate")
         self._host, self._port = self._place()
 
+    @override
     def beyond(self) -> dict[str, str]:
-        """Return the parameters that reach beyond this machine; see `rtmms.Bridge`.
-
-        The broker of a local core is only a name.
-
-        Returns
-        -------
-        dict[str, str]
-            Values by name of the parameter.
-        """
+        """Return the parameters that reach beyond this machine; the broker of a local core is only a name."""
         found = super().beyond()
         return {} if self.core in LOCAL_CORES else found
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return `claim` and the actuators with a subscription.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return `claim` and the actuators with a subscription."""
         return (*self.claim, *(name for name in self.subscribe.values() if name not in self.claim))
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Start the federate.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Start the federate."""
         steps = steps_of(self.period_s, plant, "period_s")
         self._name = self.federate.format(robot=robot_part(plant.robot), name=self.name)
         outputs = [one for one in plant.outputs if one.name in plant.selected]
@@ -311,24 +290,15 @@ class Helics(rtmms.Bridge):
         self._federate = Federate(words, self._inbox.put)
         self._federate.start()
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Publish the state if a frame begins with it.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Publish the state if a frame begins with it."""
         if not self._over:
             self._send(self._frames.on_state(state))
 
+    @override
     def tick(self, now: float) -> None:
         """Handle time-outs and silent partners.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
 
         Raises
         ------
@@ -348,39 +318,23 @@ class Helics(rtmms.Bridge):
             )
         self._look_at_partners(now)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self.waits = plant.mode == "lockstep" and bool(plant.granted) and not self._over
         self._frames.again(self.waits)
 
+    @override
     def let_go(self, values: dict[str, float]) -> None:  # type: ignore[override]
-        """Set the values of a lost peer; in lockstep no step begins with them.
-
-        Parameters
-        ----------
-        values : dict[str, float]
-            Values by name of the actuator.
-        """
+        """Set the values of a lost peer; in lockstep no step begins with them."""
         if self.waits:
             self._frames.idle(values)
         else:
             super().let_go(values)
 
+    @override
     def close(self, reason: str) -> None:
-        """Leave the federation.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Leave the federation."""
         if hasattr(self, "_federate"):
             self._federate.end(_END_S)
         super().close(reason)

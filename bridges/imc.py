@@ -13,6 +13,7 @@ import rtmms
 from rtmms.base.attitude import euler, rotate_back
 from rtmms.base.contract import ESTIMATE
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Refusal
@@ -134,31 +135,16 @@ class Imc(Worded):
                 raise rtmms.ModelError(f"channels: expected servo.N or thruster.N, got '{entry.channel}'")
         self._words = Words(self.parameter_channels, CHANNELS)
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return `claim`, or else the actuators of the channels.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return `claim`, or else the actuators of the channels."""
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Bind the sockets, and find the outputs and channels.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Bind the sockets, and find the outputs and channels."""
         import imcpy
 
         self._of: Any = imcpy
@@ -191,14 +177,9 @@ class Imc(Worded):
         if self._map or self._words:
             self.io.log(self._admission.sentence(f"UDP {self.network}:{self._port}"))
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Send the estimated state if it is due, and follow a plan.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Send the estimated state if it is due, and follow a plan."""
         if state.time < self._time:
             self._slot = -1  # the plant began anew
         self._time = state.time
@@ -215,14 +196,9 @@ class Imc(Worded):
             self._follow(motion)
         self._send_to_all(self._estimated(motion))
 
+    @override
     def tick(self, now: float) -> None:
-        """Send announces and periodic messages, and remove silent nodes.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Send announces and periodic messages, and remove silent nodes."""
         for node in self._nodes.forget(now):
             self.io.log(f"node '{node.name}' is lost")
         if now >= self._announce_at:
@@ -233,24 +209,13 @@ class Imc(Worded):
             for message in (self._of.Heartbeat(), self._vehicle_state(), self._plan_state(), self._medium()):
                 self._send_to_all(message)
 
+    @override
     def on_peer_lost(self, why: str) -> None:
-        """Handle a lost peer; set-points remain, as at an autopilot, and a plan continues by itself.
-
-        Parameters
-        ----------
-        why : str
-            Reason, for a person.
-        """
+        """Handle a lost peer; set-points remain, as at an autopilot, and a plan continues by itself."""
         rtmms.Bridge.on_peer_lost(self, why)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._end_plan(False)

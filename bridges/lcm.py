@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import rtmms
 from rtmms.base.errors import ModelError
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.untrusted import MAX_JSON_BYTES, Fuzzed, Refusal, fuzz
 
@@ -195,29 +196,14 @@ class Lcm(rtmms.Bridge):
         if not 1 <= len(self.prefix) <= longest or not self.prefix.isascii() or not self.prefix.isprintable():
             raise ModelError(f"prefix: expected 1 to {longest} printable ASCII characters, got {self.prefix!r:.80}")
 
+    @override
     def beyond(self) -> dict[str, str]:
-        """Return the parameters that reach beyond this machine; messages with a ttl leave it. See `rtmms.Bridge`.
-
-        Returns
-        -------
-        dict[str, str]
-            Values by name of the parameter.
-        """
+        """Return the parameters that reach beyond this machine; messages with a ttl leave it."""
         return super().beyond() | ({"url": self.url} if _FAR.search(self.url) else {})
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Open the multicast group.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Open the multicast group."""
         import lcm
 
         plant = selected(plant)
@@ -238,14 +224,9 @@ class Lcm(rtmms.Bridge):
             subscription.set_queue_capacity(_MAX_MESSAGES)
             self.io.watch(self.lcm.fileno(), self.on_message)
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Publish the state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Publish the state."""
         if self._motion is not None:
             self._publish("POSE", encode_pose(self._motion(state)))
         outputs = {name: state.outputs[name] for name in self._outputs if name in state.outputs}
@@ -277,14 +258,9 @@ class Lcm(rtmms.Bridge):
         with self.counts.message():
             self.command(self.claimed(parse(bytes(data))))
 
+    @override
     def close(self, reason: str) -> None:
-        """Leave the group.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Leave the group."""
         if hasattr(self, "lcm"):
             if self.claim:
                 self.io.unwatch(self.lcm.fileno())

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 import rtmms
 from rtmms.base.attitude import euler
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter as Declared
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
@@ -180,29 +181,14 @@ class Mavlink(Worded):
         self._words = Words(self.parameter_channels, AXES + ACTUATORS)
         self._signing = Signing(_key(self.key)) if self.key else None
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return the actuators of the channels, or else `claim`.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return the actuators of the channels, or else `claim`."""
         return self._map.actuators or self.claim
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Bind the socket, and find the outputs, channels and parameters.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Bind the socket, and find the outputs, channels and parameters."""
         from pymavlink.dialects.v20 import common
 
         self._of = common
@@ -249,14 +235,9 @@ class Mavlink(Worded):
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Send the messages that are due.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Send the messages that are due."""
         self._boot_ms = round(state.time * 1e3) & 0xFFFFFFFF
         self._seen_at = monotonic()
         due = [name for name in _RATES if self._due(name, state.time)]
@@ -498,14 +479,9 @@ class Mavlink(Worded):
 
     # -- time --------------------------------------------------------------------------------------------------------
 
+    @override
     def tick(self, now: float) -> None:
-        """Send the heartbeat and parameters, and handle time-outs.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Send the heartbeat and parameters, and handle time-outs."""
         if now - self._beat_at >= 1.0:
             self._beat_at = now
             mode, custom = self._mode()
@@ -526,14 +502,8 @@ class Mavlink(Worded):
         """Send the heartbeat at once, which shows the silence."""
         self._beat_at = 0.0  # the heartbeat shows it at once
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._list.clear()  # of the last plant's parameters
         self._words.open(self.io.ask, self._not_taken)

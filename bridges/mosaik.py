@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 
 from .federation.frames import steps_of
@@ -114,18 +115,12 @@ class Mosaik(rtmms.Bridge):
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
         """Start the server.
 
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
         Raises
         ------
-        ModelError
-            If a parameter does not fit the plant.
         RtmmsError
             If it cannot listen at the address.
         """
@@ -155,27 +150,16 @@ class Mosaik(rtmms.Bridge):
             f"waiting for mosaik on TCP {self.host}:{self.port}; every program that reaches it can drive the robot"
         )
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Handle a state, and answer mosaik's step if it is reached.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Handle a state, and answer mosaik's step if it is reached."""
         if self._origin < 0:
             self._origin = state.step
         self._pacer.on_state(state)
         self._reply()
 
+    @override
     def tick(self, now: float) -> None:
-        """Handle time-outs.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
         self._pacer.tick(now)
         self._grants.tick(now)
         late = now - self._answered if self._answered else 0.0
@@ -193,41 +177,25 @@ class Mosaik(rtmms.Bridge):
         else:
             self.on_peer_lost(why)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self.waits = plant.mode == "lockstep" and bool(plant.granted) and not self._over
         self._pacer.plant_again(self.waits)
         self._origin = -1
 
+    @override
     def let_go(self, values: Mapping[str, float]) -> None:
-        """Drive the actuators of a lost mosaik; in lockstep no step begins with that.
-
-        Parameters
-        ----------
-        values : Mapping[str, float]
-            Values by name of the actuator.
-        """
+        """Drive the actuators of a lost mosaik; in lockstep no step begins with that."""
         if self.waits:
             self._values.update(values)
             self._pacer.idle(values)
         else:
             super().let_go(values)
 
+    @override
     def close(self, reason: str) -> None:
-        """Close the server.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Close the server."""
         self._over = True
         if hasattr(self, "_loop"):
             self._hang_up()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import rtmms
 from rtmms.base.files import MIB, read_input_text
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
@@ -199,31 +200,16 @@ class Mqtt(rtmms.Bridge):
         self._done: deque[int] = deque()  # that it has by now, as paho's thread reports
         self._connected, self._greeted, self._status, self._gone = False, False, "", False
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return `claim`, or else the actuators of the channels.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return `claim`, or else the actuators of the channels."""
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Start the client, and name the topics.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Start the client, and name the topics."""
         self._map.check(plant)
         known = [entry.channel for entry in self._map.entries] or [channel.name for channel in plant.actuators]
         self._channels = {topic: name for name, topic in parts(known, "channels").items()}
@@ -242,14 +228,9 @@ class Mqtt(rtmms.Bridge):
         self._client = client
         self._client.loop_start()  # paho connects, and connects again, in a thread of its own: that may wait
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Publish the state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Publish the state."""
         if not self._connected:
             self.counts.add("unsent")
             return
@@ -265,49 +246,28 @@ class Mqtt(rtmms.Bridge):
         """Publish the status."""
         self._publish_status()
 
+    @override
     def plant_gone(self, reason: str) -> None:
-        """Publish that the plant is gone.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Publish that the plant is gone."""
         self._gone = True
         self._publish_status()
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._gone = False
         if self._connected:
             self._publish_info(plant)
             self._publish_status()
 
+    @override
     def tick(self, now: float) -> None:
-        """Send waiting messages.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Send waiting messages."""
         self._flush()
 
+    @override
     def close(self, reason: str) -> None:
-        """Publish the last status, and disconnect.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Publish the last status, and disconnect."""
         client = self._client
         if client is None:
             return

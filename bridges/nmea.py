@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 import rtmms
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
@@ -175,31 +176,16 @@ class Nmea(Worded):
             if channel not in self.parameter_channels:
                 raise rtmms.ModelError(f"lost: {rtmms.UnknownNameError('channel', channel, self.parameter_channels)}")
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return `claim`, or else the actuators of the channels.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return `claim`, or else the actuators of the channels."""
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Open the wires, and find the instruments and sentences.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Open the wires, and find the instruments and sentences."""
         self._map.check(plant)
         self._words.open(self.io.ask, self._not_taken)
         speed = find_field(self.water_speed, plant, "water_speed") if self.water_speed else None
@@ -242,14 +228,9 @@ class Nmea(Worded):
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Send the sentences and ensembles that are due.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Send the sentences and ensembles that are due."""
         if self._clock is None or state.time < self._time:  # at the start, and where the plant begins anew
             self._clock = of.Clock(self._epoch or datetime.now(UTC) - timedelta(seconds=state.time))
             self._ensembles = Ensembles(self._clock, self.sound_m_s)
@@ -378,14 +359,9 @@ class Nmea(Worded):
         if actuators and self.plant.granted:
             self.command(actuators)
 
+    @override
     def on_peer_lost(self, why: str) -> None:
-        """Handle a lost peer; a course remains set, except for the channels of `lost`.
-
-        Parameters
-        ----------
-        why : str
-            Reason, for a person.
-        """
+        """Handle a lost peer; a course remains set, except for the channels of `lost`."""
         rtmms.Bridge.on_peer_lost(self, why)
         if self.lost:
             self.io.log(
@@ -395,26 +371,15 @@ class Nmea(Worded):
 
     # -- time --------------------------------------------------------------------------------------------------------
 
+    @override
     def tick(self, now: float) -> None:
-        """Handle the wires.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Handle the wires."""
         self._wire.tick(now)
         if self._pd6 is not None:
             self._pd6.tick(now)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._words.open(self.io.ask, self._not_taken)
 

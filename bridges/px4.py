@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.bridge import Requirements
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
@@ -255,43 +256,23 @@ class Px4(Worded):
         if self.ground:
             host_port(self.ground, "ground")
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return the actuators of the channels, or else `claim`, or else all without parameter channels.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return the actuators of the channels, or else `claim`, or else all without parameter channels."""
         return (
             tuple(entry.actuator for entry in self.channels)
             or self.claim
             or (() if self.parameter_channels else ("*",))
         )
 
+    @override
     def requirements(self) -> Requirements:
-        """Return the need of each state without a claim, because telemetry has fewer states than PX4 has frames.
-
-        Returns
-        -------
-        Requirements
-            The requirements.
-        """
+        """Return the need of each state without a claim, because telemetry has fewer states than PX4 has frames."""
         return Requirements(every_state=not self.claims(), parameters=FLOOR if self.claims() else ())
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Start the server, and find the outputs and channels.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Start the server, and find the outputs and channels."""
         alone = self._words and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)
         self._words.open(self.io.ask, self._not_taken)
@@ -338,26 +319,15 @@ class Px4(Worded):
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Send sensors if a frame ends with this state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Send sensors if a frame ends with this state."""
         due = self._pacer.on_state(state)
         if due is not None:
             self._send_px4(due)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._pace(plant)
@@ -434,14 +404,9 @@ class Px4(Worded):
             self._departure.silent(monotonic())
             self.on_peer_lost("PX4 is gone; waiting for it")
 
+    @override
     def let_go(self, values: Mapping[str, float]) -> None:
-        """Set the values of a lost PX4, and take no more steps for it.
-
-        Parameters
-        ----------
-        values : Mapping[str, float]
-            Values by name of the actuator.
-        """
+        """Set the values of a lost PX4, and take no more steps for it."""
         self._pacer.idle(values)
 
     def _on_bytes(self, data: bytes) -> None:
@@ -509,14 +474,8 @@ class Px4(Worded):
 
     # -- time --------------------------------------------------------------------------------------------------------
 
+    @override
     def tick(self, now: float) -> None:
-        """Handle time-outs.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
         self._pacer.tick(now)
         newest = self._pacer.newest
         self._departure.check(now, newest.time if newest is not None else 0.0)

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Annotated, ClassVar
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
@@ -137,31 +138,16 @@ class Serial(rtmms.Bridge):
         self._kept: dict[str, float] = {}
         self._seq, self._newest = 0, -1
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return `claim`, or else the actuators of the channels.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return `claim`, or else the actuators of the channels."""
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Open the line, and find the fields.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Open the line, and find the fields."""
         self._map.check(plant)
         self._pack = Packer(self.state_fields, self.endian, plant, "state_fields")
         self._check_channels(plant)
@@ -179,14 +165,9 @@ class Serial(rtmms.Bridge):
         )
         self._line.plug_in(monotonic())
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Send the state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Send the state."""
         self._last = state
         self._pacer.on_state(state)
         frame = self._message(state, None)
@@ -200,25 +181,14 @@ class Serial(rtmms.Bridge):
             self.io.log("the plant is silent: the bridge sends the safe values to the device")
             self._put_safe()
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._pacer.plant_again(self.paced and plant.mode == "lockstep")
 
+    @override
     def tick(self, now: float) -> None:
-        """Handle the line, and repeat messages.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Handle the line, and repeat messages."""
         self._pacer.tick(now)
         if not self._line.tick(now):
             return
@@ -232,14 +202,9 @@ class Serial(rtmms.Bridge):
             self._answer()
         self._line.pump(now)
 
+    @override
     def close(self, reason: str) -> None:
-        """Send the safe values, and close the line.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Send the safe values, and close the line."""
         if hasattr(self, "_line"):
             self._line.close(self._message(self._last, self.safe) if self.safe and self._last is not None else b"")
 
@@ -255,26 +220,16 @@ class Serial(rtmms.Bridge):
             self._turns.ask(self._message(self._last, None), now)
             self._line.put(self._turns.message)
 
+    @override
     def on_peer_lost(self, why: str) -> None:
-        """Handle a lost device; in lockstep the plant waits for its return.
-
-        Parameters
-        ----------
-        why : str
-            Reason, for a person.
-        """
+        """Handle a lost device; in lockstep the plant waits for its return."""
         self._turns.forget()
         self.waits = self._pacer.locked
         super().on_peer_lost(why)
 
+    @override
     def let_go(self, values: Mapping[str, float]) -> None:
-        """Set the values of a lost peer; in lockstep no step begins with them.
-
-        Parameters
-        ----------
-        values : Mapping[str, float]
-            Values by name of the actuator.
-        """
+        """Set the values of a lost peer; in lockstep no step begins with them."""
         self._pacer.idle(values)
 
     # -- out ---------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import rtmms
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, fields
 from rtmms.bridging.rates import Turns
@@ -167,31 +168,16 @@ class Udp(rtmms.Bridge):
         self._turns = Turns(_RESEND_S)
         self._kept: dict[str, float] = {}
 
+    @override
     def claims(self) -> tuple[str, ...]:
-        """Return `claim`, or else the actuators of the channels.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Names or patterns of actuators.
-        """
+        """Return `claim`, or else the actuators of the channels."""
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Bind the socket, and find the fields.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Bind the socket, and find the fields."""
         self._map.check(plant)
         self.waits = self.paced
         self.tick_s = 0.02 if self.paced else 0.1
@@ -209,14 +195,9 @@ class Udp(rtmms.Bridge):
         if plant.granted:
             self.io.log(self._admission.sentence(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Send the state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Send the state."""
         self._last = state
         if self._peer is not None:
             try:
@@ -233,14 +214,9 @@ class Udp(rtmms.Bridge):
         if self.safe and self._last is not None:
             self._send(self._message(self._last, self.safe))
 
+    @override
     def tick(self, now: float) -> None:
-        """Repeat messages that may be lost.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Repeat messages that may be lost."""
         if self.silent:
             self.on_silence()  # again: one may have been lost
         again = self._turns.due(now)
@@ -250,37 +226,21 @@ class Udp(rtmms.Bridge):
         if self._turns.settled(now):
             self.io.command(self._kept)
 
+    @override
     def on_peer_lost(self, why: str) -> None:
-        """Handle a lost peer, and answer states without it.
-
-        Parameters
-        ----------
-        why : str
-            Reason, for a person.
-        """
+        """Handle a lost peer, and answer states without it."""
         self.waits = False
         self._turns.forget()
         super().on_peer_lost(why)
 
+    @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
-        """Continue with the next plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-        """
         super().plant_again(plant)
         self._turns.forget()
 
+    @override
     def close(self, reason: str) -> None:
-        """Send the safe values, and close the socket.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Send the safe values, and close the socket."""
         if self._socket is not None and self.safe and self._last is not None:
             self._send(self._message(self._last, self.safe))
         super().close(reason)

@@ -17,6 +17,7 @@ import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.base.files import MIB, open_input
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import MAX_JSON_BYTES, Fuzzed, Refusal, finite, fuzz, read_json, values_in
@@ -186,32 +187,15 @@ class Zenoh(rtmms.Bridge):
                 raise ModelError(f"{what}: expected SCHEME/ADDRESS without '#': options of an endpoint can name files; "
                                  f"TLS is set in zenoh_config; got '{endpoint}'")  # fmt: skip
 
+    @override
     def beyond(self) -> dict[str, str]:
-        """Return the parameters that reach beyond this machine; see `rtmms.Bridge`.
-
-        A file for Zenoh may open any endpoint.
-
-        Returns
-        -------
-        dict[str, str]
-            Values by name of the parameter.
-        """
+        """Return the parameters that reach beyond this machine; a file for Zenoh may open any endpoint."""
         opened = {"scouting": "true"} if self.scouting else {}
         return super().beyond() | opened | ({"zenoh_config": self.zenoh_config} if self.zenoh_config else {})
 
+    @override
     def open(self, plant: rtmms.PlantInfo) -> None:
-        """Open the session, and declare the keys.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant.
-
-        Raises
-        ------
-        ModelError
-            If a parameter does not fit the plant.
-        """
+        """Open the session, and declare the keys."""
         import zenoh
 
         self.inbox: Inbox[tuple[str, bytes]] = Inbox()
@@ -307,14 +291,9 @@ class Zenoh(rtmms.Bridge):
             (self._actuators.get(key, key), sample.payload.to_bytes()[: MAX_JSON_BYTES + 1])
         )  # more is only kept
 
+    @override
     def on_state(self, state: rtmms.State) -> None:
-        """Publish the state.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The state.
-        """
+        """Publish the state."""
         at = self._pack({"time": state.time, "step": state.step})
         for name, publisher in self._publishers.items():
             try:
@@ -336,14 +315,9 @@ class Zenoh(rtmms.Bridge):
             with self.counts.message():
                 self.command(self.claimed(parse(data, actuator, self._unpack)))
 
+    @override
     def close(self, reason: str) -> None:
-        """Close the session.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Close the session."""
         if hasattr(self, "session"):
             # it waits for what it may be connecting to: several seconds where nobody answers
             ending = threading.Thread(target=self.session.close, daemon=True)

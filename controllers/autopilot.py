@@ -14,6 +14,7 @@ from math import radians
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters, parameters_of
 
 from .helm import Helm, checked_gains, most_of
@@ -126,24 +127,14 @@ class Autopilot(rtmms.Controller):
         """Compile the estimator before the plant waits."""
         self._helm.senses.prepare()
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Find out which outputs give the motion, and check that the rods can do the stroke.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
-        """
+        """Find out which outputs give the motion, and check that the rods can do the stroke."""
         self._helm.start(plant)
 
+    @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use other set-points or gains.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
+        """Use other set-points or gains."""
         super().on_parameters_changed(values)
         self._take_up()
 
@@ -152,19 +143,9 @@ class Autopilot(rtmms.Controller):
         """Rods that do not follow their commands."""
         return self._helm.following.stuck
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the rod angles.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Rod angles by actuator, rad.
-        """
+        """Return the rod angles, rad."""
         return self._helm.steer(self._aim, self._helm.read(state))
 
     def _take_up(self) -> None:

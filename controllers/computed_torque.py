@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 
@@ -70,19 +71,9 @@ class ComputedTorque(rtmms.Controller):
         check_parameters("controller 'computed_torque': ", self)
         self.error = 0.0
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Build the inverse model from the plant's own parameters, and call it once, so that it is compiled.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
-
-        Raises
-        ------
-        ModelError
-            The plant does not fit.
-        """
+        """Build the inverse model from the plant's own parameters, and call it once, so that it is compiled."""
         from rtmms.analysis.equilibrium import Inverse
         from rtmms.base.parameters import build
         from rtmms.fluids.ambient import Flow
@@ -105,19 +96,9 @@ class ComputedTorque(rtmms.Controller):
         self._names = [f"{name}.torque" for name in model.joint_names]
         self._inverse(model.state(), self._law.motion[:, 0].copy())
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the torques at state.time, N m.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return the torques at state.time, N m."""
         import numpy as np
 
         from rtmms.model import State

@@ -15,6 +15,7 @@ from math import exp, inf, radians
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .oscillators import Oscillators
@@ -133,13 +134,9 @@ class Cpg(rtmms.Controller):
         self._player: _Rods | _Chain | None = None
         self._plant: Any = None
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Make the oscillators of rods or of a chain, by the plant's actuators.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
 
         Raises
         ------
@@ -160,14 +157,9 @@ class Cpg(rtmms.Controller):
         self._player.check(self)
         self._player.aim(self)
 
+    @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use other parameters, if the rods can do the stroke.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
+        """Use other parameters, if the rods can do the stroke."""
         trial = replace(self, **values)
         if self._player is not None:
             self._player.check(trial)
@@ -175,19 +167,9 @@ class Cpg(rtmms.Controller):
         if self._player is not None:
             self._player.aim(self)
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the angles at state.time, rad.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return the angles at state.time, rad."""
         assert self._player is not None
         return self._player.at(state.time)
 

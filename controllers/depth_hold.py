@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.terminal import print_text
 
@@ -137,13 +138,9 @@ class DepthHold(rtmms.Controller):
         """Compile the estimator before the plant waits."""
         self._senses.prepare()
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Read the thrusters, the inertia and the damping that the plant exposes.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
 
         Raises
         ------
@@ -165,14 +162,9 @@ class DepthHold(rtmms.Controller):
             self._loops[axis].most = _MAX_SHARE[axis] * float(most)
         self._tune()
 
+    @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use other set-points or poles; the loops keep their integrals.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
+        """Use other set-points or poles; the loops keep their integrals."""
         super().on_parameters_changed(values)
         self._tune()
 
@@ -183,19 +175,9 @@ class DepthHold(rtmms.Controller):
             loop, mass = self._loops[axis], getattr(self, f"{axis}_{_UNIT[axis]}")
             loop.p, loop.i = 3.0 * mass * w, mass * w**2
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the commands of the thrusters, from -1 to 1.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return the commands of the thrusters, from -1 to 1."""
         now = self._senses.read(state)
         self._watch(now)
         if now.time < self._time:

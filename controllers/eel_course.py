@@ -13,6 +13,7 @@ from math import cos, inf, radians, sin
 from typing import Annotated
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .cpg import Cpg
@@ -94,30 +95,15 @@ class EelCourse(rtmms.Controller):
         """Compile the estimator before the plant waits."""
         self._senses.prepare()
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Find out which outputs give the motion, and check that the plant accepts angles.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
-        """
+        """Find out which outputs give the motion, and check that the plant accepts angles."""
         self._cpg.start(plant)
         self._senses.start(plant)
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the joint angles, rad.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return the joint angles, rad."""
         now = self._senses.read(state)
         heading, depth, pitch, rate, _ = self._means(now)
         turn = self.heading_p * wrapped(radians(self.heading_deg) - heading) - self.heading_d * rate

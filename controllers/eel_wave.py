@@ -13,6 +13,7 @@ from math import exp, pi, radians, sin
 from typing import Annotated
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import SoftStart
@@ -73,13 +74,9 @@ class EelWave(rtmms.Controller):
         self._strength = SoftStart(self.ramp_s)
         self._stations: list[tuple[float, float]] = []
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Read the links' length and number from the plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
 
         Raises
         ------
@@ -98,19 +95,9 @@ class EelWave(rtmms.Controller):
         envelope = [(length * i, self.amplitude_rad * exp(self.growth_1_m * length * i)) for i in range(joints + 1)]
         self._stations = envelope
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the joint angles at state.time, rad.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return the joint angles at state.time, rad."""
         strength, phase = self._strength(state.time), self._omega * state.time
         bend = [a * sin(self._k * s - phase) for s, a in self._stations]
         command = {}

@@ -12,6 +12,7 @@ from math import pi, sin
 from typing import Annotated
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import SoftStart
@@ -60,13 +61,9 @@ class FishWave(rtmms.Controller):
         self._strength = SoftStart(self.ramp_s)
         self._joints: list[tuple[str, float, float]] = []
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Read the joints' positions from the plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
 
         Raises
         ------
@@ -84,18 +81,8 @@ class FishWave(rtmms.Controller):
             x = head * length + piece * (j + 0.5)
             self._joints.append((name, self._k * x, self.torque_n_m * (1.0 - x / length)))
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the torques at state.time, N m.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return the torques at state.time, N m."""
         strength, phase = self._strength(state.time), self._omega * state.time
         return {name: strength * (self.bias_n_m + size * sin(at - phase)) for name, at, size in self._joints}

@@ -8,6 +8,7 @@ from math import inf, pi, radians, sin
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import front_amplitude, rod_ratio, within_limits
@@ -110,31 +111,16 @@ class Gait(rtmms.Controller):
         self.memory = np.zeros(_WORDS)
         self._begin()
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Read the rods' lengths from the plant, and check that its rods can do the gait.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
-
-        Raises
-        ------
-        ModelError
-            The plant does not fit.
-        """
+        """Read the rods' lengths from the plant, and check that its rods can do the gait."""
         self._plant, self._ratio = plant, rod_ratio(plant.parameters)
         self._see_to_limits()
         self._begin()
 
+    @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use another gait at the same point of the stroke: a frequency changes without a jump.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
+        """Use another gait at the same point of the stroke: a frequency changes without a jump."""
         trial = replace(self, **values)
         trial._plant, trial._ratio = self._plant, self._ratio
         trial._see_to_limits()

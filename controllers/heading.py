@@ -8,6 +8,7 @@ from math import atan2, exp, pi, radians
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import SoftStart, front_amplitude, rod_angles, rod_ratio, within_limits
@@ -109,30 +110,15 @@ class Heading(rtmms.Controller):
         self._ratio = rod_ratio({})
         self._turn = self._before = 0.0
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Read the rods' lengths from the plant, and check that its rods can do the strongest stroke.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
-
-        Raises
-        ------
-        ModelError
-            The plant does not fit.
-        """
+        """Read the rods' lengths from the plant, and check that its rods can do the strongest stroke."""
         self._plant, self._ratio = plant, rod_ratio(plant.parameters)
         self._see_to_limits(self.amplitude_deg)
 
+    @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use another heading or stroke; a stroke beyond the rods' limits is refused.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
+        """Use another heading or stroke; a stroke beyond the rods' limits is refused."""
         self._see_to_limits(values.get("amplitude_deg", self.amplitude_deg))
         super().on_parameters_changed(values)
         self._take_up()
@@ -147,19 +133,9 @@ class Heading(rtmms.Controller):
         for side in ("left", "right"):
             within_limits("heading", self._plant, side, front_amplitude(strongest, self._ratio), strongest)
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the rod angles at state.time.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Rod angles by actuator, rad.
-        """
+        """Return the rod angles at state.time, rad."""
         turn = self._steer(state)
         strength = self._strength(state.time)
         command = {}

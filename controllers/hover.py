@@ -8,6 +8,7 @@ from math import atan2, cos, radians, sin, sqrt
 from typing import Annotated
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.terminal import print_text
 
@@ -95,14 +96,9 @@ class Hover(rtmms.Controller):
         """Compile the estimator before the plant waits."""
         self._senses.prepare()
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Read the plant's own parameters, and find out which outputs give the motion.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
-        """
+        """Read the plant's own parameters, and find out which outputs give the motion."""
         self._senses.start(plant)
         self._g = max(-plant.gravity[2], 1e-3)
         parameters: Mapping[str, object] = plant.parameters or {}
@@ -118,19 +114,9 @@ class Hover(rtmms.Controller):
                 f"hover: the plant does not send its parameters; these values are used: {', '.join(unsaid)}", err=True
             )
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the speeds of the rotors, rad/s.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return the speeds of the rotors, rad/s."""
         now = self._senses.read(state)
         roll, pitch, yaw = now.roll, now.pitch, now.yaw
         target = (self.x_m, self.y_m, self.z_m)

@@ -15,6 +15,7 @@ from math import pi
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 _MAX_COMMAND = 0.35
@@ -82,13 +83,9 @@ class Lqr(rtmms.Controller):
         self._held: dict[str, float] = dict.fromkeys(self.claim, 0.0)
         self._gain: Any = None
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Linearise a moth like the plant's, and solve for the gain.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
 
         Raises
         ------
@@ -105,19 +102,9 @@ class Lqr(rtmms.Controller):
         self._gain, self._origin = self._solved(plant)
         self._held = dict.fromkeys(self._names, 0.0)
 
+    @override
     def update(self, state: rtmms.State) -> Mapping[str, float]:
-        """Return offsets in rad and gains; new ones at the beginning of each stroke.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        Mapping[str, float]
-            Commands by actuator.
-        """
+        """Return offsets in rad and gains; new ones at the beginning of each stroke."""
         if state.step % self._steps == 0:
             import numpy as np
 

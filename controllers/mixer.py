@@ -14,6 +14,7 @@ from math import radians
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .mixing import TURNS, StrokeLimits, mixed
@@ -73,13 +74,9 @@ class Mixer(rtmms.Controller):
         check_parameters("controller 'mixer': ", self)
         self._fins = Fins()
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Read the rods' lengths and limits from the plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
 
         Raises
         ------
@@ -91,30 +88,15 @@ class Mixer(rtmms.Controller):
         check_rods("mixer", plant, self._fins.ratio, {"left": left, "right": right})
         self._aim()
 
+    @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use other words.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
+        """Use other words."""
         super().on_parameters_changed(values)
         self._aim()
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the rod angles at state.time.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Rod angles by actuator, rad.
-        """
+        """Return the rod angles at state.time, rad."""
         return self._fins.at(state.time)
 
     @property

@@ -16,6 +16,7 @@ from math import inf, pi
 from typing import Annotated
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import SoftStart
@@ -71,13 +72,9 @@ class MothHover(rtmms.Controller):
         self._window: deque[tuple[float, ...]] = deque(maxlen=1)
         self._time, self._dt = inf, 1.0
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Read the stroke's period from the plant.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
 
         Raises
         ------
@@ -93,19 +90,9 @@ class MothHover(rtmms.Controller):
         self._window, self._dt = deque(maxlen=steps), plant.dt
         self._time = inf
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return offsets in rad and gains at state.time.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return offsets in rad and gains at state.time."""
         if state.time < self._time:  # the first state, or the first after a reset
             self._window.clear()
         self._time = state.time

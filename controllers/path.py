@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .course_progress import CourseProgress
@@ -112,31 +113,16 @@ class Path(rtmms.Controller):
         """Compile the estimator before the plant waits."""
         self._helm.senses.prepare()
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Find out which outputs give the motion, and check that the rods can do the stroke.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
-
-        Raises
-        ------
-        ModelError
-            The plant does not fit.
-        """
+        """Find out which outputs give the motion, and check that the rods can do the stroke."""
         self._helm.start(plant)
         self._guide.reset()
         self._progress.reset()
 
+    @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use another speed or lookahead.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
+        """Use another speed or lookahead."""
         super().on_parameters_changed(values)
         self._guide.lookahead_m = self.lookahead_m
 
@@ -145,19 +131,9 @@ class Path(rtmms.Controller):
         """Rods that do not follow their commands."""
         return self._helm.following.stuck
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the rod angles.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Rod angles by actuator, rad.
-        """
+        """Return the rod angles, rad."""
         now = self._helm.read(state)
         if not self._guide.finished:
             self._guide(now, self.speed_m_s, self._aim)

@@ -20,6 +20,7 @@ from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.terminal import print_text
 from rtmms.base.trust import NamesFile
@@ -375,19 +376,9 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._build(self._believed({}))
             self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # or the cost is refused
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Build a model with the plant's own parameters, and start anew.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
-
-        Raises
-        ------
-        ModelError
-            The plant does not fit.
-        """
+        """Build a model with the plant's own parameters, and start anew."""
         self._names = tuple(channel.name for channel in plant.actuators)
         self._lockstep = plant.period_s is None
         if self._strokes is not None:
@@ -507,19 +498,9 @@ class Predictive(PlanFigures, rtmms.Controller):
         else:
             self._own.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return rod angles in rad, or speeds of rotors in rad/s.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return rod angles in rad, or speeds of rotors in rad/s."""
         now = self._senses.read(state)
         self._watch(now)
         if self._strokes is not None:
@@ -661,14 +642,9 @@ class Predictive(PlanFigures, rtmms.Controller):
         for one in models:
             one.set(current_m_s=current)
 
+    @override
     def stop(self, reason: str) -> None:
-        """Print a line about the plans.
-
-        Parameters
-        ----------
-        reason : str
-            Reason of the end.
-        """
+        """Print a line about the plans."""
         self._finish()
         if self._strokes is not None:
             self._strokes.finish()

@@ -16,6 +16,7 @@ from math import inf
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.trust import NamesFile
 from rtmms.locomotion.paths import FORMS, Gait, Sines, gait_path
@@ -118,13 +119,9 @@ class Shape(rtmms.Controller):
             raise rtmms.ModelError("controller 'shape': gait, file: expected one of them, got both")
         self._player: Around | Swing | None = None
 
+    @override
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Make the player for the plant's actuators.
-
-        Parameters
-        ----------
-        plant : rtmms.PlantInfo
-            The plant, with its channels and parameters.
 
         Raises
         ------
@@ -136,14 +133,9 @@ class Shape(rtmms.Controller):
         player.tune(self._period, self.amplitude, self.steer)
         self._player = player
 
+    @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use another pace, amplitude or steering; the pace changes without a jump.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by name.
-        """
+        """Use another pace, amplitude or steering; the pace changes without a jump."""
         trial = replace(self, **values)
         if self._player is not None:
             self._player.check(trial.amplitude, trial.steer)
@@ -151,19 +143,9 @@ class Shape(rtmms.Controller):
         if self._player is not None:
             self._player.tune(self._period, self.amplitude, self.steer)
 
+    @override
     def update(self, state: rtmms.State) -> dict[str, float]:
-        """Return the values of the actuators at state.time.
-
-        Parameters
-        ----------
-        state : rtmms.State
-            The plant's state.
-
-        Returns
-        -------
-        dict[str, float]
-            Commands by actuator.
-        """
+        """Return the values of the actuators at state.time."""
         assert self._player is not None
         return self._player(state.time)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import rtmms
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.override import override
 
 
 class Ask(Protocol):
@@ -149,14 +150,9 @@ class Worded(rtmms.Bridge):
         self.counts.refuse("parameter")
         self.io.log(f"words: {reason}")
 
+    @override
     def on_peer_lost(self, why: str) -> None:
-        """Handle a lost peer; with `peer_lost` neutral its parameters go to 0.
-
-        Parameters
-        ----------
-        why : str
-            Reason, for a person.
-        """
+        """Handle a lost peer; with `peer_lost` neutral its parameters go to 0."""
         super().on_peer_lost(why)
         if self._words and not self.plant.granted:
             self.io.log(f"{why}: the parameters of controllers: {self.peer_lost}")

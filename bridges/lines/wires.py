@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Literal, Protocol
 
 import rtmms
+from rtmms.base.override import override
 from rtmms.bridging.bridge import Io
 from rtmms.bridging.rates import Counters
 from rtmms.bridging.untrusted import Admission
@@ -147,7 +148,7 @@ def opened(
     return SerialWire(address, io, counts, take, gone)
 
 
-class UdpOut:
+class UdpOut(Wire):
     """Wire to one UDP address.
 
     Parameters
@@ -174,31 +175,20 @@ class UdpOut:
             self._socket.close()
             raise rtmms.RtmmsError(f"cannot send to {address}: {fault.strerror or fault}") from None
 
+    @override
     def send(self, message: bytes) -> None:
-        """Send a message.
-
-        Parameters
-        ----------
-        message : bytes
-            The message.
-        """
         try:
             self._socket.send(message)
             self._counts.add("sent")
         except OSError:  # nobody there, or too slow
             self._counts.add("dropped")
 
+    @override
     def tick(self, now: float) -> None:
-        """Do nothing.
+        """Do nothing."""
 
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
-
+    @override
     def close(self) -> None:
-        """Close the socket."""
         self._socket.close()
 
 
@@ -249,7 +239,7 @@ class UdpIn:
         self._socket.close()
 
 
-class TcpWire:
+class TcpWire(Wire):
     """Wire to a client that connects to us.
 
     Parameters
@@ -283,31 +273,20 @@ class TcpWire:
         )  # fmt: skip
         self.port = int(self._peer.address[1])
 
+    @override
     def send(self, message: bytes) -> None:
-        """Send a message.
-
-        Parameters
-        ----------
-        message : bytes
-            The message.
-        """
         self._peer.send(message)
 
+    @override
     def tick(self, now: float) -> None:
-        """Do nothing.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Do nothing."""
 
     def close(self) -> None:
         """Close the server and the connection."""
         self._peer.close()
 
 
-class SerialWire:
+class SerialWire(Wire):
     """Wire to a serial device, which may come and go.
 
     Parameters
@@ -333,24 +312,13 @@ class SerialWire:
         )  # fmt: skip
         self.line.plug_in(monotonic())
 
+    @override
     def send(self, message: bytes) -> None:
-        """Send a message.
-
-        Parameters
-        ----------
-        message : bytes
-            The message.
-        """
         self.line.put(message)
 
+    @override
     def tick(self, now: float) -> None:
-        """Search for the device, and send waiting messages.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Search for the device, and send waiting messages."""
         self.line.tick(now)
         self.line.pump(now)
 

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any, Generic, Literal, TypeVar
 
 from rtmms.base.errors import Renamed
+from rtmms.base.override import override
 from rtmms.bridging.untrusted import Refusal
 from rtmms.wire.protocol.state import State
 
@@ -557,14 +558,9 @@ class PeerWatch(Watchdog):
             self._since = min(now, self._since + now - before)
             self._counted = None
 
+    @override
     def fed(self, now: float | None = None) -> None:
-        """Record a message of the peer.
-
-        Parameters
-        ----------
-        now : float | None, optional
-            Monotonic time, s; None: the present.
-        """
+        """Record a message of the peer."""
         now = monotonic() if now is None else now
         super().fed(now)
         self.received(now)

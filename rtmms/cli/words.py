@@ -15,6 +15,7 @@ from rtmms.base.declared import fact
 from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import KINDS, refuse_closed_folder, refuse_output
+from rtmms.base.override import override
 from rtmms.base.toml_file import read_toml
 from rtmms.plant.loading import builder
 
@@ -66,61 +67,21 @@ class Near(click.ParamType):
     def __init__(self, kind: str, known: Iterable[str]) -> None:
         self.kind, self.known = kind, tuple(known)
 
+    @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check a word.
-
-        Parameters
-        ----------
-        value : Any
-            The typed text.
-        param : click.Parameter | None
-            Parameter of click.
-        ctx : click.Context | None
-            Context of click.
-
-        Returns
-        -------
-        str
-            The converted value.
-        """
+        """Check a word."""
         if value not in self.known:
             self.fail(str(UnknownNameError(self.kind, str(value), self.known)), param, ctx)
         return str(value)
 
+    @override
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return the names for the help.
-
-        Parameters
-        ----------
-        param : click.Parameter
-            Parameter of click.
-        ctx : click.Context
-            Context of click.
-
-        Returns
-        -------
-        str
-            Text of the help.
-        """
+        """Return the names for the help."""
         return "|".join(self.known)
 
+    @override
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the names that begin with the text so far.
-
-        Parameters
-        ----------
-        ctx : click.Context
-            Context of click.
-        param : click.Parameter
-            Parameter of click.
-        incomplete : str
-            Text so far.
-
-        Returns
-        -------
-        list[CompletionItem]
-            Possible words.
-        """
+        """Return the names that begin with the text so far."""
         return [CompletionItem(name) for name in self.known if name.startswith(incomplete)]
 
 
@@ -138,42 +99,14 @@ class Installed(click.ParamType):
     def __init__(self, group: str) -> None:
         self.group = group
 
+    @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word itself.
-
-        Parameters
-        ----------
-        value : Any
-            The typed text.
-        param : click.Parameter | None
-            Parameter of click.
-        ctx : click.Context | None
-            Context of click.
-
-        Returns
-        -------
-        str
-            The converted value.
-        """
+        """Return the word itself."""
         return str(value)
 
+    @override
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the plug-ins that begin with the text so far, else files.
-
-        Parameters
-        ----------
-        ctx : click.Context
-            Context of click.
-        param : click.Parameter
-            Parameter of click.
-        incomplete : str
-            Text so far.
-
-        Returns
-        -------
-        list[CompletionItem]
-            Possible words.
-        """
+        """Return the plug-ins that begin with the text so far, else files."""
         names = sorted(entry_points_of(self.group))
         found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
         return found or [CompletionItem(incomplete, type="file")]
@@ -192,23 +125,9 @@ INTERRUPTED = 130
 class Range(click.FloatRange):
     """A finite number in a range. Click's own type accepts nan, which passes every comparison, and inf."""
 
+    @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read a number, and refuse one that is not finite.
-
-        Parameters
-        ----------
-        value : Any
-            The typed text.
-        param : click.Parameter | None
-            Parameter of click.
-        ctx : click.Context | None
-            Context of click.
-
-        Returns
-        -------
-        float
-            The converted value.
-        """
+        """Read a number, and refuse one that is not finite."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"expected a finite number in the range {self._describe_range()}, got '{value}'", param, ctx)
@@ -220,23 +139,9 @@ class LimitOfSteps(click.ParamType):
 
     name = "limit"
 
+    @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check a limit.
-
-        Parameters
-        ----------
-        value : Any
-            The typed text.
-        param : click.Parameter | None
-            Parameter of click.
-        ctx : click.Context | None
-            Context of click.
-
-        Returns
-        -------
-        str
-            The converted value.
-        """
+        """Check a limit."""
         from rtmms.loop.policies import parse_limit
 
         try:
@@ -264,23 +169,9 @@ class Number(click.ParamType):
     def __init__(self, unit: str, *, zero: bool = False, signed: bool = False) -> None:
         self.unit, self.zero, self.signed = unit, zero or signed, signed
 
+    @override
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read a number.
-
-        Parameters
-        ----------
-        value : Any
-            The typed text.
-        param : click.Parameter | None
-            Parameter of click.
-        ctx : click.Context | None
-            Context of click.
-
-        Returns
-        -------
-        float
-            The converted value.
-        """
+        """Read a number."""
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -294,21 +185,9 @@ class Number(click.ParamType):
             self.fail(f"expected a number from {MIN_NUMBER:g} to {MAX_NUMBER:g}{unit}, got '{value}'", param, ctx)
         return number
 
+    @override
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return the unit for the help.
-
-        Parameters
-        ----------
-        param : click.Parameter
-            Parameter of click.
-        ctx : click.Context
-            Context of click.
-
-        Returns
-        -------
-        str
-            Text of the help.
-        """
+        """Return the unit for the help."""
         return (self.unit or "number").upper()
 
 

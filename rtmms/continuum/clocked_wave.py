@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rtmms.base.override import override
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Channel
+from rtmms.plant.protocol import Channel, TunableGait
 
 FREQUENCY = "frequency"
 """Name of the actuator that sets the wave's frequency, Hz."""
 
 
 @dataclass(frozen=True)
-class ClockedWave:
+class ClockedWave(TunableGait):
     """Held commands as a gait (see rtmms.plant.protocol.TunableGait), with each actuator as a parameter.
 
     Parameters
@@ -41,36 +42,13 @@ class ClockedWave:
                 ranges[_parameter(channel.name)] = (lower, channel.upper)
         return ranges
 
+    @override
     def gait_period(self, **gait: float) -> float:
-        """Return the period of the wave.
-
-        Parameters
-        ----------
-        **gait : float
-            Parameters that differ from their defaults.
-
-        Returns
-        -------
-        float
-            s.
-        """
         return 1.0 / {**self.gait, **gait}[_parameter(FREQUENCY)]
 
+    @override
     def gait_commands(self, steps: int, **gait: float) -> Array:
-        """Return the commands of one period.
-
-        Parameters
-        ----------
-        steps : int
-            Number of steps; the caller chooses them for the frequency's period.
-        **gait : float
-            Parameters that differ from their defaults.
-
-        Returns
-        -------
-        (steps, n_actuators) array
-            Equal rows.
-        """
+        """Return equal commands for one period; the caller chooses `steps` for the frequency's period."""
         values = {**self.gait, **gait}
         return np.tile([values[_parameter(channel.name)] for channel in self.actuators], (steps, 1))
 

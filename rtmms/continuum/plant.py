@@ -13,6 +13,7 @@ import numpy as np
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import COMPILED, compile_progress, kernel
 from rtmms.base.memory import FLAG, INTEGER, Layout, given, model, number, scratch, state, whole
+from rtmms.base.override import override
 from rtmms.base.spatial import Array, quaternion_matrix, unpack_inertia
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, Grid, grid, table
@@ -588,14 +589,8 @@ class CosseratPlant(KernelPlant):
         """(6,) component derivative of the head's twist, its own frame (e1 to the tail), of the last evaluation."""
         return np.array(self.system.total[6:12])
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state.
-
-        Returns
-        -------
-        dict[str, array]
-            Outputs by name.
-        """
         self.look()
         s, y, energies = self.scratch[self.stations], self.state, self.energies
         turn = HALF_TURN if self.ahead else np.ones(3)

@@ -12,6 +12,7 @@ import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import compile_progress
+from rtmms.base.override import override
 from rtmms.base.spatial import Array
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
@@ -270,14 +271,8 @@ class SoftTree(KernelPlant):
         evaluate(self.system, self.state, self.time, 0.0, rate)
         return np.array(rate)
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state.
-
-        Returns
-        -------
-        dict[str, array]
-            Outputs by name.
-        """
         self.look()
         n, r, m, y = self.n, self._r, self.m, self.state.copy()
         total, s, soft = n + r * m, self.system.work.s, self.system.soft

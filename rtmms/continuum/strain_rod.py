@@ -11,6 +11,7 @@ import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import COMPILED, compile_progress
+from rtmms.base.override import override
 from rtmms.base.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
@@ -219,14 +220,8 @@ class StrainRod(KernelPlant):
         end_of(self.system.s, self.state, out)
         return out
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state.
-
-        Returns
-        -------
-        dict[str, array]
-            Outputs by name.
-        """
         n, y, tip = self.n, self.state.copy(), self.tip()
         return {
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + n : 10 + n],

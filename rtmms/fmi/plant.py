@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.base.files import MIB, open_input
+from rtmms.base.override import override
 from rtmms.fmi.archive import Unpacked, needed
 from rtmms.fmi.library import FAULTS, Library, Values
 from rtmms.fmi.read_description import actuator, described, elements, limits, shape
-from rtmms.plant.protocol import Channel
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.plant.validation import limits_of, read_command, read_seed
 
 Array = npt.NDArray[np.float64]
@@ -154,7 +155,7 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     return FmuPlant(path, dt, parameters)
 
 
-class FmuPlant:
+class FmuPlant(Plant):
     """Plant of an FMU, as rtmms.Plant describes it. A run executes the code in the file: use FMUs that you trust.
 
     Numbers of every type are float64; inputs of whole numbers and enumerations are rounded, flags are set from 0.5 on.
@@ -233,13 +234,9 @@ class FmuPlant:
 
     # --- the plant's face ---------------------------------------------------------------------------------------------
 
+    @override
     def reset(self, seed: int = 0) -> None:
-        """Go back to t = 0 with the given parameters.
-
-        Parameters
-        ----------
-        seed : int, default 0
-            Value of the parameter `seed`, if the FMU has one.
+        """Go back to t = 0 with the given parameters; `seed` is the value of the parameter `seed`, if the FMU has one.
 
         Raises
         ------
@@ -260,15 +257,11 @@ class FmuPlant:
         self._steps = 0
         self._sound = self.observe()
 
+    @override
     def step(self, command: Array) -> None:
         """Advance by dt.
 
         After a failure the FMU cannot return to its last good state.
-
-        Parameters
-        ----------
-        command : Array
-            (n_actuators,) in the order of `actuators`.
 
         Raises
         ------
@@ -292,27 +285,17 @@ class FmuPlant:
             raise DivergedError(self._time(1), bad, self._last())
         self._steps += 1
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state.
-
-        Returns
-        -------
-        dict[str, Array]
-            By name.
-        """
         with self._naming():
             self._outputs.read()
         out = self._outputs.values.copy()
         self._sound = {name: out[part].reshape(shape) for name, shape, part in self._parts}
         return dict(self._sound)
 
+    @override
     def snapshot(self) -> bytes:
         """Return the FMU's own serialised state and the step.
-
-        Returns
-        -------
-        bytes
-            For `restore`.
 
         Raises
         ------
@@ -327,19 +310,9 @@ class FmuPlant:
         with self._naming():
             return _MAGIC + self._key + struct.pack("<q", self._steps) + self.library.state()
 
+    @override
     def restore(self, blob: bytes) -> None:
-        """Go back to a snapshot of the same file with the same step and parameters.
-
-        Parameters
-        ----------
-        blob : bytes
-            Bytes from `snapshot`.
-
-        Raises
-        ------
-        ModelError
-            It is a snapshot of another one.
-        """
+        """Go back to a snapshot of the same file with the same step and parameters."""
         head = len(_MAGIC)
         blob = bytes(blob)
         if blob[:head] != _MAGIC or len(blob) < head + 24:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.base.override import override
 from rtmms.gym.task import Array, Mask, Memory, Seen, Task
 from rtmms.plant.coordinates import rotations
 from rtmms.plant.protocol import Plant, bare
@@ -132,76 +133,26 @@ class _Manta(Task):
 class MantaDepth(_Manta):
     """Task to reach and hold a depth at most 0.5 m away."""
 
+    @override
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        """Draw the depth.
-
-        Parameters
-        ----------
-        random : np.random.Generator
-            Random numbers of the episode.
-        plant : Any
-            The robot.
-
-        Returns
-        -------
-        Mapping[str, Any]
-            Numbers or arrays of the memory.
-        """
+        """Draw the depth."""
         begun = self.begin(random, plant)
         return {**begun, "height": begun["level"] + random.uniform(-0.5, 0.5)}
 
+    @override
     def observation(self, seen: Seen, memory: Memory) -> Array:
-        """Return the height to the goal (m), and the manta's motion.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Array
-            (runs, k).
-        """
+        """Return the height to the goal (m), and the manta's motion."""
         return np.stack([memory["height"] - seen["position"][:, 2], *self.motion(seen, memory)], axis=1)
 
+    @override
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """Return 1 at the depth, 0 at 0.5 m from it, less 0.05 of the largest action's square.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name, at the step's end.
-        action : Array
-            (runs, actions) from -1 to 1.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Array
-            (runs,).
-        """
+        """Return 1 at the depth, 0 at 0.5 m from it, less 0.05 of the largest action's square."""
         off = np.abs(memory["height"] - seen["position"][:, 2])
         return np.asarray(1.0 - np.minimum(off / 0.5, 2.0) - 0.05 * np.max(action * action, axis=1))
 
+    @override
     def ended(self, seen: Seen, memory: Memory) -> Mask:
-        """Return whether the manta is 2 m off or upside down.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Mask
-            (runs,).
-        """
+        """Return whether the manta is 2 m off or upside down."""
         upright = upwards(seen["quaternion"])[2] > 0.0
         return np.asarray((np.abs(memory["height"] - seen["position"][:, 2]) > 2.0) | ~upright)
 
@@ -209,21 +160,9 @@ class MantaDepth(_Manta):
 class MantaPath(_Manta):
     """Task to follow a circle of 2 to 4 m to either side, at the depth of the start, fast."""
 
+    @override
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        """Draw the circle.
-
-        Parameters
-        ----------
-        random : np.random.Generator
-            Random numbers of the episode.
-        plant : Any
-            The robot.
-
-        Returns
-        -------
-        Mapping[str, Any]
-            Numbers or arrays of the memory.
-        """
+        """Draw the circle."""
         side = 1.0 if random.random() < 0.5 else -1.0
         return {**self.begin(random, plant), "radius": side * random.uniform(2.0, 4.0)}
 
@@ -235,23 +174,9 @@ class MantaPath(_Manta):
         side = np.sign(radius)
         return away - np.abs(radius), -side * y / away, side * x / away
 
+    @override
     def observation(self, seen: Seen, memory: Memory) -> Array:
-        """Return the observation of the manta.
-
-        It has distance (m) and direction against the circle, its curvature (1/m), the height error (m), and the motion.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Array
-            (runs, k).
-        """
+        """Return distance (m) and direction against the circle, its curvature (1/m), height error (m), and motion."""
         turn = rotations(seen["quaternion"])
         off, tx, ty = self._course(seen, memory)
         ahead, across = turn[:, 0, 0] * tx + turn[:, 1, 0] * ty, turn[:, 1, 0] * tx - turn[:, 0, 0] * ty
@@ -260,43 +185,17 @@ class MantaPath(_Manta):
             [off, ahead, across, curve, seen["position"][:, 2] - memory["level"], *self.motion(seen, memory)], axis=1
         )  # fmt: skip
 
+    @override
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """Return the speed along the course, m/s, less the distances from it, to the side and in depth, m.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name, at the step's end.
-        action : Array
-            (runs, actions) from -1 to 1.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Array
-            (runs,).
-        """
+        """Return the speed along the course, m/s, less the distances from it, to the side and in depth, m."""
         flow = to_world(rotations(seen["quaternion"]), seen["velocity"])
         off, tx, ty = self._course(seen, memory)
         along = flow[:, 0] * tx + flow[:, 1] * ty
         return np.asarray(along - np.abs(off) - np.abs(seen["position"][:, 2] - memory["level"]))
 
+    @override
     def ended(self, seen: Seen, memory: Memory) -> Mask:
-        """Return whether the manta is 1.5 m off or upside down.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Mask
-            (runs,).
-        """
+        """Return whether the manta is 1.5 m off or upside down."""
         off, _, _ = self._course(seen, memory)
         upright = upwards(seen["quaternion"])[2] > 0.0
         return np.asarray((np.abs(off) > 1.5) | (np.abs(seen["position"][:, 2] - memory["level"]) > 1.5) | ~upright)
@@ -332,33 +231,16 @@ class QuadrotorHover(_Hover):
     robot = "quadrotor"
     rate = 5.0
 
+    @override
     def prepare(self, plant: Plant) -> None:
-        """Compute the rotor speed of hovering.
-
-        Parameters
-        ----------
-        plant : Plant
-            The robot.
-        """
+        """Compute the rotor speed of hovering."""
         p: Any = plant.parameters  # type: ignore[attr-defined]
         self.middle = np.full(4, np.sqrt(p.mass_kg * p.gravity_m_s2 / (4.0 * p.thrust_n_s2)))
         self.half = 0.3 * self.middle
 
+    @override
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        """Place the quadrotor near the origin, with random velocities.
-
-        Parameters
-        ----------
-        random : np.random.Generator
-            Random numbers of the episode.
-        plant : Any
-            The robot.
-
-        Returns
-        -------
-        Mapping[str, Any]
-            Numbers or arrays of the memory.
-        """
+        """Place the quadrotor near the origin, with random velocities."""
         plant.place(
             position=random.uniform(-0.5, 0.5, 3), velocity=random.uniform(-0.3, 0.3, 3),
             angular_velocity=random.uniform(-0.3, 0.3, 3),
@@ -374,32 +256,15 @@ class MothHover(_Hover):
     way = 0.1
     rate = 20.0
 
+    @override
     def prepare(self, plant: Plant) -> None:
-        """Compute the phase of the stroke in a step.
-
-        Parameters
-        ----------
-        plant : Plant
-            The robot.
-        """
+        """Compute the phase of the stroke in a step."""
         self.middle, self.half = np.zeros(4), np.full(4, 0.3)
         self.turn = 2.0 * np.pi * self.step_s * float(plant.law.omega) / (2.0 * np.pi)  # type: ignore[attr-defined]
 
+    @override
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        """Push the moth by random velocities.
-
-        Parameters
-        ----------
-        random : np.random.Generator
-            Random numbers of the episode.
-        plant : Any
-            The robot.
-
-        Returns
-        -------
-        Mapping[str, Any]
-            Numbers or arrays of the memory.
-        """
+        """Push the moth by random velocities."""
         seen = plant.observe()
         plant.place(
             velocity=seen["velocity"] + random.uniform(-0.02, 0.02, 3),
@@ -407,25 +272,9 @@ class MothHover(_Hover):
         )  # fmt: skip
         return {"stroke": np.array([0.0, 1.0])}
 
+    @override
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
-        """Return held commands, and advance the phase of the stroke.
-
-        Parameters
-        ----------
-        action : Array
-            (runs, actions) from -1 to 1.
-        memory : Memory
-            Memory of the runs, which may change.
-        steps : int
-            Steps of the plant.
-        dt : float
-            Step, s.
-
-        Returns
-        -------
-        Array
-            (runs, steps or 1, actuators).
-        """
+        """Return held commands, and advance the phase of the stroke."""
         s, c = memory["stroke"].T
         memory["stroke"] = np.stack(
             [s * np.cos(self.turn) + c * np.sin(self.turn), c * np.cos(self.turn) - s * np.sin(self.turn)], axis=1
@@ -448,58 +297,25 @@ class EelCourse(Task):
     ranges = np.array([np.radians(6.0), np.radians(5.0), np.radians(3.0)])
     """Ranges, rad: of the amplitude about 8 deg, of the mean yaw and the mean pitch of a joint."""
 
+    @override
     def prepare(self, plant: Plant) -> None:
-        """Find the yaw and pitch actuators.
-
-        Parameters
-        ----------
-        plant : Plant
-            The robot.
-        """
+        """Find the yaw and pitch actuators."""
         names = [one.name for one in plant.actuators]
         self.yaw = [k for k, name in enumerate(names) if name.startswith("yaw")]
         self.pitch = [k for k, name in enumerate(names) if name.startswith("pitch")]
         self.count = len(names)
 
+    @override
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        """Draw the heading and the phase of the wave.
-
-        Parameters
-        ----------
-        random : np.random.Generator
-            Random numbers of the episode.
-        plant : Any
-            The robot.
-
-        Returns
-        -------
-        Mapping[str, Any]
-            Numbers or arrays of the memory.
-        """
+        """Draw the heading and the phase of the wave."""
         course = random.uniform(-np.pi / 2.0, np.pi / 2.0)
         way = np.array([np.cos(course), np.sin(course)])
         held, level = np.array([-1.0, 0.0, 0.0]), start_height(plant)
         return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": held, "way": way, "level": level}
 
+    @override
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
-        """Return the commands of the wave, with the action's changes at a rate of 6 1/s.
-
-        Parameters
-        ----------
-        action : Array
-            (runs, actions) from -1 to 1.
-        memory : Memory
-            Memory of the runs, which may change.
-        steps : int
-            Steps of the plant.
-        dt : float
-            Step, s.
-
-        Returns
-        -------
-        Array
-            (runs, steps or 1, actuators).
-        """
+        """Return the commands of the wave, with the action's changes at a rate of 6 1/s."""
         time = dt * np.arange(1, steps + 1)
         held, phase = memory["held"], memory["phase"]
         share = np.exp(-self.rate_1_s * time)[None, :, None]
@@ -515,23 +331,12 @@ class EelCourse(Task):
         memory["phase"] = np.mod(turn[:, -1], 2.0 * np.pi)
         return found
 
+    @override
     def observation(self, seen: Seen, memory: Memory) -> Array:
         """Return the observation of the eel.
 
         It has the heading against the course, slopes, the height error (m), velocities, rates, phase, and the held
         action.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Array
-            (runs, k).
         """
         turn, phase, way = rotations(seen["quaternion"]), memory["phase"], memory["way"]
         flow = to_world(turn, seen["velocity"])
@@ -541,41 +346,15 @@ class EelCourse(Task):
         columns += [*seen["angular_velocity"].T, np.sin(phase), np.cos(phase), *memory["held"].T]
         return np.stack(columns, axis=1)
 
+    @override
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """Return the speed along the course, m/s, less the change of depth, m.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name, at the step's end.
-        action : Array
-            (runs, actions) from -1 to 1.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Array
-            (runs,).
-        """
+        """Return the speed along the course, m/s, less the change of depth, m."""
         flow, way = to_world(rotations(seen["quaternion"]), seen["velocity"]), memory["way"]
         return np.asarray(
             flow[:, 0] * way[:, 0] + flow[:, 1] * way[:, 1] - np.abs(seen["position"][:, 2] - memory["level"])
         )
 
+    @override
     def ended(self, seen: Seen, memory: Memory) -> Mask:
-        """Return whether the eel is 1.5 m off its depth.
-
-        Parameters
-        ----------
-        seen : Seen
-            Outputs (runs, *shape) by name.
-        memory : Memory
-            Memory of the runs.
-
-        Returns
-        -------
-        Mask
-            (runs,).
-        """
+        """Return whether the eel is 1.5 m off its depth."""
         return np.asarray(np.abs(seen["position"][:, 2] - memory["level"]) > 1.5)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rtmms.base.override import override
 from rtmms.base.spatial import Array
 from rtmms.locomotion.paths import Gait, Path, Sines, gait_path
 from rtmms.plant.protocol import Channel, TunableGait
@@ -17,7 +18,7 @@ PATH_PERIOD_S = 4.0
 
 
 @dataclass(frozen=True)
-class ShapeGait:
+class ShapeGait(TunableGait):
     """Periodic commands of one gait (see rtmms.plant.protocol.TunableGait).
 
     Parameters
@@ -72,36 +73,13 @@ class ShapeGait:
             ranges["steer"] = (-max(0.0, steer), max(0.0, steer))
         return {name: ranges[name] for name in self.gait if name in ranges}
 
+    @override
     def gait_period(self, **gait: float) -> float:
-        """Return the period of the gait.
-
-        Parameters
-        ----------
-        **gait : float
-            Parameters that differ from their defaults.
-
-        Returns
-        -------
-        float
-            s.
-        """
         return 1.0 / {**self.gait, **gait}["frequency_hz"]
 
+    @override
     def gait_commands(self, steps: int, **gait: float) -> Array:
-        """Return the commands of one period.
-
-        Parameters
-        ----------
-        steps : int
-            Number of commands, evenly spaced in time.
-        **gait : float
-            Parameters that differ from their defaults.
-
-        Returns
-        -------
-        (steps, n_actuators) array
-            Commands in the units of the channels.
-        """
+        """Return the commands of one period, evenly spaced in time, in the units of the channels."""
         values = {**self.gait, **gait}
         if isinstance(self.shape, Path):
             shapes: Array = values["amplitude"] * self.shape.sampled(steps)[:-1]

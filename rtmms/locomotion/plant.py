@@ -13,6 +13,7 @@ import numpy as np
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import COMPILED, compile_progress, kernel
 from rtmms.base.memory import INTEGER, Layout, given, model, number, part, scratch, state, whole
+from rtmms.base.override import override
 from rtmms.base.spatial import Array, unpack_inertia
 from rtmms.locomotion.commanded_gaits import commanded_gaits
 from rtmms.locomotion.connections import NAMES, WEIGHTED, WORK, Connection, effort, model_of, net_twist, resist
@@ -411,14 +412,8 @@ class ConnectionPlant(KernelPlant):
         reason = "is not finite" if status == NOT_FINITE else f"meets no drag in {NAMES[status - SINGULAR]}"
         raise DivergedError(self.time + self.dt, "velocity", self.observe(), reason)
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state.
-
-        Returns
-        -------
-        dict[str, array]
-            Outputs by name.
-        """
         system = self.system
         power = observe(system)
         pose, twist, (_, q, qd) = system.pose, system.twists[0], system.joints

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from rtmms.base.contract import OVERRUN_WORDS, UNDEFINED, OverrunPolicy
+from rtmms.base.override import override
 from rtmms.loop.kernels.miss_policies import SEND_EVERY_NS
-from rtmms.loop.pace import PeerError
+from rtmms.loop.pace import Pace, PeerError
 from rtmms.loop.policies import OVERRUN_POLICIES, skip
 from rtmms.loop.ports import Ticking
 
@@ -36,135 +37,59 @@ A controller's first answer loads and compiles code that the later ones use.
 """
 
 
-class Unbatched:
+class Unbatched(Pace):
     """Part of a pace that takes each step alone, because a clock or a peer decides when the step begins."""
 
+    @override
     def batch(self) -> tuple[int, int, bool] | None:
-        """Return None, because batches are not allowed.
-
-        Returns
-        -------
-        tuple[int, int, bool] | None
-            Always None.
-        """
+        """Return None, because batches are not allowed."""
         return None
 
+    @override
     def batched(self, published_ns: int, answered: bool) -> None:
-        """Do nothing, because there are no batches.
-
-        Parameters
-        ----------
-        published_ns : int
-            Instant at which the last state was sent, ns.
-        answered : bool
-            Whether it was answered.
-        """
+        """Do nothing, because there are no batches."""
 
 
-class Unpaced:
+class Unpaced(Pace):
     """Part of a pace about instants, for a mode without a clock."""
 
+    @override
     def bind(self, run: Run) -> None:
-        """Connect the pace to its run.
-
-        Parameters
-        ----------
-        run : Run
-            The run.
-        """
         self.run, self.clock = run, run.clock
         self.served_ns = run.clock.now()
 
+    @override
     def anchor(self, step: int) -> int:
-        """Begin with a step now.
-
-        Parameters
-        ----------
-        step : int
-            The first step.
-
-        Returns
-        -------
-        int
-            Its instant, CLOCK_MONOTONIC, ns.
-        """
+        """Begin with a step now."""
         self.served_ns = self.clock.now()
         return self.served_ns
 
+    @override
     def let_pass(self, step: int) -> None:
-        """Do nothing, because no clock paces the steps.
+        """Do nothing, because no clock paces the steps."""
 
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        """
-
+    @override
     def ready(self, step: int) -> bool:
-        """Return True, because each step may begin at once.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Always True.
-        """
+        """Return True, because each step may begin at once."""
         return True
 
+    @override
     def window(self, step: int) -> tuple[int, int] | None:
-        """Return None, because steps are not taken as a whole.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        tuple[int, int] | None
-            Always None.
-        """
+        """Return None, because steps are not taken as a whole."""
         return None
 
+    @override
     def batch(self) -> tuple[int, int, bool] | None:
-        """Return the limits of a batch until the next low-priority work.
-
-        Returns
-        -------
-        tuple[int, int, bool] | None
-            Instant after which no step begins, instant of the last state, and whether that was answered. None if a
-            batch is not allowed.
-        """
+        """Return the limits of a batch until the next low-priority work."""
         return self.served_ns + SERVE_INTERVAL_NS, 0, True
 
+    @override
     def batched(self, published_ns: int, answered: bool) -> None:
-        """Do nothing, because each state is sent.
+        """Do nothing, because each state is sent."""
 
-        Parameters
-        ----------
-        published_ns : int
-            Instant at which the last state was sent, ns.
-        answered : bool
-            Whether it was answered.
-        """
-
+    @override
     def begin(self, step: int) -> int:
-        """Return UNDEFINED, because a step has no instant.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        int
-            Always UNDEFINED.
-        """
+        """Return UNDEFINED, because a step has no instant."""
         return UNDEFINED
 
 
@@ -192,13 +117,9 @@ class External(Unbatched):
     def __init__(self, deadline_ns: int) -> None:
         self.deadline_ns = deadline_ns
 
+    @override
     def bind(self, run: Run) -> None:
         """Connect the pace to its run.
-
-        Parameters
-        ----------
-        run : Run
-            The run.
 
         Raises
         ------
@@ -212,47 +133,22 @@ class External(Unbatched):
         self.served_ns = run.clock.now()
         self.came_ns, self.begun = 0, False
 
+    @override
     def anchor(self, step: int) -> int:
-        """Begin with a step now; after a pause or a reset earlier ticks are discarded.
-
-        Parameters
-        ----------
-        step : int
-            The first step.
-
-        Returns
-        -------
-        int
-            Its instant, CLOCK_MONOTONIC, ns.
-        """
+        """Begin with a step now; after a pause or a reset earlier ticks are discarded."""
         if self.begun:  # after a pause or a reset; ticks before the first step wait for it
             self.exchange.drop_ticks()
         self.begun = True
         self.served_ns = self.came_ns = self.clock.now()
         return self.came_ns
 
+    @override
     def let_pass(self, step: int) -> None:
-        """Do nothing: ticks that came meanwhile wait, and each is a step.
+        """Do nothing: ticks that came meanwhile wait, and each is a step."""
 
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        """
-
+    @override
     def ready(self, step: int) -> bool:
-        """Wait a while for a tick.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            False after a while of waiting; then the loop asks again.
-        """
+        """Wait a while for a tick."""
         run, now = self.run, self.clock.now()
         self.came_ns = self.exchange.next_tick(now + WAIT_NS)
         if self.came_ns:
@@ -261,83 +157,31 @@ class External(Unbatched):
         run.serve(now + SERVE_NS)
         return False
 
+    @override
     def begin(self, step: int) -> int:
-        """Return the time since the tick.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        int
-            Lateness of its begin, ns; UNDEFINED if it has no instant.
-        """
+        """Return the time since the tick."""
         return self.clock.now() - self.came_ns
 
+    @override
     def window(self, step: int) -> tuple[int, int] | None:
-        """Return None, because steps are not taken as a whole.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        tuple[int, int] | None
-            Always None.
-        """
+        """Return None, because steps are not taken as a whole."""
         return None
 
+    @override
     def gather(self, step: int) -> bool:
-        """Publish the state, and read commands until the deadline.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Whether every claimed actuator has its command.
-        """
+        """Publish the state, and read commands until the deadline."""
         deadline = self.came_ns + self.deadline_ns
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))
         return self.rest(step)
 
+    @override
     def rest(self, step: int) -> bool:
-        """Read commands until the deadline.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Whether every claimed actuator has its command.
-        """
+        """Read commands until the deadline."""
         return self.run.collect(step, self.came_ns + self.deadline_ns)
 
+    @override
     def finish(self, step: int, now_ns: int) -> int:
-        """Count an overrun if the next tick has come, and do the low-priority work.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        now_ns : int
-            Present instant, ns.
-
-        Returns
-        -------
-        int
-            Slack, ns; UNDEFINED without a period.
-        """
+        """Count an overrun if the next tick has come, and do the low-priority work."""
         self.run.check()
         run = self.run
         if self.exchange.ticks_waiting():
@@ -362,30 +206,14 @@ class Free(Unpaced):
 
     mode = "free"
 
+    @override
     def bind(self, run: Run) -> None:
-        """Connect the pace to its run.
-
-        Parameters
-        ----------
-        run : Run
-            The run.
-        """
         super().bind(run)
         self.published_ns, self.answered = self.served_ns, True
 
+    @override
     def gather(self, step: int) -> bool:
-        """Publish the state if one is due, and read available commands.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Whether every claimed actuator has its command.
-        """
+        """Publish the state if one is due, and read available commands."""
         run, now = self.run, self.clock.now()
         if not run.claims.any:
             return True
@@ -396,59 +224,23 @@ class Free(Unpaced):
         self.answered = complete or bool(run.exchange.fresh.any())
         return complete
 
+    @override
     def batch(self) -> tuple[int, int, bool] | None:
-        """Return the limits of a batch until the next low-priority work.
-
-        Returns
-        -------
-        tuple[int, int, bool] | None
-            Instant after which no step begins, instant of the last state, and whether that was answered. None if a
-            batch is not allowed.
-        """
         return self.served_ns + SERVE_INTERVAL_NS, self.published_ns, self.answered
 
+    @override
     def batched(self, published_ns: int, answered: bool) -> None:
-        """Store the last state's instant and whether it was answered.
-
-        Parameters
-        ----------
-        published_ns : int
-            Instant at which the last state was sent, ns.
-        answered : bool
-            Whether it was answered.
-        """
+        """Store the last state's instant and whether it was answered."""
         self.published_ns, self.answered = published_ns, answered
 
+    @override
     def rest(self, step: int) -> bool:
-        """Read available commands.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Whether every claimed actuator has its command.
-        """
+        """Read available commands."""
         return self.run.collect(step, 0)
 
+    @override
     def finish(self, step: int, now_ns: int) -> int:
-        """Do the low-priority work if it is due.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        now_ns : int
-            Present instant, ns.
-
-        Returns
-        -------
-        int
-            Slack, ns; UNDEFINED without a period.
-        """
+        """Do the low-priority work if it is due."""
         self.run.check()
         if now_ns - self.served_ns >= SERVE_INTERVAL_NS:
             self.served_ns = now_ns
@@ -481,18 +273,9 @@ class Lockstep(Unpaced):
         """
         return 0, 0
 
+    @override
     def gather(self, step: int) -> bool:
         """Publish the state, and wait for all commands.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Whether every claimed actuator has its command.
 
         Raises
         ------
@@ -502,18 +285,9 @@ class Lockstep(Unpaced):
         self.run.publish(step, 0, 0)
         return self.rest(step)
 
+    @override
     def rest(self, step: int) -> bool:
         """Wait for all commands.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Whether every claimed actuator has its command.
 
         Raises
         ------
@@ -544,20 +318,9 @@ class Lockstep(Unpaced):
         words = [f"{peer['name']}: {peer['refusal']}" for peer in report.get("peers", ()) if peer.get("refusal")]
         return (f"; refused so far: {counts}" if counts else "") + "".join(f"; the last of {one}" for one in words)
 
+    @override
     def finish(self, step: int, now_ns: int) -> int:
         """Do the low-priority work if it is due.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        now_ns : int
-            Present instant, ns.
-
-        Returns
-        -------
-        int
-            Slack, ns; UNDEFINED without a period.
 
         Raises
         ------
@@ -602,47 +365,21 @@ class Realtime(Unbatched):
         self.schedule, self.first_ns = schedule, first_ns
         self.first, self.opening = False, 0
 
+    @override
     def bind(self, run: Run) -> None:
-        """Connect the pace to its run.
-
-        Parameters
-        ----------
-        run : Run
-            The run.
-        """
         self.run, self.clock = run, run.clock
         self.overrun = OVERRUN_POLICIES[OverrunPolicy(OVERRUN_WORDS.index(run.policies.overrun))]
         self.served_ns = run.clock.now()
 
+    @override
     def anchor(self, step: int) -> int:
-        """Begin the schedule with a step a period from now.
-
-        Parameters
-        ----------
-        step : int
-            The first step.
-
-        Returns
-        -------
-        int
-            Its instant, CLOCK_MONOTONIC, ns.
-        """
+        """Begin the schedule with a step a period from now."""
         self.schedule.anchor(self.clock.now() + int(self.schedule.period_ns), step)
         return self.schedule.due(step)
 
+    @override
     def ready(self, step: int) -> bool:
-        """Wait for long periods in slices, so that a stop or Ctrl-C need not wait for the end of one.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            False after a while of waiting; then the loop asks again.
-        """
+        """Wait for long periods in slices, so that a stop or Ctrl-C need not wait for the end of one."""
         if self.first_ns and self.run.claims.any:
             return True
         now = self.clock.now()
@@ -652,19 +389,9 @@ class Realtime(Unbatched):
         self.clock.sleep_until(min(self.clock.now() + SLICE_NS, self.schedule.due(step) - SLICE_NS))
         return False
 
+    @override
     def begin(self, step: int) -> int:
-        """Sleep until the instant of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        int
-            Lateness of its begin, ns; UNDEFINED if it has no instant.
-        """
+        """Sleep until the instant of a step."""
         if self.first_ns:
             self._ask_first(step)
         due = self.schedule.due(step)
@@ -689,19 +416,9 @@ class Realtime(Unbatched):
         self.schedule.anchor(self.clock.now(), step)
         run.start_at(self.schedule.due(step), answered=complete)
 
+    @override
     def gather(self, step: int) -> bool:
-        """Publish the state, and read commands until the deadline.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Whether every claimed actuator has its command.
-        """
+        """Publish the state, and read commands until the deadline."""
         if self.first:
             self.first = False
             return True
@@ -709,37 +426,17 @@ class Realtime(Unbatched):
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))  # 0 would mean no deadline
         return self.rest(step)
 
+    @override
     def window(self, step: int) -> tuple[int, int] | None:
-        """Return instant and deadline of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        tuple[int, int] | None
-            Instant and deadline of the step, CLOCK_MONOTONIC, ns, 0 for none. None if it may not be taken as a whole.
-        """
+        """Return instant and deadline of a step."""
         if self.first_ns or self.first or self.schedule.deadline_ns > MIN_SLICED_WAIT_NS:
             return None
         due = self.schedule.due(step)
         return due, due + self.schedule.deadline_ns
 
+    @override
     def rest(self, step: int) -> bool:
-        """Read commands until the deadline, in slices if it is long.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            Whether every claimed actuator has its command.
-        """
+        """Read commands until the deadline, in slices if it is long."""
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
         while deadline - (now := self.clock.now()) > MIN_SLICED_WAIT_NS:
             if self.run.collect(step, now + SLICE_NS):
@@ -749,21 +446,9 @@ class Realtime(Unbatched):
             self.run.serve(self.clock.now() + SERVE_NS)
         return self.run.collect(step, deadline)
 
+    @override
     def finish(self, step: int, now_ns: int) -> int:
-        """Apply the overrun policy, and use the slack for low-priority work and the next state.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        now_ns : int
-            Present instant, ns.
-
-        Returns
-        -------
-        int
-            Slack, ns; UNDEFINED without a period.
-        """
+        """Apply the overrun policy, and use the slack for low-priority work and the next state."""
         if self.opening:
             self.opening -= 1
             self.schedule.anchor(now_ns + max(int(self.schedule.period_ns), _MIN_OPENING_PERIOD_NS), step + 1)
@@ -782,14 +467,9 @@ class Realtime(Unbatched):
                 self.run.prepare(step + 1, self.schedule.due(step + 1) + self.schedule.deadline_ns)
         return max(0, slack)
 
+    @override
     def let_pass(self, step: int) -> None:
-        """Drop whole periods that passed, and count them as skipped.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        """
+        """Drop whole periods that passed, and count them as skipped."""
         behind = self.schedule.behind(step, self.clock.now())
         if behind > 0:
             drop = skip(behind, 0)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import TRUTH
+from rtmms.base.override import override
+from rtmms.loop.ports import Observer
 from rtmms.plant.protocol import Composed, Plant, describe_plant
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ class Visit:
         )
 
 
-class SurfaceWatch:
+class SurfaceWatch(Observer):
     """Observer of robots that come within half a span of the surface.
 
     Parameters
@@ -103,34 +105,16 @@ class SurfaceWatch:
             visit.first_s, visit.seconds, visit.highest_m = None, 0.0, -float("inf")
         self._first, self.due = 0, self._stride - 1 if self._watched else 1 << 62
 
+    @override
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """Look at the state before the first step.
-
-        Parameters
-        ----------
-        outputs : Mapping[str, Array]
-            Outputs at the begin.
-        """
+        """Look at the state before the first step."""
         self._look(self._first * self._dt, 0.0, outputs)
 
+    @override
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Look at the state at the end of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the finished step.
-        time : float
-            Simulated time at its end, s.
-        outputs : Mapping[str, Array]
-            Outputs at its end.
-        command : Array
-            The command over the step.
-        applied : Applied
-            Results of the step's exchange.
-        """
+        """Look at the state at the end of a step."""
         self.due = step + self._stride
         self._look(time, self._stride * self._dt, outputs)
 

@@ -12,6 +12,8 @@ import numpy as np
 from rtmms.analysis.courses import Course, read_course
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError
+from rtmms.base.override import override
+from rtmms.loop.ports import Observer
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,7 +33,7 @@ def _columns(outputs: Sequence[Channel], names: Sequence[str]) -> dict[str, tupl
     return {name: shapes[name] for name in names}
 
 
-class Trace:
+class Trace(Observer):
     """Evenly spaced samples of some outputs over a run of any length.
 
     A sample is taken every `stride` steps. When the memory is full, the stride doubles. New samples then replace, one
@@ -80,36 +82,18 @@ class Trace:
         self._step.fill(-1)
         self._free, self._next, self.due, self.first = np.arange(self.capacity), 0, 0, 0
 
+    @override
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """Store the state before the first step.
-
-        Parameters
-        ----------
-        outputs : Mapping[str, Array]
-            Outputs at the begin.
-        """
+        """Store the state before the first step."""
         if self.first % self.stride == 0:
             self._write(self.first, outputs)
         self.due = (self.first // self.stride + 1) * self.stride - 1
 
+    @override
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Store the state at the end of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the finished step.
-        time : float
-            Simulated time at its end, s.
-        outputs : Mapping[str, Array]
-            Outputs at its end.
-        command : Array
-            The command over the step.
-        applied : Applied
-            Results of the step's exchange.
-        """
+        """Store the state at the end of a step."""
         self._write(step + 1, outputs)
         self.due = ((step + 1) // self.stride + 1) * self.stride - 1
 
@@ -141,7 +125,7 @@ class Trace:
         return time, {name: column[kept] for name, column in self._values.items()}
 
 
-class Recent:
+class Recent(Observer):
     """Last samples of some outputs, one every `stride` steps, in a ring (fin shapes for the figure).
 
     Parameters
@@ -173,33 +157,15 @@ class Recent:
         self._step.fill(-1)
         self._written, self.due = 0, self.stride - 1
 
+    @override
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """Do nothing, because the ring has the end of the run.
+        """Do nothing, because the ring has the end of the run."""
 
-        Parameters
-        ----------
-        outputs : Mapping[str, Array]
-            Outputs at the begin.
-        """
-
+    @override
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Store the state at the end of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the finished step.
-        time : float
-            Simulated time at its end, s.
-        outputs : Mapping[str, Array]
-            Outputs at its end.
-        command : Array
-            The command over the step.
-        applied : Applied
-            Results of the step's exchange.
-        """
+        """Store the state at the end of a step."""
         place = self._written % self.rows
         for name, column in self._values.items():
             column[place] = outputs[name]
@@ -405,7 +371,7 @@ class _Samples:
         return self._rows[: self.count]
 
 
-class Tracking:
+class Tracking(Observer):
     """Observer of the errors between set-points and truth.
 
     Parameters
@@ -445,34 +411,16 @@ class Tracking:
         self._last_points = {}
         self.due = 0
 
+    @override
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """Begin with the state before the first step.
-
-        Parameters
-        ----------
-        outputs : Mapping[str, Array]
-            Outputs at the begin.
-        """
+        """Begin with the state before the first step."""
         self.due = self._stride - 1
 
+    @override
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Store the errors at the end of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the finished step.
-        time : float
-            Simulated time at its end, s.
-        outputs : Mapping[str, Array]
-            Outputs at its end.
-        command : Array
-            The command over the step.
-        applied : Applied
-            Results of the step's exchange.
-        """
+        """Store the errors at the end of a step."""
         self.due = step + self._stride
         points = self._ask()
         if points != self._last_points:

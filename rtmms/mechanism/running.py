@@ -10,6 +10,7 @@ import numpy as np
 from rtmms.base.errors import DivergedError
 from rtmms.base.jit import native
 from rtmms.base.memory import Record
+from rtmms.base.override import override
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism import chart as tree
@@ -94,8 +95,8 @@ class TreeErrorEstimator(RecordErrorEstimator):
         super().__init__(plant)
 
     @property
+    @override
     def finer(self) -> tuple[str, float]:
-        """Parameter that shortens the step, and its value, s."""
         found: tuple[str, float] = self.plant.finer
         return found
 
@@ -108,16 +109,9 @@ class TreeErrorEstimator(RecordErrorEstimator):
         found: dict[str, Any] = self.plant.system.state_views(memory[:-1])
         return found
 
+    @override
     def start(self, at: SavedState, halves: bool) -> None:
-        """Put the estimator into a state; in halves a multistep method restarts, because its past has other steps.
-
-        Parameters
-        ----------
-        at : SavedState
-            State to start from.
-        halves : bool
-            Whether the next steps are parts of dt.
-        """
+        """Put the estimator into a state; in halves a multistep method restarts, because its past has other steps."""
         super().start(at, halves)
         if halves:
             self._system.motion.counts[0] = 0
@@ -533,14 +527,8 @@ class Running(KernelPlant):
         """(n,) torques of the last evaluation, N m or N."""
         return np.asarray(self.system.work.torque)
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state.
-
-        Returns
-        -------
-        dict of str to array
-            Outputs by name.
-        """
         if self.flow.field is not None:
             self._sample_field(0.0)
         self._start[0] = self._steps * self.dt

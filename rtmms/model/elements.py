@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rtmms.base.errors import ModelError
+from rtmms.base.override import override
 from rtmms.base.spatial import Array, adjoint
 from rtmms.model.polars import Polar
 from rtmms.model.solids import Placement
@@ -234,14 +235,8 @@ class Strip(Element):
         """Whether the law is Kirchhoff's."""
         return self.law != "khalil2007"
 
+    @override
     def added_inertia(self) -> Array:
-        """Return the added mass for the body's inertia.
-
-        Returns
-        -------
-        (6, 6) array
-            About the body's origin, body frame.
-        """
         j1, m2, m3 = (value * self.length for value in self.added)
         sq = self.length**2 / 12.0
         x = adjoint(self.placement.rotation, self.placement.position)
@@ -450,19 +445,8 @@ class AddedMass(Element):
     middle: Any = (0.0, 0.0, 0.0)
     placement: Placement = field(default_factory=Placement)
 
+    @override
     def check(self, place: str) -> None:
-        """Check the fields.
-
-        Parameters
-        ----------
-        place : str
-            Name of the body, for the message.
-
-        Raises
-        ------
-        ModelError
-            A field is wrong; the message names it.
-        """
         matrix = checked_numbers(self.matrix, (6, 6), f"{place}: addedmass.matrix")
         if np.max(np.abs(matrix - matrix.T)) > 1e-9 * np.max(np.abs(matrix), initial=0.0):
             raise ModelError(f"{place}: addedmass.matrix must be symmetric, got {matrix.tolist()}")
@@ -481,14 +465,8 @@ class AddedMass(Element):
         place: Array = self.placement.position + self.placement.rotation @ np.asarray(self.middle, dtype=float)
         return place
 
+    @override
     def added_inertia(self) -> Array:
-        """Return the added mass for the body's inertia.
-
-        Returns
-        -------
-        (6, 6) array
-            About the body's origin, body frame.
-        """
         x = adjoint(self.placement.rotation, self.placement.position)
         out: Array = x.T @ np.asarray(self.matrix, dtype=float) @ x
         return out

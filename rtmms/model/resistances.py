@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.errors import ModelError
+from rtmms.base.override import override
 from rtmms.base.spatial import Array
 from rtmms.model.elements import Element, Strip, checked_numbers
 from rtmms.model.solids import Placement
@@ -85,19 +86,8 @@ class DragArea(Resistance):
     density: float = WATER_KG_M3
     placement: Placement = field(default_factory=Placement)
 
+    @override
     def check(self, place: str) -> None:
-        """Check the fields.
-
-        Parameters
-        ----------
-        place : str
-            Place of the element, for the message.
-
-        Raises
-        ------
-        ModelError
-            A field is wrong; the message names it.
-        """
         self._check_body(place)
         shape = () if np.ndim(self.area) == 0 else (3,)
         area = checked_numbers(self.area, shape, f"{place}: dragarea.area")
@@ -148,19 +138,8 @@ class LinearDrag(Resistance):
         out[: len(matrix), : len(matrix)] = matrix
         return out
 
+    @override
     def check(self, place: str) -> None:
-        """Check the fields.
-
-        Parameters
-        ----------
-        place : str
-            Place of the element, for the message.
-
-        Raises
-        ------
-        ModelError
-            A field is wrong; the message names it.
-        """
         self._check_body(place)
         where = f"{place}: lineardrag.matrix"
         shape = np.shape(self.matrix)
@@ -216,19 +195,8 @@ class SkinFriction(Resistance):
     transition: float = TRANSITION_RE
     placement: Placement = field(default_factory=Placement)
 
+    @override
     def check(self, place: str) -> None:
-        """Check the fields.
-
-        Parameters
-        ----------
-        place : str
-            Place of the element, for the message.
-
-        Raises
-        ------
-        ModelError
-            A field is wrong; the message names it.
-        """
         self._check_body(place)
         where = f"{place}: skinfriction"
         _refuse_below(self.wetted_area, 0.0, f"{where}.wetted_area", "m2")
@@ -317,19 +285,8 @@ class DragCurve(Resistance):
         """
         return np.asarray(self.table, dtype=float)
 
+    @override
     def check(self, place: str) -> None:
-        """Check the fields.
-
-        Parameters
-        ----------
-        place : str
-            Place of the element, for the message.
-
-        Raises
-        ------
-        ModelError
-            A field is wrong; the message names it.
-        """
         self._check_body(place)
         where = f"{place}: dragcurve.table"
         rows = checked_numbers(self.table, np.shape(self.table), where)

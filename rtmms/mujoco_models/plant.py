@@ -13,6 +13,7 @@ import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import kernel
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, parameters_of, read_value
 from rtmms.base.snapshot import pack_state, unpack_state
 from rtmms.base.spatial import Array
@@ -154,7 +155,7 @@ def accept_command(command: Array, applied: Array, taken: Array, row: int) -> bo
     return True
 
 
-class MujocoPlant:
+class MujocoPlant(Plant):
     """Model that MuJoCo simulates.
 
     Parameters
@@ -227,13 +228,9 @@ class MujocoPlant:
 
     # --- what a plant has -----------------------------------------------------------------------------------------
 
+    @override
     def reset(self, seed: int = 0) -> None:
-        """Go back to t = 0: the model's initial state, or the keyframe of the preset.
-
-        Parameters
-        ----------
-        seed : int, default 0
-            Not used.
+        """Go back to t = 0: the model's initial state, or the keyframe of the preset; `seed` is not used.
 
         Raises
         ------
@@ -257,13 +254,9 @@ class MujocoPlant:
         self._steps = 0
         self._refuse_unsound_start()
 
+    @override
     def step(self, command: Array) -> None:
-        """Advance by dt with the command held.
-
-        Parameters
-        ----------
-        command : Array
-            (n_actuators,) in the order of `actuators`; MuJoCo clamps it to `ctrlrange`.
+        """Advance by dt with the command held; MuJoCo clamps it to `ctrlrange`.
 
         Raises
         ------
@@ -301,40 +294,19 @@ class MujocoPlant:
             self._mujoco.mj_step(model, data, self._more)
         self._step1(model, data)  # poses, velocities and their sensors at the new state
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state.
-
-        Returns
-        -------
-        dict[str, Array]
-            By name; later steps do not change them.
-        """
         return self._outputs.read()
 
+    @override
     def snapshot(self) -> bytes:
-        """Return MuJoCo's whole state (mjSTATE_INTEGRATION) and the readings of the sensors.
-
-        Returns
-        -------
-        bytes
-            For `restore`.
-        """
+        """Return MuJoCo's whole state (mjSTATE_INTEGRATION) and the readings of the sensors."""
         self._save()
         return pack_state(self._key(), self.dt, self._steps, self._state, self._sensors)
 
+    @override
     def restore(self, blob: bytes) -> None:
-        """Go back to a snapshot of the same model with the same parameters.
-
-        Parameters
-        ----------
-        blob : bytes
-            Bytes from `snapshot`.
-
-        Raises
-        ------
-        ModelError
-            The snapshot is of another model or of other parameters.
-        """
+        """Go back to a snapshot of the same model with the same parameters."""
         arrays = {"state": self._state, "sensors": self._sensors}
         steps, found = unpack_state(blob, self.path, self._key(), self.dt, arrays)
         self._put(found["state"], found["sensors"])

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from rtmms.analysis.rollouts import Rollout
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.override import override
 from rtmms.planning.cost import Cost
 from rtmms.planning.shadow import chosen, places
 from rtmms.plant.protocol import Channel, HasFork, RollsOut
@@ -254,23 +255,9 @@ class Mppi(CrossEntropy):
 
     name = "mppi"
 
+    @override
     def mean(self, candidates: Array, costs: Array, before: Array) -> Array:
-        """Return the weighted mean of the candidates.
-
-        Parameters
-        ----------
-        candidates : Array
-            (count, rows, k) candidates.
-        costs : Array
-            (count,), infinite for failed candidates.
-        before : Array
-            (rows, k) the last mean.
-
-        Returns
-        -------
-        Array
-            (rows, k).
-        """
+        """Return the weighted mean of the candidates."""
         sound = np.isfinite(costs)
         if not sound.any():
             return before
@@ -289,23 +276,9 @@ class PredictiveSampling(CrossEntropy):
 
     name = "ps"
 
+    @override
     def mean(self, candidates: Array, costs: Array, before: Array) -> Array:
-        """Return the best candidate.
-
-        Parameters
-        ----------
-        candidates : Array
-            (count, rows, k) candidates.
-        costs : Array
-            (count,), infinite for failed candidates.
-        before : Array
-            (rows, k) the last mean.
-
-        Returns
-        -------
-        Array
-            (rows, k).
-        """
+        """Return the best candidate."""
         best = int(np.argmin(costs))
         return candidates[best].copy() if np.isfinite(costs[best]) else before
 

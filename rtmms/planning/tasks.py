@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from rtmms.analysis.courses import REACH_M, Course, nearest_on
 from rtmms.base.jit import kernel
+from rtmms.base.override import override
 from rtmms.planning.cost import POSE, Cost
 
 Array = npt.NDArray[np.float64]
@@ -305,27 +306,8 @@ class Given(Cost):
         self.terminal(terminal)
         self._totals = totals
 
+    @override
     def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, taken: Any) -> Array:
-        """Return J of each run, see `Cost.total`.
-
-        Parameters
-        ----------
-        outputs : Mapping[str, Array]
-            {name: (runs, samples, *shape)} after each `every` steps of dt.
-        commands : Array
-            (runs or 1, steps or 1, actuators) commands.
-        dt : float
-            Step, s.
-        every : int
-            Steps from sample to sample.
-        taken : Any
-            (runs,) steps that each run took.
-
-        Returns
-        -------
-        Array
-            (runs,).
-        """
         given = Pose(*(outputs[name] for name in POSE))
         runs, samples = given.position.shape[:2]
         costs = np.full(runs, math.inf)

@@ -14,6 +14,7 @@ import numpy as np
 
 from rtmms.base.errors import DivergedError, Renamed
 from rtmms.base.jit import native
+from rtmms.base.override import override
 from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import (
@@ -22,6 +23,7 @@ from rtmms.plant.protocol import (
     CompiledStep,
     Fork,
     SavedState,
+    StepErrorEstimator,
 )
 from rtmms.plant.validation import read_command
 
@@ -221,7 +223,7 @@ class KernelPlant(StatefulPlant):
         return CompiledStep(native(kernel, *given), words, self._command_of(system).ctypes.data)
 
 
-class RecordErrorEstimator:
+class RecordErrorEstimator(StepErrorEstimator):
     """Step-error estimator of a kernel plant, in a fork of its record (rtmms.plant.protocol.StepErrorEstimator).
 
     A state has one more word than the plant's: the steps since the reset. A subclass sets the attributes before it
@@ -267,76 +269,38 @@ class RecordErrorEstimator:
         self._step = self.plant._step_of(self._system)
 
     @property
+    @override
     def now(self) -> int:
-        """Steps of the plant since its reset."""
         return int(self.plant._steps)
 
     @property
+    @override
     def finer(self) -> tuple[str, float]:
-        """Parameter that shortens the step, and its value, s."""
         return "dt", self.dt
 
+    @override
     def room(self) -> SavedState:
-        """Return memory for one more state.
-
-        Returns
-        -------
-        SavedState
-            Zeros, and views of the measured parts.
-        """
+        """Return memory for one more state: zeros, and views of the measured parts."""
         return self._kept(np.zeros(self.plant.system.memory.size + 1))
 
+    @override
     def keep(self, at: SavedState) -> None:
-        """Copy the plant's present state.
-
-        Parameters
-        ----------
-        at : SavedState
-            Memory to write, from `room`.
-        """
         at.all[:-1] = self.plant.system.memory
         at.all[-1] = self.plant._steps
 
+    @override
     def divide(self, parts: int) -> None:
-        """Set the number of parts of a divided step, from the next `start` on.
-
-        Parameters
-        ----------
-        parts : int
-            Power of two; 2 before the first call.
-        """
         self._divided = parts
 
+    @override
     def start(self, at: SavedState, halves: bool) -> None:
-        """Put the estimator into a state.
-
-        Parameters
-        ----------
-        at : SavedState
-            State to start from.
-        halves : bool
-            Whether the next steps are parts of dt (see `divide`).
-        """
         if self._of is not self.plant.system:  # its parameters were changed
             self._take_up()
         self.state.all[:] = at.all
         self._count = float(at.all[-1])
 
+    @override
     def step(self, command: Array, halves: bool) -> bool:
-        """Take a step of dt, or of a part of it.
-
-        Parameters
-        ----------
-        command : (n_actuators,) array
-            Command held over the step.
-        halves : bool
-            Whether the step is a part of dt.
-
-        Returns
-        -------
-        bool
-            False where the step fails.
-        """
         parts = self._divided if halves else 1
         self.plant._command_of(self._system)[:] = command
         self._start[0], self._dt[0] = self._count * self.dt, self.dt / parts

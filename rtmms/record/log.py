@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rtmms.base.contract import MAX_STEP, OUTCOME_WORDS, PARTS, TRUTH, UNDEFINED
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.files import open_input
+from rtmms.base.override import override
 from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.plant.loading import robots
 from rtmms.plant.protocol import Channel, Plant
@@ -593,7 +594,7 @@ DEFAULT_OUTPUTS = ("position", "quaternion", "velocity", "power", "work")
 """Sampled outputs of a run with a log that does not list those of its plant."""
 
 
-class LoggedPlant:
+class LoggedPlant(Plant):
     """Plant of a log for figures; it cannot be stepped.
 
     Its attributes actuators, outputs, trace_outputs, recent_outputs, parameters and shape are as in
@@ -650,79 +651,29 @@ class LoggedPlant:
         """
         return {str(k): v for k, v in self._summary.items() if v is None or isinstance(v, int | float)}
 
+    @override
     def reset(self, seed: int = 0) -> None:
-        """Raise TypeError, because a log's plant has no state.
-
-        Parameters
-        ----------
-        seed : int, default 0
-            Unused.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Raise TypeError, because a log's plant has no state."""
         raise self._refusal()
 
+    @override
     def step(self, command: Array) -> None:
-        """Raise TypeError, because a log's plant has no state.
-
-        Parameters
-        ----------
-        command : Array
-            Unused.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Raise TypeError, because a log's plant has no state."""
         raise self._refusal()
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Raise TypeError, because a log's plant has no state.
-
-        Returns
-        -------
-        dict[str, Array]
-            Nothing.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Raise TypeError, because a log's plant has no state."""
         raise self._refusal()
 
+    @override
     def snapshot(self) -> bytes:
-        """Raise TypeError, because a log's plant has no state.
-
-        Returns
-        -------
-        bytes
-            Nothing.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Raise TypeError, because a log's plant has no state."""
         raise self._refusal()
 
+    @override
     def restore(self, blob: bytes) -> None:
-        """Raise TypeError, because a log's plant has no state.
-
-        Parameters
-        ----------
-        blob : bytes
-            Unused.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Raise TypeError, because a log's plant has no state."""
         raise self._refusal()
 
     @staticmethod

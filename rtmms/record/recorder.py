@@ -20,12 +20,14 @@ import numpy as np
 
 from rtmms.base.contract import MISS_WORDS, PARTS, UNDEFINED
 from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.override import override
 from rtmms.base.pointers import ARGUMENTS, address
 from rtmms.base.processes import start_python
 from rtmms.base.structs import view
 from rtmms.base.terminal import print_text
 from rtmms.loop.kernels.row import ROW_MEMORY
 from rtmms.loop.log_row import START, STEP, Head
+from rtmms.loop.ports import Observer
 from rtmms.record.log_location import rescue
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
 from rtmms.record.origin import plain
@@ -300,7 +302,7 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-class Recorder:
+class Recorder(Observer):
     """Observer that passes every step to the ring.
 
     Create it when the plant is loaded, before the loop's priority is raised. If the plant's step and outputs are
@@ -397,13 +399,9 @@ class Recorder:
         self.due, self._offered = 0, _NOBODY
         self._pipe.clear()
 
+    @override
     def start(self, outputs: Mapping[str, Array]) -> None:
         """Record the state before the first step, here or after a reset.
-
-        Parameters
-        ----------
-        outputs : Mapping[str, Array]
-            Outputs at the begin.
 
         Raises
         ------
@@ -423,24 +421,11 @@ class Recorder:
                 *_UNTIMED, *_NOBODY)  # fmt: skip
         self._push(head, self._no_command + self._flat(found))
 
+    @override
     def after_step(
         self, step: int, time_s: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Record a finished step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the finished step.
-        time_s : float
-            Simulated time at its end, s.
-        outputs : Mapping[str, Array]
-            Outputs at its end.
-        command : Array
-            The command over the step.
-        applied : Applied
-            Results of the step's exchange.
-        """
+        """Record a finished step."""
         policy = self._policies.get(applied.policy, len(MISS_WORDS))
         head = self._head_of(step, self._statistics.outcome, policy, applied)
         self._offered = _NOBODY

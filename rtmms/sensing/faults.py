@@ -14,6 +14,7 @@ from numba import carray
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED, kernel
 from rtmms.base.memory import INTEGER, Layout, given, model, number, part, state
+from rtmms.base.override import override
 from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Fork, Plant, bare, describe_plant
@@ -350,29 +351,14 @@ class Faulty(Stage):
             self._steps += 1
         self.sound.step(self._memory[BEFORE])
 
+    @override
     def compiled_step(self) -> CompiledStep | None:
-        """Return the compiled step, see rtmms.plant.protocol.HasCompiledStep.
-
-        Returns
-        -------
-        CompiledStep | None
-            None where an actuator is free and compiled code does not find the rods' torques.
-        """
+        """Return the compiled step; None also where an actuator is free and compiled code finds no rod torques."""
         return None if not self.system.torques and A_FREE in self._memory[CODES] else super().compiled_step()
 
+    @override
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """Return a fork, see rtmms.plant.protocol.HasFork.
-
-        Parameters
-        ----------
-        memory : Array | None, optional
-            Memory of the fork.
-
-        Returns
-        -------
-        Fork | None
-            None where an actuator is free and compiled code does not find the rods' torques.
-        """
+        """Return a fork; None also where an actuator is free and compiled code does not find the rods' torques."""
         return None if not self.system.torques and A_FREE in self._memory[CODES] else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:

@@ -12,6 +12,7 @@ import numpy as np
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import COMPILED
+from rtmms.base.override import override
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.plant.protocol import Channel, CompiledOutputs, CompiledStep, Fork, Plant, PlantDescription, describe_plant
 from rtmms.plant.stage import Stage, address_of_output
@@ -199,14 +200,8 @@ class Sensed(Stage):
         packed.view(np.int64)[FRESH] = 0  # whatever was asked of the outputs in between
         return {"state": packed}
 
+    @override
     def present(self) -> tuple[Array, int]:
-        """Return the present state for a fork, see rtmms.plant.protocol.HasFork.
-
-        Returns
-        -------
-        tuple[Array, int]
-            Memory and address.
-        """
         self._counts[FRESH] = 0  # the outputs of a fork are not of its state yet
         return super().present()
 
@@ -384,65 +379,35 @@ class Estimated(Sensed):
         }
         self.outputs = (*self.outputs, *_CHANNELS)
 
+    @override
     def switch_on(self, seed: int) -> None:
-        """Switch the sensors on, and start the estimate anew at the truth.
-
-        Parameters
-        ----------
-        seed : int
-            Seed of the sensors' errors.
-        """
+        """Switch the sensors on, and start the estimate anew at the truth."""
         super().switch_on(seed)
         self.estimator, self._estimate_seen = self._begun(), None
 
+    @override
     def step(self, command: Array) -> None:
-        """Step the plant, sample the sensors, and update the estimate.
-
-        Parameters
-        ----------
-        command : Array
-            (n,) command of the plant.
-        """
+        """Step the plant, sample the sensors, and update the estimate."""
         super().step(command)
         self._read_sensors()
 
+    @override
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """Return None: Python makes the estimate after each step.
-
-        Returns
-        -------
-        CompiledOutputs | None
-            None.
-        """
+        """Return None: Python makes the estimate after each step."""
         return None
 
+    @override
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """Return None: Python makes the estimate after each step.
-
-        Parameters
-        ----------
-        memory : Array | None, optional
-            Not used.
-
-        Returns
-        -------
-        Fork | None
-            None.
-        """
+        """Return None: Python makes the estimate after each step."""
         return None
 
     def _after_step(self) -> None:
         super()._after_step()
         self._read_sensors()
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return readings, truth and estimate.
-
-        Returns
-        -------
-        dict[str, Array]
-            Arrays by name.
-        """
+        """Return readings, truth and estimate."""
         if self._estimate_seen is None:
             self._estimate_seen = self._estimate()
         return super().observe() | {name: value.copy() for name, value in self._estimate_seen.items()}

@@ -11,6 +11,7 @@ import numpy as np
 
 from rtmms.base.contract import Applied
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.override import override
 from rtmms.base.trust import owner_of
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.kernels.miss_policies import within
@@ -366,38 +367,18 @@ class Unwatched(Lockstep):
     def __init__(self, exchange: Direct) -> None:
         self._exchange = exchange
 
+    @override
     def gather(self, step: int) -> bool:
-        """Collect the commands of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            True: all commands are there.
-        """
+        """Collect the commands of a step, and return True."""
         if self._exchange.reads(step):
             self.run.publish(step, 0, 0)
         else:
             self._exchange.pass_by(step)
         return self.run.collect(step, 0)
 
+    @override
     def finish(self, step: int, now_ns: int) -> int:
-        """Return 0, as there is no schedule.
-
-        Parameters
-        ----------
-        step, now_ns : int
-            Not used.
-
-        Returns
-        -------
-        int
-            0.
-        """
+        """Return 0, as there is no schedule."""
         return 0
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.bridge import Bridge
 from rtmms.view import stage as plots
@@ -59,14 +60,9 @@ class View(Bridge):
     extra = "view"
     requires = {"viser": "viser"}  # noqa: RUF012
 
+    @override
     def open(self, plant: PlantInfo) -> None:
-        """Start the server.
-
-        Parameters
-        ----------
-        plant : PlantInfo
-            The plant.
-        """
+        """Start the server."""
         self._refuse_another(plant)
         with suppress(OSError, AttributeError):
             os.nice(10)  # pictures may wait; the controllers beside it may not
@@ -118,14 +114,9 @@ class View(Bridge):
             self._plot.remove()
             self._plot = None
 
+    @override
     def on_state(self, state: State) -> None:
-        """Show a state, if the next picture is due.
-
-        Parameters
-        ----------
-        state : State
-            The state.
-        """
+        """Show a state, if the next picture is due."""
         now = monotonic()
         if now < self._due or state.step < 0:
             return
@@ -180,14 +171,9 @@ class View(Bridge):
         else:
             plots.update(self._plot, time, shown.values)
 
+    @override
     def tick(self, now: float) -> None:
-        """Ask the plant for its status, if that is due.
-
-        Parameters
-        ----------
-        now : float
-            Monotonic time, s.
-        """
+        """Ask the plant for its status, if that is due."""
         if now >= self._status_due and not self._asked and self._shown:
             self._status_due, self._asked = now + STATUS_S, True
             self.io.ask("status", self._answered)

@@ -12,6 +12,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError
 from rtmms.base.memory import INTEGER, Layout, part, state
+from rtmms.base.override import override
 from rtmms.plant.protocol import (
     Channel,
     CompiledOutputs,
@@ -128,51 +129,26 @@ class Levels(Stage):
         self.plants[self.level].step(command)
         self._steps += 1
 
+    @override
     def compiled_step(self) -> CompiledStep | None:
-        """Return the compiled step of the present variant (rtmms.plant.protocol.HasCompiledStep).
-
-        Returns
-        -------
-        CompiledStep or None
-            None where it has none.
-        """
+        """Return the compiled step of the present variant, or None where it has none."""
         now = self.plants[self.level]
         return now.compiled_step() if isinstance(now, HasCompiledStep) else None
 
+    @override
     def finish_compiled_step(self, status: int) -> None:
-        """Finish a compiled step of the present variant (rtmms.plant.protocol.HasCompiledStep).
-
-        Parameters
-        ----------
-        status : int
-            Status that the compiled step returned.
-        """
+        """Finish a compiled step of the present variant."""
         self.plants[self.level].finish_compiled_step(status)
         self._steps += 1
 
+    @override
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """Return None: no variant has the output `level`.
-
-        Returns
-        -------
-        CompiledOutputs or None
-            None.
-        """
+        """Return None: no variant has the output `level`."""
         return None
 
+    @override
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """Return None: a change of the level is no compiled step.
-
-        Parameters
-        ----------
-        memory : array, optional
-            Without effect.
-
-        Returns
-        -------
-        Fork or None
-            None.
-        """
+        """Return None: a change of the level is no compiled step."""
         return None
 
     def observe(self) -> dict[str, Array]:

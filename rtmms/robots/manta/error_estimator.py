@@ -8,7 +8,8 @@ import numpy as np
 
 from rtmms.base.jit import COMPILED
 from rtmms.base.memory import Record, aligned
-from rtmms.plant.protocol import SavedState
+from rtmms.base.override import override
+from rtmms.plant.protocol import SavedState, StepErrorEstimator
 from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.fin_layout import LANES
 from rtmms.robots.manta.methods import METHODS, ORDERS, STABILITY
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
         _sampler: Any
 
 
-class MantaErrorEstimator:
+class MantaErrorEstimator(StepErrorEstimator):
     """Step-error estimator of a manta (rtmms.plant.protocol.StepErrorEstimator).
 
     Parameters
@@ -99,37 +100,26 @@ class MantaErrorEstimator:
             fork.adopt({"finned": finned, "body": model.body, "param": plant.system.param})
 
     @property
+    @override
     def now(self) -> int:
-        """Steps of the plant since its reset."""
         return int(self.plant._state[lay.STEP])
 
     @property
+    @override
     def finer(self) -> tuple[str, float]:
-        """Parameter that shortens the step, and its value, s."""
         return "dt", self.dt
 
+    @override
     def room(self) -> SavedState:
-        """Return memory for one state.
-
-        Returns
-        -------
-        SavedState
-            Zeros, and views of the measured parts.
-        """
+        """Return memory for one more state: zeros, and views of the measured parts."""
         state = aligned(self.plant._state.size)
         joints = state[lay.FINS :].reshape(self._rows, 2, LANES)[:, 0]
         twist = state[lay.TWIST : lay.TWIST + 6]
         position, quaternion = state[lay.POSITION : lay.QUATERNION], state[lay.QUATERNION : lay.TWIST]
         return SavedState(state, position, quaternion, twist, joints, None)
 
+    @override
     def keep(self, at: SavedState) -> None:
-        """Copy the plant's present state.
-
-        Parameters
-        ----------
-        at : SavedState
-            Memory to write, from `room`.
-        """
         at.all[:] = self.plant._state
 
     def power(self, at: SavedState) -> float:
@@ -150,50 +140,26 @@ class MantaErrorEstimator:
         status = enter_account(*arguments(manta), 0.0) if COMPILED else account(manta, 0.0)
         return float(manta.out[O_ROD_POWER]) if status == lay.OK else np.nan
 
+    @override
     def divide(self, parts: int) -> None:
-        """Set the number of parts of a divided step, from the next `start` on.
-
-        Parameters
-        ----------
-        parts : int
-            Power of two.
-        """
         if parts != self._parts:
             self._parts, self._of = parts, None
             self._take_up()
 
+    @override
     def start(self, at: SavedState, halves: bool) -> None:
         """Put the estimator into a state.
 
         Its time is steps times dt, so that it has taken `parts` times as many steps in halves.
-
-        Parameters
-        ----------
-        at : SavedState
-            State to start from.
-        halves : bool
-            Whether the next steps are parts of dt.
         """
         self.state.all[:] = at.all
         if halves:
             self.state.all[lay.STEP] *= float(self._parts)
         self._take_up()
 
+    @override
     def step(self, command: Array, halves: bool) -> bool:
-        """Take a step of dt, or of a part of it.
-
-        Parameters
-        ----------
-        command : (4,) array
-            Command held over the step, rad.
-        halves : bool
-            Whether the step is a part of dt.
-
-        Returns
-        -------
-        bool
-            False where the step fails.
-        """
+        """Take a step of dt, or of a part of it; the command is (4,), rad."""
         manta = self._half if halves else self._whole
         manta.command[:] = command
         return bool((enter_step(*arguments(manta)) if COMPILED else step(manta)) == lay.OK)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED, compile_progress, helped, native
 from rtmms.base.memory import aligned
+from rtmms.base.override import override
 from rtmms.base.parameters import settable
 from rtmms.base.spatial import heading
 from rtmms.plant.coordinates import StateChart
@@ -529,14 +530,9 @@ class Manta(KernelPlant):
             native(enter_account, *given, 0.0), tuple(0 if word is None else word for word in given), parts
         )
 
+    @override
     def observe(self) -> dict[str, Array]:
-        """Return all outputs at the present state, in new arrays.
-
-        Returns
-        -------
-        dict[str, array]
-            Outputs by name.
-        """
+        """Return all outputs at the present state, in new arrays."""
         if self._sampler is not None:
             m, s = self.system, self._state
             self._sampler.gather(

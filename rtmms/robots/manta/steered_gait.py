@@ -9,11 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.override import override
+from rtmms.plant.protocol import TunableGait
+
 _SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
-class SteeredGait:
+class SteeredGait(TunableGait):
     """Rod angles alpha_i = A_i sin(w t + phi_i) + delta of each fin, with A_1 by the rule of equal height.
 
     The parameters have the names of the controller `gait`, so that it plays a gait that was found.
@@ -52,36 +55,13 @@ class SteeredGait:
             sides |= {f"{side}_amplitude_deg": (0.0, most), f"{side}_phase_deg": (-120.0, 120.0)}
         return {"frequency_hz": (0.2, 1.2), **sides, "bias_deg": (-bias, bias)}
 
+    @override
     def gait_period(self, **gait: float) -> float:
-        """Return the period.
-
-        Parameters
-        ----------
-        **gait : float
-            Parameters that differ.
-
-        Returns
-        -------
-        float
-            s.
-        """
         return 1.0 / {**self.gait, **gait}["frequency_hz"]
 
+    @override
     def gait_commands(self, steps: int, **gait: float) -> npt.NDArray[np.float64]:
-        """Return the rods' angles in the order of the plant's actuators.
-
-        Parameters
-        ----------
-        steps : int
-            Number of steps of a period.
-        **gait : float
-            Parameters that differ.
-
-        Returns
-        -------
-        (steps, 4) array
-            rad.
-        """
+        """Return the rods' angles, (steps, 4), rad, in the order of the plant's actuators."""
         values = {**self.gait, **gait}
         cycle = 2.0 * np.pi * np.arange(steps) / steps
         bias, rods = math.radians(values["bias_deg"]), []

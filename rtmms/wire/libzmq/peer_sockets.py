@@ -13,10 +13,11 @@ from typing import Any
 
 import zmq
 
+from rtmms.base.override import override
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.socket_options import EVENTS, NOW, POLLIN, Socket, set_family
 from rtmms.wire.protocol.messages import NotConnectedError
-from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Received
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Messages, Received
 
 _GRACE_S = 1.0
 
@@ -183,7 +184,7 @@ class Handshake:
             self._monitor.close(linger=0)
 
 
-class Dealer:
+class Dealer(Messages):
     """Connection to one plant by a DEALER or (for telemetry) a SUB socket.
 
     ZeroMQ connects again by itself.
@@ -244,14 +245,8 @@ class Dealer:
         """Record that the descriptor has signalled a message."""
         self._notified = True
 
+    @override
     def next(self) -> Received | None:
-        """Return the next message.
-
-        Returns
-        -------
-        Received | None
-            Sender, kind, frame and key of the message, or None if there is none.
-        """
         if self._notified:
             self._notified = False
         elif not int(self._get(EVENTS)) & POLLIN:
@@ -262,21 +257,9 @@ class Dealer:
             return None
         return b"", MESSAGE, frame, None
 
+    @override
     def send(self, who: bytes, frame: bytes) -> int:
-        """Send a message to the plant.
-
-        Parameters
-        ----------
-        who : bytes
-            Unused, because there is one plant.
-        frame : bytes
-            The packed message.
-
-        Returns
-        -------
-        int
-            SENT, FULL or GONE.
-        """
+        """Send a message to the plant; `who` is unused, because there is one plant."""
         try:
             try:
                 self._socket.send(frame, NOW)
@@ -289,30 +272,15 @@ class Dealer:
             return GONE  # a subscriber's socket cannot send
         return SENT
 
+    @override
     def serve(self, until_ns: int) -> None:
-        """Check whether the plant is still connected.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        """
+        """Check whether the plant is still connected."""
         if self._presence is not None:
             self._presence.look()
 
+    @override
     def wait(self, until_ns: int) -> bool:
-        """Wait for a message, with a resolution of a millisecond.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
-
-        Returns
-        -------
-        bool
-            Whether a message may have come.
-        """
+        """Wait for a message, with a resolution of a millisecond."""
         return bool(self._socket.poll(max(0, ceil((until_ns - monotonic_ns()) * 1e-6))))
 
     def stands(self) -> None:
@@ -330,14 +298,9 @@ class Dealer:
         """
         return self._presence is not None and self._presence.gone()
 
+    @override
     def close(self, linger_ms: int = 0) -> None:
-        """Close the socket and its monitors.
-
-        Parameters
-        ----------
-        linger_ms : int, default 0
-            Time for sent messages to leave, ms.
-        """
+        """Close the socket and its monitors."""
         if self.handshake is not None:
             self.handshake.close()
         if self._presence is not None:

@@ -15,10 +15,11 @@ from typing import Any
 
 import zmq
 
+from rtmms.base.override import override
 from rtmms.wire.libzmq.socket_options import EVENTS, NOW, NOW_MORE, POLLIN, Socket, set_family
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.messages import MAX_COMMAND_BYTES, EndpointError
-from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, SENT, Guests, Received
+from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, SENT, Guests, Messages, Received
 
 DOMAIN = b"rtmms"
 _ENDPOINT = "inproc://zeromq.zap.01"
@@ -132,7 +133,7 @@ def lock(socket: zmq.Socket[bytes], secret: bytes) -> None:
     socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
 
 
-class Publisher:
+class Publisher(Messages):
     """PUB socket that sends each message to the subscribers of its topic.
 
     Parameters
@@ -163,31 +164,14 @@ class Publisher:
             Most bytes of a message from a known peer.
         """
 
+    @override
     def next(self) -> Received | None:
-        """Return None, because peers send no messages here.
-
-        Returns
-        -------
-        Received | None
-            Always None.
-        """
+        """Return None, because peers send no messages here."""
         return None
 
+    @override
     def send(self, who: bytes, frame: bytes) -> int:
-        """Send a message to the subscribers of a topic.
-
-        Parameters
-        ----------
-        who : bytes
-            The topic.
-        frame : bytes
-            The packed message.
-
-        Returns
-        -------
-        int
-            SENT or FULL.
-        """
+        """Send a message to the subscribers of a topic, and return SENT or FULL."""
         if self.socket is None:
             return FULL
         try:
@@ -197,33 +181,19 @@ class Publisher:
             return FULL
         return SENT
 
+    @override
     def serve(self, until_ns: int) -> None:
         """Open the socket again after `hang_up`.
 
         This fails silently until the I/O thread has released the address.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
         """
         if self.socket is None:
             with contextlib.suppress(zmq.ZMQError):
                 self.socket = self._reopened()
 
+    @override
     def wait(self, until_ns: int) -> bool:
-        """Return False, because no messages come here.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
-
-        Returns
-        -------
-        bool
-            Always False.
-        """
+        """Return False, because no messages come here."""
         return False
 
     def hang_up(self) -> None:
@@ -232,14 +202,8 @@ class Publisher:
             self.socket.close(linger=0)
             self.socket = None
 
+    @override
     def close(self, linger_ms: int = 0) -> None:
-        """Close the socket.
-
-        Parameters
-        ----------
-        linger_ms : int, default 0
-            Time for sent messages to leave, ms.
-        """
         if self.socket is not None:
             self.socket.close(linger=linger_ms)
 
@@ -249,7 +213,7 @@ _MAX_SKIPPED = 32
 """Frames beyond the first that one call discards."""
 
 
-class Router:
+class Router(Messages):
     """ROUTER socket whose peers are known by their routing ids.
 
     Parameters
@@ -288,21 +252,9 @@ class Router:
             Most bytes of a message from a known peer.
         """
 
+    @override
     def send(self, who: bytes, frame: bytes) -> int:
-        """Send a message to a peer.
-
-        Parameters
-        ----------
-        who : bytes
-            Routing id of the peer.
-        frame : bytes
-            The packed message.
-
-        Returns
-        -------
-        int
-            SENT, FULL or GONE.
-        """
+        """Send a message to a peer, by its routing id."""
         try:
             try:
                 self._send(who, NOW_MORE)
@@ -320,15 +272,11 @@ class Router:
             return GONE
         return SENT
 
+    @override
     def next(self) -> Received | None:
         """Return the next message.
 
         The socket discards frames beyond the first, a few a call. So None may come before all are gone.
-
-        Returns
-        -------
-        Received | None
-            Sender, kind, frame and key of the message, or None if there is none.
         """
         if not int(self._get(EVENTS)) & POLLIN:  # costs half of a recv that finds no message
             return None
@@ -354,14 +302,9 @@ class Router:
         frame = self.socket.recv(NOW, copy=False)
         return bytes.fromhex(str(frame.get("User-Id"))), frame.bytes
 
+    @override
     def serve(self, until_ns: int) -> None:
-        """Answer waiting handshakes.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        """
+        """Answer waiting handshakes."""
         if self._gatekeeper is not None:
             self._gatekeeper.serve()
 
@@ -374,21 +317,12 @@ class Router:
             Instant of CLOCK_MONOTONIC at which the next wait will end, ns.
         """
 
+    @override
     def wait(self, until_ns: int) -> bool:
         """Wait for a message.
 
         ZeroMQ's own time-outs are whole milliseconds. Its descriptor signals a message only once, so its events are
         read first.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
-
-        Returns
-        -------
-        bool
-            Whether a message may have come.
         """
         if int(self._get(EVENTS)) & POLLIN:
             return True
@@ -410,14 +344,8 @@ class Router:
         """
         return None
 
+    @override
     def close(self, linger_ms: int = 0) -> None:
-        """Close the socket.
-
-        Parameters
-        ----------
-        linger_ms : int, default 0
-            Time for sent messages to leave, ms.
-        """
         self.socket.close(linger=linger_ms)
 
 

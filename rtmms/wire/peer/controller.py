@@ -284,6 +284,11 @@ class Controller:
         ----------
         plant : PlantInfo
             Channels, dt, mode and budget of the plant.
+
+        Raises
+        ------
+        ModelError
+            If the plant does not fit.
         """
 
     def update(self, state: State) -> Mapping[str, float] | None:

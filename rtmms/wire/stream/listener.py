@@ -16,8 +16,9 @@ from operator import itemgetter
 from time import monotonic_ns
 from typing import Protocol
 
+from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Guests, Received
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Guests, Messages, Received
 from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
 
 # Readiness of many descriptors: epoll, or a substitute on other platforms.
@@ -446,7 +447,7 @@ _NONE_LEFT = (errno.EMFILE, errno.ENFILE)
 """Errors when the process, or the machine, has no descriptor left."""
 
 
-class Listener:
+class Listener(Messages):
     """Bound sockets and their connections, each known by a number.
 
     Connections are accepted, read and written in the slack, a bounded piece at a time.
@@ -519,15 +520,11 @@ class Listener:
         """
         self._guests, self._cap = guests, cap
 
+    @override
     def next(self) -> Received | None:
         """Return the next message, of each connection in turn.
 
         It looks at a few connections a call, so that None may come before it looked at all.
-
-        Returns
-        -------
-        Received | None
-            Sender, kind, frame and key of the message, or None if there is none.
         """
         queue = self._queue
         for _ in range(_MAX_POLLS):
@@ -557,21 +554,9 @@ class Listener:
             self._enqueue(connection)
         return found
 
+    @override
     def send(self, who: bytes, frame: bytes) -> int:
-        """Send a message if there is room behind the unsent data.
-
-        Parameters
-        ----------
-        who : bytes
-            Name of the connection.
-        frame : bytes
-            The packed message.
-
-        Returns
-        -------
-        int
-            SENT, FULL or GONE.
-        """
+        """Send a message to a connection if there is room behind the unsent data."""
         connection = self.connections.get(who)
         if connection is None:
             return GONE
@@ -624,29 +609,14 @@ class Listener:
         """
         return who in self.connections
 
+    @override
     def wait(self, until_ns: int) -> bool:
-        """Wait for a message, with a resolution of a millisecond.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
-
-        Returns
-        -------
-        bool
-            Whether a message may have come.
-        """
+        """Wait for a message, with a resolution of a millisecond."""
         return bool(self._queue or self._far.poll(max(0.0, (until_ns - monotonic_ns()) * 1e-9)))
 
+    @override
     def serve(self, until_ns: int) -> None:
-        """Accept, read, and send unsent data, each a little, until the given instant.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        """
+        """Accept, read, and send unsent data, each a little, until the given instant."""
         self._leaving.serve(until_ns)
         for descriptor, flags in self._far.poll(0, self._most_events):
             if monotonic_ns() >= until_ns:
@@ -702,14 +672,9 @@ class Listener:
             connection.poller.unregister(connection.descriptor)
         return True
 
+    @override
     def close(self, linger_ms: int = 0) -> None:
-        """Close all connections and sockets.
-
-        Parameters
-        ----------
-        linger_ms : int, default 0
-            Unused: the kernel sends what has been written.
-        """
+        """Close all connections and sockets; the kernel sends what has been written, without `linger_ms`."""
         if self._closed:
             return
         self._closed = True

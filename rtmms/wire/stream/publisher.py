@@ -9,8 +9,9 @@ from __future__ import annotations
 import socket
 from time import monotonic_ns
 
+from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Received
+from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Messages, Received
 from rtmms.wire.stream.listener import MAX_CONNECTIONS, Connection, Listener
 from rtmms.wire.stream.zmtp import encoded
 
@@ -20,7 +21,7 @@ _SEND_BUFFER_BYTES = 16 * 1024
 """Bytes that the kernel stores for a subscriber (Linux doubles it): some ten states, a tenth of a second."""
 
 
-class Publisher:
+class Publisher(Messages):
     """Socket that sends each message to the subscribers of its topic, like a PUB socket.
 
     Parameters
@@ -62,31 +63,14 @@ class Publisher:
         """Whether anybody is connected."""
         return bool(self.listener.connections)
 
+    @override
     def next(self) -> Received | None:
-        """Return None, because subscriptions are read by `serve`.
-
-        Returns
-        -------
-        Received | None
-            Always None.
-        """
+        """Return None, because subscriptions are read by `serve`."""
         return None
 
+    @override
     def send(self, who: bytes, frame: bytes) -> int:
-        """Store a message for all its subscribers, in place of an earlier one that has not left yet.
-
-        Parameters
-        ----------
-        who : bytes
-            The topic.
-        frame : bytes
-            The packed message.
-
-        Returns
-        -------
-        int
-            Always SENT.
-        """
+        """Store a message for all its subscribers, in place of an earlier one that has not left yet; return SENT."""
         self._data = encoded((who, frame))
         if who != self._topic:
             self._topic = who
@@ -94,14 +78,9 @@ class Publisher:
         self._due = [one for key, one in self.listener.connections.items() if key in self._takers]
         return SENT
 
+    @override
     def serve(self, until_ns: int) -> None:
-        """Send the stored message to a few subscribers, and read subscriptions.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        """
+        """Send the stored message to a few subscribers, and read subscriptions."""
         waiting = []
         while self._due and monotonic_ns() < until_ns:
             connection = self._due.pop()
@@ -142,31 +121,15 @@ class Publisher:
     def _wants(self, topics: list[bytes]) -> bool:
         return any(self._topic.startswith(topic) for topic in topics)
 
+    @override
     def wait(self, until_ns: int) -> bool:
-        """Wait for a message.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
-
-        Returns
-        -------
-        bool
-            Whether a message may have come.
-        """
         return self.listener.wait(until_ns)
 
     def hang_up(self) -> None:
         """Close all connections."""
         self.listener.hang_up()
 
+    @override
     def close(self, linger_ms: int = 0) -> None:
-        """Close all connections and the socket.
-
-        Parameters
-        ----------
-        linger_ms : int, default 0
-            Unused: the kernel sends what has been written.
-        """
+        """Close all connections and the socket; the kernel sends what has been written, without `linger_ms`."""
         self.listener.close(linger_ms)

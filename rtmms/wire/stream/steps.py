@@ -14,6 +14,7 @@ import socket
 from collections.abc import Sequence
 from time import monotonic_ns
 
+from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, Received
 from rtmms.wire.stream.listener import IN, OUT, Alarm, Connection, Listener, Poller, Selecting
@@ -53,14 +54,9 @@ class Steps(Listener):
 
     # --- within the step --------------------------------------------------------------------------------------------
 
+    @override
     def next(self) -> Received | None:
-        """Return the next message, of each peer in turn.
-
-        Returns
-        -------
-        Received | None
-            Sender, kind, frame and key of the message, or None if there is none.
-        """
+        """Return the next message, of each peer in turn."""
         queue = self._queue
         if not queue:
             events = self._events
@@ -92,30 +88,15 @@ class Steps(Listener):
             return None
         return super().next()
 
+    @override
     def arm(self, instant_ns: int) -> None:
-        """Set the alarm for the next wait.
-
-        Parameters
-        ----------
-        instant_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        """
+        """Set the alarm for the next wait."""
         if self._alarm is not None:
             self._alarm.set(instant_ns)
 
+    @override
     def wait(self, until_ns: int) -> bool:
-        """Wait for a message.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
-
-        Returns
-        -------
-        bool
-            Whether a message may have come.
-        """
+        """Wait for a message."""
         if self._queue:
             return True
         alarm = self._alarm
@@ -324,14 +305,9 @@ class Steps(Listener):
         else:
             super()._sort(connection, now_ns)
 
+    @override
     def close(self, linger_ms: int = 0) -> None:
-        """Close all connections, the alarm and the sockets.
-
-        Parameters
-        ----------
-        linger_ms : int, default 0
-            Unused: the kernel sends what has been written.
-        """
+        """Close all connections, the alarm and the sockets."""
         if not self._closed:
             super().close(linger_ms)
             self._near.close()
