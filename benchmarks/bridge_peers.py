@@ -28,7 +28,7 @@ from random import randrange
 from time import monotonic
 from typing import Any
 
-from .bridge_plants import WORD, WORDS, Locked, Stamper, Swimmer, words
+from .bridge_plants import WORD, WORDS, Locked, Stamper, Swimmer, height_number, words
 
 _CAN_GROUP = "239.74.163.10"
 _CAN_FILE = """VERSION ""
@@ -48,7 +48,8 @@ SIG_VALTYPE_ 257 received : 2;
 
 _ARMED = 128
 _LOCKSTEP = 1
-_FIRST_US = 1_000_000
+_HOME_M = 488.0
+"""Altitude of the world's origin by default in the bridge px4, m."""
 
 Row = Callable[[float], AbstractContextManager[str]]
 
@@ -315,7 +316,7 @@ def ardupilot(port: str, rate: str) -> None:
             except OSError:
                 continue
             now = monotonic()
-            pulses, frame = words(round(json.loads(line)["timestamp"] * float(rate)), now), frame + 1
+            pulses, frame = words(height_number(-json.loads(line)["position"][2]), now), frame + 1
 
 
 def px4(port: str, rate: str) -> None:
@@ -339,7 +340,7 @@ def px4(port: str, rate: str) -> None:
             now = monotonic()
             for message in reader.feed(data):
                 if message.get_type() == "HIL_SENSOR":
-                    values = words(round((message.time_usec - _FIRST_US) * 1e-6 * float(rate)), now)
+                    values = words(height_number(message.pressure_alt - _HOME_M), now)
                     controls = [*map(float, values), *[0.0] * 12]
                     peer.sendall(writer.pack(of.MAVLink_hil_actuator_controls_message(0, controls, _ARMED, _LOCKSTEP)))
 
@@ -670,7 +671,7 @@ def px4_row(rate: float) -> Iterator[str]:
     """
     port = free_port(socket.SOCK_STREAM)
     with _process("px4", port, rate):
-        yield f"px4:port={port},{_channels()},sensor_hz={rate:g}"
+        yield f"px4:port={port},{_channels()},sensor_hz={rate:g},baro_hz={rate:g}"
 
 
 @contextmanager

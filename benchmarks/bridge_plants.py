@@ -12,6 +12,10 @@ from rtmms.plant.protocol import Channel
 WORD = 32768
 """Limit of numbers that pass through every protocol: 16 bits, single precision, and -1 to 1 in steps of 2^-15."""
 WORDS = ("step", "low", "middle", "high")
+HEIGHTS = 64
+"""Steps after which a Swimmer is at its first height again."""
+STEP_HEIGHT_M = 10.0
+"""Height of a step, m: much more than the noise of an altitude."""
 
 
 class Stamper:
@@ -104,9 +108,11 @@ class Stamper:
 
 
 class Swimmer(Stamper):
-    """Plant for protocols that carry a robot's motion and no clock: it rests in the water.
+    """Plant for protocols that carry a robot's motion and no clock: its height counts its steps.
 
-    The peer answers with the number of the step and its clock in four whole numbers (`words`).
+    The peer answers with the number of the step, or what `height_number` has of it, and its clock in four whole numbers
+    (`words`). An answer is to the newest state of that height: an autopilot's time stamps leave out pauses and missed
+    states, so they are no numbers of steps.
 
     Parameters
     ----------
@@ -125,15 +131,16 @@ class Swimmer(Stamper):
         self._made: list[float] = []
 
     def observe(self) -> dict[str, Any]:
-        """Return a pose at rest, and store the time.
+        """Return a pose at the height of the step, and store the time.
 
         Returns
         -------
         dict[str, Any]
             By name.
         """
+        height_m = STEP_HEIGHT_M * (len(self._made) % HEIGHTS)
         self._made.append(monotonic())
-        return dict(self._still)
+        return self._still | {"position": np.array([0.0, 0.0, height_m])}
 
     def begin(self) -> None:
         """Start a run, whose next state is that of step 0."""
@@ -156,7 +163,7 @@ class Swimmer(Stamper):
         if not (low or middle or high) or not self._made:
             return 0.0, 0.0
         newest = len(self._made) - 1
-        at = newest - (newest - step) % WORD
+        at = newest - (newest - step) % HEIGHTS
         return self._made[max(0, at)], 1e-6 * (low + WORD * (middle + WORD * high))
 
 
@@ -164,6 +171,22 @@ class Locked(Swimmer):
     """Swimmer for bridges that set the plant's pace, in lockstep."""
 
     mode = "lockstep"
+
+
+def height_number(height_m: float) -> int:
+    """Return the number of a Swimmer's step, without multiples of HEIGHTS.
+
+    Parameters
+    ----------
+    height_m : float
+        Its measured height, m.
+
+    Returns
+    -------
+    int
+        From 0 to HEIGHTS - 1.
+    """
+    return round(height_m / STEP_HEIGHT_M) % HEIGHTS
 
 
 def words(step: int, now: float) -> tuple[int, int, int, int]:

@@ -24,7 +24,7 @@ from rtmms.loop.fallback import Fallback
 from rtmms.loop.fault_attribution import Times
 from rtmms.loop.pace import PeerError
 from rtmms.loop.policies import Counts, add, exceeded, exceeded_share
-from rtmms.loop.ports import AdmitsPeers, Compiling, LogsNotes, Naming, Preparing, StepRecorder
+from rtmms.loop.ports import StepRecorder
 from rtmms.loop.requests import Requests
 from rtmms.loop.step_paths import CompiledPath, GeneralPath, StepProgress
 
@@ -151,8 +151,8 @@ class Loop:
     """
 
     __slots__ = (  # the loop reads them several times a step, and a dictionary of more than 30 attributes is slow
-        "_admitting", "_chores", "_compiled", "_counts", "_general", "_governor", "_limited", "_looked_ns", "_looks",
-        "_monitor", "_naming", "_preparing", "_taken", "alterations", "answered", "attribution", "changes", "check_at",
+        "_chores", "_compiled", "_counts", "_general", "_governor", "_limited", "_looked_ns", "_looks",
+        "_monitor", "_step_recorder", "_taken", "alterations", "answered", "attribution", "changes", "check_at",
         "claims", "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "first", "message",
         "pace", "plant", "policies", "prepared", "requests", "resets", "seed", "sent", "started_ns", "statistics",
         "step", "steps", "tape", "view",
@@ -185,17 +185,14 @@ class Loop:
         show = None if beside.status is None else partial(beside.status, self)
         self._chores = Chores(clock, statistics, beside.watch, show, beside.attribution)
         self.requests = Requests(self, beside.agenda)
-        self._preparing = exchange if isinstance(exchange, Preparing) else None
-        self._naming = exchange if isinstance(exchange, Naming) else None
         self._counts, self._limited = Counts(), policies.limits.any
         self._governor = beside.governor
         self._monitor, self.check_at = beside.monitor, 0 if beside.monitor is not None else NEVER
-        self._admitting = exchange if isinstance(exchange, AdmitsPeers) else None
-        self._looks, self._looked_ns = 0, clock.now()
+        self._looks, self._looked_ns = exchange.looks, clock.now()
         self.prepared, self.sent, self.answered = (-1, 0), (0, 0), False
-        compiling = exchange if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock) else None
-        step_recorder = next((one for one in observers if isinstance(one, StepRecorder)), None)
-        self._general, self._compiled = GeneralPath(self), CompiledPath(self, compiling, step_recorder)
+        compiling = exchange if isinstance(clock, MonotonicClock) else None
+        self._step_recorder = next((one for one in observers if isinstance(one, StepRecorder)), None)
+        self._general, self._compiled = GeneralPath(self), CompiledPath(self, compiling, self._step_recorder)
         self.view.step_recorder, self._taken = self._compiled.step_recorder, StepProgress()
         pace.bind(self)
 
@@ -270,13 +267,13 @@ class Loop:
         deadline_ns : int
             Deadline, CLOCK_MONOTONIC, ns; 0 for none.
         """
-        if self._preparing is not None and not self.requests.pending and self.requests.agenda.next > step:
+        if self.exchange.prepares and not self.requests.pending and self.requests.agenda.next > step:
             self.prepared = (step, deadline_ns)
             compiling = self._compiled.preparing
             if compiling is not None and compiling.prepare_alone(step, deadline_ns):
                 return
             time = step * self.plant.dt
-            self._preparing.prepare(step, time, deadline_ns, self.view.outputs(step), self.exchange.applied)
+            self.exchange.prepare(step, time, deadline_ns, self.view.outputs(step), self.exchange.applied)
 
     def collect(self, step: int, until_ns: int) -> bool:
         """Read commands into `command`.
@@ -402,22 +399,20 @@ class Loop:
             self.commands.altered.append(self.step)
 
     def note(self, values: Mapping[str, Any]) -> None:
-        """Write a peer's note into the log; see rtmms.loop.ports.LogsNotes.
+        """Write a peer's note into the log; see rtmms.loop.ports.StepRecorder.
 
         Parameters
         ----------
         values : Mapping[str, Any]
             Values by name.
         """
-        for observer in self.view.observers:
-            if isinstance(observer, LogsNotes):
-                observer.note(self.step, values)
+        if self._step_recorder is not None:
+            self._step_recorder.note(self.step, values)
 
     def forget_prepared(self) -> None:
         """Discard the prepared state."""
         self.prepared = (-1, 0)
-        if self._preparing is not None:
-            self._preparing.prepare(-1, 0.0, 0, {}, self.exchange.applied)
+        self.exchange.prepare(-1, 0.0, 0, {}, self.exchange.applied)
 
     # --- the run ----------------------------------------------------------------------------------------------------
 
@@ -520,7 +515,7 @@ class Loop:
         ended, missed, overruns = now(), taken.outcome == StepOutcome.MISSED, statistics.overruns
         due = taken.begun if taken.wake == UNDEFINED else taken.begun - taken.wake
         if attribution is not None and (missed or ended - due > attribution.busy_ns):
-            attribution.look(self._naming.silent() if missed and self._naming is not None else ())
+            attribution.look(self.exchange.silent() if missed else ())
         slack = pace.finish(step, ended)
         asked, self.answered = self.claims.any and not self.answered, False
         exchange_ns = taken.gathered - taken.begun
@@ -532,8 +527,8 @@ class Loop:
             self._hold_to_limits(
                 missed and not self.fallback.excused, overran, taken.outcome == StepOutcome.STALE
             )  # fmt: skip
-        if self._admitting is not None:
-            self._see_newcomers(self._admitting)
+        if self.exchange.looks is not None:
+            self._see_newcomers()
         if attribution is not None:
             if taken.complete and asked:
                 attribution.answered(exchange_ns)
@@ -551,17 +546,17 @@ class Loop:
             self.altered(op="set", args={"level": level})
             governor.changed(self.step, level)
 
-    def _see_newcomers(self, at: AdmitsPeers) -> None:
+    def _see_newcomers(self) -> None:
         """Force a look at the handshake endpoint if the slack has been too short for long.
 
         Its periods are skipped, not overrun.
         """
-        now = self.clock.now()
-        if at.looks != self._looks:
-            self._looks, self._looked_ns = at.looks, now
+        exchange, now = self.exchange, self.clock.now()
+        if exchange.looks != self._looks:
+            self._looks, self._looked_ns = exchange.looks, now
         elif now - self._looked_ns >= HANDSHAKE_INTERVAL_NS:
-            at.look(now + HANDSHAKE_READ_NS)
-            self._looks, self._looked_ns = at.looks, self.clock.now()
+            exchange.look(now + HANDSHAKE_READ_NS)
+            self._looks, self._looked_ns = exchange.looks, self.clock.now()
             self.note_claims()
             self.requests.fetch()
             self.pace.let_pass(self.step)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from rtmms.base.contract import Applied as Applied
+from rtmms.base.errors import ModelError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 
 class Exchange(Protocol):
-    """Commands in, states out; nothing may block past the given instant, whatever a peer does."""
+    """Commands in, states out; nothing may block past the given instant, whatever a peer does.
+
+    An implementation inherits this class. It has to write the five methods from `publish` to `report`. The others do
+    nothing by default: an exchange overrides those of its abilities.
+    """
 
     claimed: Flags
     """Actuators of admitted peers, (n_actuators,).
@@ -110,8 +115,194 @@ class Exchange(Protocol):
             {'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]}.
         """
 
+    # -- States packed in the slack ------------------------------------------------------------------------------------
 
-# Optional abilities of an Exchange. The loop checks each once, by isinstance, when it is created.
+    prepares: bool = False
+    """Whether `prepare` packs a state, so that the loop observes the plant in the slack."""
+
+    def prepare(
+        self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
+    ) -> None:  # fmt: skip
+        """Pack a state in the slack; `publish` will send the same if nothing comes between.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step; -1 discards the prepared state.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        outputs : Mapping[str, Array]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
+        return
+
+    # -- Usual steps without Python ------------------------------------------------------------------------------------
+
+    def fast_path(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None) -> FastPath | None:
+        """Return the compiled path, before the run.
+
+        Parameters
+        ----------
+        plant : Plant
+            The plant.
+        memory : Memory
+            Memory of the miss policies.
+        step_recorder : StepRecorder | None
+            The step recorder; None for none.
+
+        Returns
+        -------
+        FastPath | None
+            None if there is none for this plant, or on this machine.
+        """
+        return None
+
+    def prepare_alone(self, step: int, deadline_ns: int) -> bool:
+        """Prepare the plant's present state like `prepare`, without Python.
+
+        The loop calls it only if there is a fast path.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Its deadline, ns; 0 for none.
+
+        Returns
+        -------
+        bool
+            False if nothing was done, because the outputs are needed.
+        """
+        return False
+
+    # -- Handshake endpoint, for newcomers and requests ----------------------------------------------------------------
+
+    looks: int | None = None
+    """Number of looks at the endpoint so far, by `serve` when there was time for it; None without an endpoint."""
+
+    def look(self, until_ns: int) -> None:
+        """Look at the endpoint now, and continue the admission of joining peers.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant before which it returns, ns.
+        """
+        return
+
+    # -- Peers without a command at the last deadline ------------------------------------------------------------------
+
+    def silent(self) -> Sequence[Silent]:
+        """Return the peers without a command for the present step.
+
+        Returns
+        -------
+        Sequence[Silent]
+            The peers; knowledge about each may change later.
+        """
+        return ()
+
+    # -- Requests of peers to the plant --------------------------------------------------------------------------------
+
+    def requests(self) -> Iterable[Request]:
+        """Return the requests that `serve` or `collect` read since the last call, oldest first.
+
+        Returns
+        -------
+        Iterable[Request]
+            The requests; each is answered once.
+        """
+        return ()
+
+    def reply(self, request: Any, ok: bool = True, result: Any = None, error: str | None = None) -> None:
+        """Answer a request.
+
+        Parameters
+        ----------
+        request : Any
+            The request.
+        ok : bool, default True
+            Whether it succeeded.
+        result : Any, optional
+            Its result, which msgpack can express.
+        error : str | None, optional
+            Reason of a failure.
+        """
+        return
+
+    # -- Parameters for peers ------------------------------------------------------------------------------------------
+
+    def pass_on(self, values: Mapping[str, Any]) -> None:
+        """Send parameters to a peer.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            Values by 'PEER.NAME', of one peer.
+
+        Raises
+        ------
+        ModelError
+            If the peer has no such parameter.
+        """
+        name = next(iter(values)).partition(".")[0]
+        raise ModelError(f"set: this run has no peer '{name}' to send parameters to")
+
+    def unanswered(self) -> bool:
+        """Return whether a peer has not answered yet; the answers are served like requests.
+
+        Returns
+        -------
+        bool
+            True if one has not.
+        """
+        return False
+
+    def failures(self) -> Sequence[str]:
+        """Return refusals of peers since the last call.
+
+        Returns
+        -------
+        Sequence[str]
+            One sentence each.
+        """
+        return ()
+
+    # -- Ticks of peers, for the pace `external` -----------------------------------------------------------------------
+
+    def next_tick(self, until_ns: int) -> int:
+        """Remove the oldest waiting tick.
+
+        Parameters
+        ----------
+        until_ns : int
+            End of the wait for one, ns.
+
+        Returns
+        -------
+        int
+            Instant at which it came, ns; 0 for none.
+        """
+        raise TypeError("mode external: expected an exchange with ticks, got one without")
+
+    def ticks_waiting(self) -> int:
+        """Return the number of waiting ticks, without waiting.
+
+        Returns
+        -------
+        int
+            The number.
+        """
+        return 0
+
+    def drop_ticks(self) -> None:
+        """Discard the waiting ticks, because the schedule has changed."""
+        return
 
 
 class Memory(Protocol):
@@ -265,71 +456,6 @@ class FastPath(Protocol):
         """
 
 
-@runtime_checkable
-class Compiling(Protocol):
-    """Exchange that can take a usual step without Python, and passes unusual ones to Python."""
-
-    def fast_path(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None) -> FastPath | None:
-        """Return the compiled path, before the run.
-
-        Parameters
-        ----------
-        plant : Plant
-            The plant.
-        memory : Memory
-            Memory of the miss policies.
-        step_recorder : StepRecorder | None
-            The step recorder; None for none.
-
-        Returns
-        -------
-        FastPath | None
-            None if there is none for this plant, or on this machine.
-        """
-
-    def prepare_alone(self, step: int, deadline_ns: int) -> bool:
-        """Prepare the plant's present state like Preparing's `prepare`, without Python.
-
-        It is called only if there is a fast_path.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        deadline_ns : int
-            Its deadline, ns; 0 for none.
-
-        Returns
-        -------
-        bool
-            False if nothing was done, because the outputs are needed.
-        """
-
-
-@runtime_checkable
-class Preparing(Protocol):
-    """Exchange that can pack a state before its instant."""
-
-    def prepare(
-        self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
-    ) -> None:  # fmt: skip
-        """Pack a state in the slack; `publish` will send the same if nothing comes between.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step; -1 discards the prepared state.
-        time : float
-            Simulated time of the state, s.
-        deadline_ns : int
-            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
-        outputs : Mapping[str, Array]
-            The plant's outputs by name.
-        applied : Applied
-            Results of the step before.
-        """
-
-
 class Silent(Protocol):
     """Peer without a command at a deadline."""
 
@@ -344,134 +470,6 @@ class Silent(Protocol):
     @property
     def refused(self) -> bool:
         """Whether its command for the step came in time, and was refused."""
-
-
-@runtime_checkable
-class AdmitsPeers(Protocol):
-    """Exchange with a handshake endpoint, for newcomers and requests."""
-
-    looks: int
-    """Number of looks at the endpoint so far, by `serve` when there was time for it."""
-
-    def look(self, until_ns: int) -> None:
-        """Look at the endpoint now, and continue the admission of joining peers.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant before which it returns, ns.
-        """
-
-
-@runtime_checkable
-class Naming(Protocol):
-    """Exchange that can name the peers without a command at the last deadline."""
-
-    def silent(self) -> Sequence[Silent]:
-        """Return the peers without a command for the present step.
-
-        Returns
-        -------
-        Sequence[Silent]
-            The peers; knowledge about each may change later.
-        """
-
-
-@runtime_checkable
-class Requesting(Protocol):
-    """Exchange with requests of peers to the plant."""
-
-    def requests(self) -> Iterable[Request]:
-        """Return the requests that `serve` or `collect` read since the last call, oldest first.
-
-        Returns
-        -------
-        Iterable[Request]
-            The requests; each is answered once.
-        """
-
-    def reply(self, request: Any, ok: bool = True, result: Any = None, error: str | None = None) -> None:
-        """Answer a request.
-
-        Parameters
-        ----------
-        request : Any
-            The request.
-        ok : bool, default True
-            Whether it succeeded.
-        result : Any, optional
-            Its result, which msgpack can express.
-        error : str | None, optional
-            Reason of a failure.
-        """
-
-
-@runtime_checkable
-class Passing(Protocol):
-    """Exchange that sends parameters to its peers."""
-
-    def pass_on(self, values: Mapping[str, Any]) -> None:
-        """Send parameters to a peer.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            Values by 'PEER.NAME', of one peer.
-
-        Raises
-        ------
-        ModelError
-            If the peer has no such parameter.
-        """
-
-    def unanswered(self) -> bool:
-        """Return whether a peer has not answered yet; the answers are served like requests.
-
-        Returns
-        -------
-        bool
-            True if one has not.
-        """
-
-    def failures(self) -> Sequence[str]:
-        """Return refusals of peers since the last call.
-
-        Returns
-        -------
-        Sequence[str]
-            One sentence each.
-        """
-
-
-@runtime_checkable
-class Ticking(Protocol):
-    """Exchange with ticks of peers, which the pace `external` needs."""
-
-    def next_tick(self, until_ns: int) -> int:
-        """Remove the oldest waiting tick.
-
-        Parameters
-        ----------
-        until_ns : int
-            End of the wait for one, ns.
-
-        Returns
-        -------
-        int
-            Instant at which it came, ns; 0 for none.
-        """
-
-    def ticks_waiting(self) -> int:
-        """Return the number of waiting ticks, without waiting.
-
-        Returns
-        -------
-        int
-            The number.
-        """
-
-    def drop_ticks(self) -> None:
-        """Discard the waiting ticks, because the schedule has changed."""
 
 
 class Request(Protocol):
@@ -525,24 +523,8 @@ class Observer(Protocol):
 
 
 @runtime_checkable
-class LogsNotes(Protocol):
-    """Observer that stores notes of peers."""
-
-    def note(self, step: int, values: Mapping[str, Any]) -> None:
-        """Store a note between steps.
-
-        Parameters
-        ----------
-        step : int
-            The next step.
-        values : Mapping[str, Any]
-            Values by name.
-        """
-
-
-@runtime_checkable
 class StepRecorder(Observer, Protocol):
-    """Observer that stores every step as a row in memory.
+    """Observer that stores every step as a row in memory, and notes of peers.
 
     Compiled code can write the row in its place; then it does not receive the step.
     """
@@ -570,4 +552,15 @@ class StepRecorder(Observer, Protocol):
         ----------
         step : int
             Index of the step.
+        """
+
+    def note(self, step: int, values: Mapping[str, Any]) -> None:
+        """Store a note between steps.
+
+        Parameters
+        ----------
+        step : int
+            The next step.
+        values : Mapping[str, Any]
+            Values by name.
         """

@@ -14,7 +14,6 @@ from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.loop.chores import NEVER, Agenda
 from rtmms.loop.modes import Lockstep
-from rtmms.loop.ports import Passing, Requesting
 from rtmms.plant.protocol import describe_plant
 
 if TYPE_CHECKING:
@@ -132,11 +131,9 @@ class Requests:
 
     def __init__(self, run: Run, agenda: Agenda | None = None) -> None:
         self.run, self.agenda = run, agenda or Agenda()
-        self._passing: Passing | None = run.exchange if isinstance(run.exchange, Passing) else None
         self._passed = False
         self.pending: deque[Request] = deque()
         self.paused, self.singles = False, 0
-        self._from: Requesting | None = run.exchange if isinstance(run.exchange, Requesting) else None
 
     def fetch(self) -> None:
         """Read new requests.
@@ -145,14 +142,13 @@ class Requests:
         """
         if self._passed:
             self._handle_failures()
-        if self._from is None:
-            return
-        for request in self._from.requests():
+        exchange = self.run.exchange
+        for request in exchange.requests():
             if request.op == "stop":
-                self._from.reply(request, result={"step": self.run.step})
+                exchange.reply(request, result={"step": self.run.step})
                 self.run.end("stop", "stopped by request")
             elif len(self.pending) >= MAX_WAITING_REQUESTS:
-                self._from.reply(request, ok=False, error=f"{MAX_WAITING_REQUESTS} requests are waiting already")
+                exchange.reply(request, ok=False, error=f"{MAX_WAITING_REQUESTS} requests are waiting already")
             else:
                 self.pending.append(request)
 
@@ -196,10 +192,8 @@ class Requests:
             try:
                 if not act.owner:
                     _set(self, act.values)
-                elif self._passing is None:
-                    raise ModelError(f"set: this run has no peer '{act.owner}' to send parameters to")
                 else:
-                    self._passing.pass_on(act.values)
+                    run.exchange.pass_on(act.values)
                     self._passed = True
             except (RtmmsError, ValueError, TypeError, KeyError) as error:
                 run.end("failed", f"{act.sentence}: {error}")
@@ -209,22 +203,20 @@ class Requests:
                 run.serve(run.clock.now() + PAUSE_SLICE_NS)
 
     def _handle_failures(self) -> None:
-        assert self._passing is not None
-        for failure in self._passing.failures():
+        for failure in self.run.exchange.failures():
             self.run.end("failed", failure)
-        self._passed = self._passing.unanswered()
+        self._passed = self.run.exchange.unanswered()
 
     def _do_pending(self, these: Container[str] | None = None) -> None:
         """Perform requests in their order; with `these`, up to the first that is not among them."""
-        assert self._from is not None or not self.pending
         while self.pending and not self.run.ended and (these is None or self.pending[0].op in these):
             request = self.pending.popleft()
             try:
                 result = self._do(request.op, request.args or {})
             except (RtmmsError, ValueError, TypeError, KeyError) as error:
-                self._from.reply(request, ok=False, error=str(error) or type(error).__name__)  # type: ignore[union-attr]
+                self.run.exchange.reply(request, ok=False, error=str(error) or type(error).__name__)
             else:
-                self._from.reply(request, result=result)  # type: ignore[union-attr]
+                self.run.exchange.reply(request, result=result)
 
     def _do(self, op: str, args: Mapping[str, Any]) -> Any:
         if op not in HANDLERS:

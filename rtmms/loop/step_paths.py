@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
     from rtmms.loop.fallback import Claims, Fallback
     from rtmms.loop.pace import Pace
-    from rtmms.loop.ports import Array, Batched, Compiling, Exchange, FastPath, Progress, StepRecorder
+    from rtmms.loop.ports import Array, Batched, Exchange, FastPath, Progress, StepRecorder
     from rtmms.loop.requests import Requests
     from rtmms.loop.statistics import Statistics
     from rtmms.plant.protocol import Plant
@@ -170,20 +170,20 @@ class CompiledPath:
     ----------
     run : Stepping
         The run.
-    compiling : Compiling | None
-        Exchange with compiled steps; None for none.
+    compiling : Exchange | None
+        Exchange that may have compiled steps; None for none.
     step_recorder : StepRecorder | None
         The step recorder; None for none.
 
     Attributes
     ----------
-    preparing : Compiling or None
+    preparing : Exchange or None
         Writes states without Python. None if there is no fast path; then `run` does nothing.
     step_recorder : StepRecorder or None
         Observer for which compiled code writes the rows.
     """
 
-    def __init__(self, run: Stepping, compiling: Compiling | None, step_recorder: StepRecorder | None) -> None:
+    def __init__(self, run: Stepping, compiling: Exchange | None, step_recorder: StepRecorder | None) -> None:
         self._run = run
         self._fast: FastPath | None = None
         if compiling is not None:

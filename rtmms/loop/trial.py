@@ -9,8 +9,10 @@ import numpy as np
 
 from rtmms.base.contract import Applied
 from rtmms.base.errors import DivergedError
+from rtmms.base.override import override
 from rtmms.loop.clock import MonotonicClock, quantile
 from rtmms.loop.fallback import Fallback
+from rtmms.loop.ports import Exchange
 
 if TYPE_CHECKING:
     from rtmms.loop.policies import Policies
@@ -115,7 +117,7 @@ def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
     return quantile(taken, 0.97) * 1e-9 if taken else 0.0
 
 
-class _Silent:
+class _Silent(Exchange):
     """Exchange with one peer that holds all actuators and sends nothing."""
 
     def __init__(self, n: int) -> None:
@@ -124,15 +126,20 @@ class _Silent:
         self.renewed: Flags = np.zeros(n, dtype=np.bool_)
         self.applied = Applied()
 
+    @override
     def publish(self, *_: object) -> None: ...
 
+    @override
     def collect(self, *_: object) -> bool:
         return False
 
+    @override
     def serve(self, until_ns: int) -> None: ...
 
+    @override
     def waiting_for(self) -> tuple[str, ...]:
         return ()
 
+    @override
     def report(self) -> dict[str, object]:
         return {}

@@ -27,7 +27,7 @@ from rtmms.base.structs import view
 from rtmms.base.terminal import print_text
 from rtmms.loop.kernels.row import ROW_MEMORY
 from rtmms.loop.log_row import START, STEP, Head
-from rtmms.loop.ports import Observer
+from rtmms.loop.ports import StepRecorder
 from rtmms.record.log_location import rescue
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
 from rtmms.record.origin import plain
@@ -302,7 +302,7 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-class Recorder(Observer):
+class Recorder(StepRecorder):
     """Observer that passes every step to the ring.
 
     Create it when the plant is loaded, before the loop's priority is raised. If the plant's step and outputs are
@@ -506,16 +506,8 @@ class Recorder(Observer):
         """
         self._pipe.set_points(step, values)
 
+    @override
     def note(self, step: int, values: Mapping[str, Any]) -> None:
-        """Write a peer's note into the log; see rtmms.loop.ports.LogsNotes.
-
-        Parameters
-        ----------
-        step : int
-            Index of the next step.
-        values : Mapping[str, Any]
-            Values by name.
-        """
         self._pipe.note(step, values)
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:

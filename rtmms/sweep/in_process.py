@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from rtmms.base.trust import owner_of
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.kernels.miss_policies import within
 from rtmms.loop.modes import Lockstep
+from rtmms.loop.ports import Exchange
 from rtmms.plant.protocol import Channel, Plant
 from rtmms.wire.peer.controller import Controller, declared
 from rtmms.wire.peer.decode import read_welcome
@@ -53,7 +54,7 @@ class _Peer:
     prefix: str = ""
 
 
-class Direct:
+class Direct(Exchange):
     """Exchange (rtmms.loop.ports) of controllers by name.
 
     Parameters
@@ -165,24 +166,11 @@ class Direct:
 
     # -- as an Exchange ----------------------------------------------------------------------------------------------
 
+    @override
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
-        """Store the state of a step for the controllers.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        time : float
-            Time, s.
-        deadline_ns, budget_ns : int
-            Not used.
-        outputs : Mapping[str, Array]
-            Outputs by name.
-        applied : Applied
-            Not used.
-        """
+        """Store the state of a step for the controllers."""
         self._state = (step, time, outputs)
 
     def pass_by(self, step: int) -> None:
@@ -195,23 +183,8 @@ class Direct:
         """
         self._state = (step, step * self._plant.dt, {})
 
+    @override
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
-        """Collect the commands of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        command : Array
-            (n,) result.
-        until_ns : int
-            Not used.
-
-        Returns
-        -------
-        bool
-            True: all commands are there.
-        """
         for peer in self._peers:
             turns = peer.multirate
             if turns.asks(step):
@@ -279,51 +252,24 @@ class Direct:
         peer.seq += 1
         return checked
 
+    @override
     def serve(self, until_ns: int) -> None:
-        """Do nothing, as no peer connects.
+        """Do nothing, as no peer connects."""
 
-        Parameters
-        ----------
-        until_ns : int
-            Not used.
-        """
-
+    @override
     def waiting_for(self) -> tuple[str, ...]:
-        """Return no names, as nothing is awaited.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Empty.
-        """
+        """Return no names, as nothing is awaited."""
         return ()
 
+    @override
     def report(self) -> dict[str, Any]:
-        """Return the exchange's part of the report.
-
-        Returns
-        -------
-        dict[str, Any]
-            Counts, and the impaired links.
-        """
         links = {name: link.report() for name, link in self._links.items()}
         return {"late": 0, "rejected": {}, "peers": [], "links": links}
 
-    # -- as Passing: what events set ---------------------------------------------------------------------------------
+    # -- what events set -----------------------------------------------------------------------------------------------
 
+    @override
     def pass_on(self, values: Mapping[str, Any]) -> None:
-        """Set parameters of controllers.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            Values by CONTROLLER.PARAMETER.
-
-        Raises
-        ------
-        ModelError
-            There is no such controller, or it refuses the value.
-        """
         for key, value in values.items():
             names = [one.name for one in self._peers]
             owner = owner_of(key, names)
@@ -333,26 +279,6 @@ class Direct:
             answer = peer.settable.take({"values": {name: value}})
             if not answer["ok"]:
                 raise ModelError(f"{owner}: {answer['error']}")
-
-    def unanswered(self) -> bool:
-        """Return False: every state is answered.
-
-        Returns
-        -------
-        bool
-            False.
-        """
-        return False
-
-    def failures(self) -> Sequence[str]:
-        """Return no failures, as there are no processes.
-
-        Returns
-        -------
-        Sequence[str]
-            Empty.
-        """
-        return ()
 
 
 class Unwatched(Lockstep):

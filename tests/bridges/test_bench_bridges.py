@@ -68,13 +68,17 @@ def test_rows_whose_protocol_has_no_room_for_a_clock(capsys: pytest.CaptureFixtu
         assert 0 < found["out_us"]["p50"] <= found["out_us"]["max"] < 60e6
 
 
-def test_a_clock_in_four_whole_numbers() -> None:
+@pytest.mark.parametrize("behind", [0, 1, 5, bridge_plants.HEIGHTS - 1])
+def test_an_answer_is_to_the_newest_state_of_its_height(behind: int) -> None:
+    """Whatever an autopilot's time stamps leave out: a pause at the start shifted them, and all delays with them."""
     plant = bridge_plants.Swimmer(0.01)
     assert plant.read(np.zeros(4)) == (0.0, 0.0)
-    made = [plant.observe() and plant._made[-1] for _ in range(40000)]
-    message = bridge_plants.words(33000, 123456.789012)
-    assert all(0 <= number < bridge_plants.WORD for number in message)
-    assert plant.read(np.array(message, float)) == (made[33000], pytest.approx(123456.789012, abs=1e-6))
+    heights = [float(plant.observe()["position"][2]) for _ in range(40000)]
+    for noise_m in (-3.0, 0.0, 3.0):
+        message = bridge_plants.words(bridge_plants.height_number(heights[-1 - behind] + noise_m), 123456.789012)
+        assert all(0 <= number < bridge_plants.WORD for number in message)
+        found = plant.read(np.array(message, float))
+        assert found == (plant._made[-1 - behind], pytest.approx(123456.789012, abs=1e-6))
 
 
 def test_wrong_words() -> None:

@@ -17,7 +17,7 @@ from rtmms.loop.loop import Loop, LoopServices, Outcome
 from rtmms.loop.modes import External, Free, Lockstep, Realtime
 from rtmms.loop.pace import Pace
 from rtmms.loop.policies import Policies
-from rtmms.loop.ports import Applied
+from rtmms.loop.ports import Applied, Exchange
 from rtmms.loop.statistics import Statistics
 from rtmms.plant.protocol import Channel
 
@@ -90,8 +90,8 @@ class Request:
     args: Mapping[str, Any]
 
 
-class World:
-    """Implements Exchange, by the script. Follows the wire's rules for what is fresh, stale, ahead and late."""
+class World(Exchange):
+    """An Exchange by a script. Follows the wire's rules for what is fresh, stale, ahead and late."""
 
     def __init__(
         self, clock: FakeClock, log: list[Any], claimed: Mapping[str, Sequence[int]], arrivals: Sequence[Arrival],
@@ -219,9 +219,6 @@ class World:
         self._receive_ticks()
         self.surplus += len(self.tick_queue)
         self.tick_queue.clear()
-
-    def silent(self) -> tuple[Any, ...]:
-        return ()
 
     def waiting_for(self) -> tuple[str, ...]:
         return tuple(sorted({self.owner[i] for i in range(2) if self.claimed[i] and not self.fresh[i]}))

@@ -26,7 +26,7 @@ from rtmms.loop.machine import shortest_wait_s
 from rtmms.loop.modes import External, Free, Lockstep, Realtime
 from rtmms.loop.pace import Pace
 from rtmms.loop.policies import OVERRUN_POLICIES, Policies, abort, catch_up, skip, slip
-from rtmms.loop.ports import Applied
+from rtmms.loop.ports import Applied, Exchange
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import CommandTrace, Recent, Trace
 from rtmms.loop.trial import COLD_STEPS, StepTime, cold_trial, trial
@@ -286,7 +286,7 @@ def test_the_trial_of_a_plant_that_diverges_sends_nothing_and_leaves_it_at_its_s
 # --- what a run retains ----------------------------------------------------------------------------------------------
 
 
-class Quiet:
+class Quiet(Exchange):
     """An exchange in which every command is there at once."""
 
     def __init__(self, n: int) -> None:

@@ -11,14 +11,14 @@ from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop
 from rtmms.loop.modes import Free
 from rtmms.loop.policies import Policies
-from rtmms.loop.ports import Applied
+from rtmms.loop.ports import Applied, Exchange
 from rtmms.loop.statistics import Statistics
 from rtmms.record.origin import describe
 from rtmms.record.recorder import Recorder
 from tests.pendulum import Pendulum
 
 
-class Scripted:
+class Scripted(Exchange):
     """Holds the torque and answers every step at once."""
 
     def __init__(self) -> None:

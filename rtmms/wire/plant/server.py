@@ -15,7 +15,9 @@ import numpy as np
 
 from rtmms.base.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
 from rtmms.base.errors import ModelError
+from rtmms.base.override import override
 from rtmms.loop.impairment import ImpairedLink
+from rtmms.loop.ports import Exchange
 from rtmms.plant.protocol import Plant, describe_plant
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
@@ -54,8 +56,8 @@ _MIN_DIVIDED_SLACK_NS = 100_000
 """Slack up to which strangers have all of it, ns, so that a request to end the run is always read."""
 
 
-class Server:
-    """The plant's side of the wire: peers, claims, commands and requests; it implements rtmms.loop.ports.Exchange.
+class Server(Exchange):
+    """The plant's side of the wire: peers, claims, commands and requests.
 
     Parameters
     ----------
@@ -154,55 +156,30 @@ class Server:
         self.fresh: Flags = self._port.fresh
         self.renewed: Flags = self._port.renewed
         self.applied: Applied = self._port.applied
-        self.looks, self._forced_looks, self._closed = 0, 0, False
+        self.looks: int = 0
+        self._forced_looks, self._closed = 0, False
+
+    prepares = True
 
     # -- Exchange ----------------------------------------------------------------------------------------------------
 
+    @override
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
-        """Send the state to the claimants.
+        """Send the state to the claimants; `serve` sends it to the observers.
 
-        The observers' state is packed in the slack, or without slack while the claimants compute; `serve` sends it.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        time : float
-            Simulated time of the state, s.
-        deadline_ns : int
-            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
-        budget_ns : int
-            Rest of the time until the deadline, ns.
-        outputs : Mapping[str, Array]
-            The plant's outputs by name.
-        applied : Applied
-            Results of the step before.
+        Their state is packed in the slack, or without slack while the claimants compute.
         """
         self._outputs = outputs
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
         if step != self._prepared and self._telemetry.due:
             self._telemetry.pack(step, time, deadline_ns, budget_ns, outputs, applied)
 
+    @override
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:  # fmt: skip
-        """Pack a state ahead of its step; see `Preparing`.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step; -1 discards the prepared state.
-        time : float
-            Simulated time of the state, s.
-        deadline_ns : int
-            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
-        outputs : Mapping[str, Array]
-            The plant's outputs by name.
-        applied : Applied
-            Results of the step before.
-        """
         self._prepared = step
         if step >= 0:
             self._outputs = outputs
@@ -210,21 +187,8 @@ class Server:
         if step >= 0 and self._telemetry.due:
             self._telemetry.pack(step, time, deadline_ns, max(0, deadline_ns - monotonic_ns()), outputs, applied)
 
+    @override
     def prepare_alone(self, step: int, deadline_ns: int) -> bool:
-        """Write the state of a coming step without Python; see `Compiling`.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        deadline_ns : int
-            Its deadline, CLOCK_MONOTONIC, ns; 0 for none.
-
-        Returns
-        -------
-        bool
-            False if Python must prepare it.
-        """
         if self._telemetry.due or not self._direct.prepare(step, deadline_ns):
             return False
         self._prepared = step
@@ -232,35 +196,13 @@ class Server:
             self._sockets.step.arm(deadline_ns)
         return True
 
+    @override
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
-        """Read commands for a step; see `Exchange`.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        command : Array
-            The step's command, changed in place.
-        until_ns : int
-            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
-
-        Returns
-        -------
-        bool
-            Whether all commands have come.
-        """
         return self._port.collect(step, command, until_ns)
 
+    @override
     def serve(self, until_ns: int) -> None:
-        """Do the work of the slack: newcomers, requests, warm-up, telemetry.
-
-        The work is bounded, and ends before the given instant.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        """
+        """Do the work of the slack: newcomers, requests, warm-up, telemetry; it is bounded."""
         self._telemetry.send()
         left_ns = until_ns - monotonic_ns()
         strange_ns = until_ns - (min(_STRANGERS_MARGIN_NS, left_ns // 2) if left_ns > _MIN_DIVIDED_SLACK_NS else 0)
@@ -274,16 +216,9 @@ class Server:
             self._telemetry.serve(strange_ns)
         self._tend(until_ns)
 
+    @override
     def look(self, until_ns: int) -> None:
-        """Serve newcomers even without slack; see `Admitting`.
-
-        The handshake endpoint comes first, then the connections of welcomed peers.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC, ns.
-        """
+        """Serve the handshake endpoint first, then the connections of welcomed peers."""
         self.looks += 1
         self._forced_looks += 1
         self._handshakes.serve(until_ns)
@@ -299,48 +234,16 @@ class Server:
             self._keep_alive.serve(now_ns, self._outputs)
             self._keep_alive.hasten(until_ns - _WAKE_NS, self._outputs)
 
+    @override
     def fast_path(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None) -> FastPath | None:
-        """Return the compiled steps; see `Compiling`.
-
-        Parameters
-        ----------
-        plant : Plant
-            The plant.
-        memory : Memory
-            The loop's memory.
-        step_recorder : StepRecorder | None
-            The step recorder; None for none.
-
-        Returns
-        -------
-        FastPath | None
-            None if compiled steps are impossible.
-        """
         return self._direct if self._direct.bind(plant, memory, step_recorder) else None
 
+    @override
     def next_tick(self, until_ns: int) -> int:
-        """Wait for a tick; see `Ticking`.
-
-        Parameters
-        ----------
-        until_ns : int
-            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
-
-        Returns
-        -------
-        int
-            Instant at which the oldest waiting tick came, ns; 0 for none.
-        """
         return self._port.next_tick(until_ns)
 
+    @override
     def ticks_waiting(self) -> int:
-        """Return the number of waiting ticks; see `Ticking`.
-
-        Returns
-        -------
-        int
-            Number of ticks.
-        """
         ticks = self._port.ticks
         assert ticks is not None
         self._port.read_in_slack(until_ns=monotonic_ns() + _LOOK_NS)
@@ -357,40 +260,25 @@ class Server:
         peer = self._peers.ticker
         return peer.name if peer is not None and peer.state is LIVE else ""
 
+    @override
     def drop_ticks(self) -> None:
-        """Discard the waiting ticks; see `Ticking`."""
         assert self._port.ticks is not None
         self._port.ticks.drop()
 
+    @override
     def waiting_for(self) -> tuple[str, ...]:
-        """Return the claimants without a command for the present step.
-
-        Returns
-        -------
-        tuple[str, ...]
-            Their names.
-        """
         return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
 
+    @override
     def silent(self) -> tuple[Missing, ...]:
-        """Return the same peers, which can report later whether they had died.
-
-        Returns
-        -------
-        tuple[Missing, ...]
-            The peers.
-        """
+        """Return the peers of `waiting_for`, which can report later whether they had died."""
         return tuple(Missing(peer, self._port.step) for peer in self._peers.claimants if not peer.fresh)
 
+    @override
     def report(self) -> dict[str, Any]:
         """Return the counts for the report.
 
-        It sends a probe to each claimant. Without a state since its end, a peer's death would be unknown.
-
-        Returns
-        -------
-        dict[str, Any]
-            Values by name.
+        A probe goes to each claimant: without a state since its end, a peer's death would be unknown.
         """
         if not self._closed:
             for peer in list(self._peers.claimants):
@@ -494,62 +382,24 @@ class Server:
         """
         return tuple(peer.name for peer in self._peers.claimants if peer.state is DEAD)
 
+    @override
     def requests(self) -> list[Request]:
-        """Return the requests of peers since the last call.
-
-        Each must be answered by `reply`.
-
-        Returns
-        -------
-        list[Request]
-            The requests.
-        """
         return self._handshakes.requests()
 
+    @override
     def reply(self, request: Request, ok: bool = True, result: Any = None, error: str | None = None) -> None:
-        """Answer a request.
-
-        Parameters
-        ----------
-        request : Request
-            The request.
-        ok : bool, default True
-            Whether it succeeded.
-        result : Any, optional
-            Its result.
-        error : str | None, optional
-            Its error; None for none.
-        """
         self._handshakes.reply(request, ok, result, error)
 
+    @override
     def pass_on(self, values: Mapping[str, Any]) -> None:
-        """Send parameters to a peer for the run itself; see rtmms.loop.ports.Passing.
-
-        Parameters
-        ----------
-        values : Mapping[str, Any]
-            New values by 'PEER.NAME'.
-        """
         self._handshakes.pass_on(values)
 
+    @override
     def unanswered(self) -> bool:
-        """Return whether a peer owes an answer; see `Passing`.
-
-        Returns
-        -------
-        bool
-            True if one does.
-        """
         return self._handshakes.unanswered()
 
+    @override
     def failures(self) -> list[str]:
-        """Return refusals of the run's own requests since the last call; see `Passing`.
-
-        Returns
-        -------
-        list[str]
-            One text for each refusal.
-        """
         return self._handshakes.failures()
 
     def close(self, reason: str = "the run ended", names: Collection[str] = ()) -> None:

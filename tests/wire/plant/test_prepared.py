@@ -50,7 +50,9 @@ def test_another_step_or_deadline_is_packed_anew() -> None:
 def test_the_loop_prepares_the_next_state_in_the_slack_and_discards_it_when_the_state_is_altered(monkeypatch) -> None:
     prepared: list[tuple[int, float]] = []
 
-    class Preparing(World):  # a class of its own: what isinstance once found in one is kept for good
+    class Preparing(World):
+        prepares = True
+
         def prepare(self, step: int, time: float, deadline_ns: int, outputs: Any, applied: Any) -> None:
             prepared.append((step, round((deadline_ns - self.t0) / US) if step >= 0 else 0))
 
