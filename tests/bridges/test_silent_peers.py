@@ -280,15 +280,14 @@ def test_a_peer_that_is_stopped_killed_and_started_again(kind: str, tmp_path: Pa
     period = peer["watch"]["period_s"] + LAG_S
     assert PERIOD_S <= period <= 1.5 * PERIOD_S + LAG_S
     assert 0.0 <= peer["first_command_s"] < stopped
-    silences = [one for one in peer["silences"] if one["begin_s"] > 4.0]  # before, it may not have been there
-    first, second = silences[:2]
-    assert first["begin_s"] == pytest.approx(stopped, abs=period)
+    # a machine that stalls may make it silent more often
+    begun = [[one for one in peer["silences"] if abs(one["begin_s"] - at) <= period] for at in (stopped, killed)]
+    assert [len(of) for of in begun] == [1, 1], peer["silences"]
+    first, second = (of[0] for of in begun)
     assert first["begin_s"] + first["length_s"] == pytest.approx(continued, abs=period)
-    assert second["begin_s"] == pytest.approx(killed, abs=period)
-    events = [one for one in peer["timeline"] if one["t_s"] > 4.0 and one["event"] != "lost"]
-    assert [one["event"] for one in events[::2]][:2] == ["silent", "silent"]
-    assert events[0]["t_s"] == first["begin_s"]
-    assert events[0]["length_s"] == first["length_s"]
+    for one in (first, second):
+        (event,) = [each for each in peer["timeline"] if each["event"] == "silent" and each["t_s"] == one["begin_s"]]
+        assert event["length_s"] == one["length_s"]
     assert (
         second["begin_s"] + second["length_s"] > started - LAG_S
     )  # its process has waited for the start: it sends at once
