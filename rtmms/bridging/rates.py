@@ -675,7 +675,7 @@ class PeerWatch(Watchdog):
             self._learned_s = max(MIN_PERIOD_S, max(one for one in found if one <= longest_regular))
 
     def report(self) -> dict[str, Any]:
-        """Return the peer's events for the plant's report; see `rtmms.wire.protocol.messages.read_watch`.
+        """Return the peer's events for the plant's report; see `rtmms.wire.protocol.peer_values.read_watch`.
 
         Returns
         -------

@@ -15,7 +15,7 @@ from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.rates import Backoff, Counters, Decimator, PeerWatch, Watchdog
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import Awaiting, Link, connect
-from rtmms.wire.protocol.messages import NotConnectedError
+from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.state import PlantInfo, State
 
 CHECK_S = 0.1

@@ -115,7 +115,7 @@ class Exchange(Protocol):
 
 
 class Memory(Protocol):
-    """Memory of the miss policies, see rtmms.loop.fallback.FallbackMemory.
+    """Memory of the miss policies, see rtmms.loop.step_outcome.FallbackMemory.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 from rtmms.base.contract import Applied
 from rtmms.base.errors import DivergedError
 from rtmms.loop.clock import MonotonicClock, quantile
-from rtmms.loop.fallback import Fallback
+from rtmms.loop.step_outcome import Fallback
 
 if TYPE_CHECKING:
     from rtmms.loop.policies import Policies

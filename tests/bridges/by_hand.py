@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import rtmms
 from rtmms.bridging.rates import Counters
 from rtmms.bridging.runner import watch_of
-from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.welcome import plain_parameters
 from tests.bridges.harness import plant_info
 
 

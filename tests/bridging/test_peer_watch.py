@@ -18,7 +18,7 @@ from rtmms.bridging.rates import (
     PeerWatch,
 )
 from rtmms.bridging.runner import Runner
-from rtmms.wire.protocol.messages import read_watch
+from rtmms.wire.protocol.peer_values import read_watch
 from tests.bridges.harness import plant_info, state
 
 DT = 1e-3

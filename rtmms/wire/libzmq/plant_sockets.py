@@ -18,7 +18,8 @@ import zmq
 from rtmms.base.override import override
 from rtmms.wire.libzmq.socket_options import EVENTS, NOW, NOW_MORE, POLLIN, Socket, set_family
 from rtmms.wire.libzmq.threads import Threads
-from rtmms.wire.protocol.messages import MAX_COMMAND_BYTES, EndpointError
+from rtmms.wire.protocol.errors import EndpointError
+from rtmms.wire.protocol.limits import MAX_COMMAND_BYTES
 from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, SENT, Guests, Messages, Received
 
 DOMAIN = b"rtmms"

@@ -14,7 +14,9 @@ from rtmms.base.errors import UnknownNameError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.state_message import Matching, Selection
-from rtmms.wire.protocol.messages import LINEAR, MAX_AHEAD_STEPS, MAX_SILENCES, WARM_STEPS, Hello, Reason, Refused
+from rtmms.wire.protocol.hello import LINEAR, Hello
+from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_SILENCES, WARM_STEPS
+from rtmms.wire.protocol.messages import Reason, Refused
 from rtmms.wire.protocol.port import Answering, Holding
 
 if TYPE_CHECKING:

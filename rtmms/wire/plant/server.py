@@ -28,7 +28,9 @@ from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.plant.state_message import MAX_PEERS_WORK, MAX_STRANGERS_WORK, Selection, select
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.plant.telemetry import Telemetry
-from rtmms.wire.protocol.messages import MAX_EXCHANGE_BYTES, Hello, Reason, Refused, Request
+from rtmms.wire.protocol.hello import Hello
+from rtmms.wire.protocol.limits import MAX_EXCHANGE_BYTES
+from rtmms.wire.protocol.messages import Reason, Refused, Request
 from rtmms.wire.protocol.port import Guests
 
 if TYPE_CHECKING:
