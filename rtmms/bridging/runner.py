@@ -12,7 +12,10 @@ from typing import Any
 
 from rtmms.base.errors import Renamed
 from rtmms.bridging.bridge import Bridge
-from rtmms.bridging.rates import Backoff, Counters, Decimator, PeerWatch, Watchdog
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.peer_watch import PeerWatch, Watchdog
+from rtmms.bridging.rates import Decimator
+from rtmms.bridging.sending import Backoff
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import Awaiting, Link, connect
 from rtmms.wire.protocol.errors import NotConnectedError

@@ -12,7 +12,7 @@ import numpy as np
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.spatial import Array, rotation_about
 from rtmms.dynamics.hybrid import stand
-from rtmms.mechanism.actuators import PUSH, Attachment
+from rtmms.mechanism.actuator_arrays import PUSH, Attachment
 from rtmms.mechanism.joint_laws import Actuator
 from rtmms.mechanism.tendons import (
     CHANNEL,

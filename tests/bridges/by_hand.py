@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import rtmms
-from rtmms.bridging.rates import Counters
+from rtmms.bridging.counters import Counters
 from rtmms.bridging.runner import watch_of
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.protocol.welcome import plain_parameters
