@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.mechanism.actuator_arrays import Attachment, listed
+from rtmms.base.override import override
+from rtmms.mechanism.actuator_arrays import Attachable, Attachment, listed
 from rtmms.mechanism.joint_laws import (
     BOUNDED,
     CEILING,
@@ -36,7 +37,7 @@ from rtmms.model.solids import Placement
 
 
 @dataclass(frozen=True)
-class JointTorque:
+class JointTorque(Attachable):
     """A torque (or force) on a joint: channel JOINT.torque, N m or N.
 
     Parameters
@@ -64,19 +65,8 @@ class JointTorque:
     fastest: float | None = None
     braking_time: float | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.torque.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.fastest(j, self.fastest, self.braking_time)
@@ -86,7 +76,7 @@ class JointTorque:
 
 
 @dataclass(frozen=True)
-class JointServo:
+class JointServo(Attachable):
     """A PD servo: torque = stiffness (a - q) + damping (a' - qd), at most `limit`; channel JOINT.angle, rad or m.
 
     Parameters
@@ -128,19 +118,8 @@ class JointServo:
     fastest: float | None = None
     braking_time: float | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.angle and the servo's gains.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.take(j, "target", "target", "spring")
@@ -154,7 +133,7 @@ class JointServo:
 
 
 @dataclass(frozen=True)
-class JointAffine:
+class JointAffine(Attachable):
     """An affine law without a filter, as MJCF's motor, position and velocity: channel JOINT.command.
 
     Several of them may drive one joint; their torques add.
@@ -193,19 +172,8 @@ class JointAffine:
     name: str | None = None
     unit: str = ""
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.command and the gains of the law.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         gain = to.number("gain", self.gain, least=-math.inf)
@@ -223,7 +191,7 @@ class JointAffine:
 
 
 @dataclass(frozen=True)
-class JointMotion:
+class JointMotion(Attachable):
     """An imposed motion: a linear servo of second order prescribes the joint's position, and its torque follows.
 
     The servo is critically damped: q'' = w^2 (command - q) - 2 w q'. The channel is JOINT.angle, rad or m.
@@ -262,19 +230,8 @@ class JointMotion:
     fastest: float | None = None
     braking_time: float | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.angle of the motion.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         to.take(j, "target", "target", "spring")
         to.fastest(j, self.fastest, self.braking_time)
@@ -288,7 +245,7 @@ class JointMotion:
 
 
 @dataclass(frozen=True)
-class JointSpeed:
+class JointSpeed(Attachable):
     """An imposed rate: a lag of first order, q'' = w (command - q'), prescribes the rate, and the torque follows.
 
     The channel is JOINT.speed, rad/s or m/s.
@@ -317,19 +274,8 @@ class JointSpeed:
     neutral: float = 0.0
     name: str | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.speed.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         if not to.model.imposed[j]:
             raise ModelError(f"{to.place}: joint '{self.joint}' must have drive='motion', got drive='torque'")
@@ -371,7 +317,7 @@ def _follow(servo: JointServo | JointMotion, j: int, to: Attachment) -> None:
 
 
 @dataclass(frozen=True)
-class JointStop:
+class JointStop(Attachable):
     """The ends of a joint: beyond lower or upper a spring and a damper push back; it has no channel.
 
     Parameters
@@ -397,19 +343,8 @@ class JointStop:
     stiffness: float
     damping: float = 0.0
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Set the spring and the damper of the joint.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.take(j, "stop", "stop")
@@ -420,7 +355,7 @@ class JointStop:
 
 
 @dataclass(frozen=True)
-class JointLimit:
+class JointLimit(Attachable):
     """Limits of a joint's position and rate that it never passes, whatever drives it; it has no channel.
 
     rtmms.mechanism.joint_laws describes how they act. A stop pushes only inwards. Servos and motions of the joint do
@@ -451,19 +386,8 @@ class JointLimit:
     fastest: float | None = None
     braking_time: float | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Set the limits of the joint.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         lower, upper = to.limits(self.lower, self.upper)
         if to.model.imposed[j] and not (lower is None and upper is None):
@@ -486,7 +410,7 @@ COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
 
 
 @dataclass(frozen=True)
-class BodyWrench:
+class BodyWrench(Attachable):
     """Force and moment on a body at a pose, along the pose's axes: channels BODY.fx .. BODY.mz, N and N m.
 
     Parameters
@@ -517,19 +441,8 @@ class BodyWrench:
     moment_limit: float | None = None
     name: str | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add a channel for each component.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         if not self.components:
             raise ModelError(f"{to.place}: components must be some of {', '.join(COMPONENTS)}, got none")
         for component in self.components:
@@ -544,7 +457,7 @@ class BodyWrench:
 
 
 @dataclass(frozen=True)
-class DirectedWrench:
+class DirectedWrench(Attachable):
     """A force and a moment on a body in a fixed direction, times the command: channel BODY.command.
 
     Parameters
@@ -577,19 +490,8 @@ class DirectedWrench:
     name: str | None = None
     unit: str = ""
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel BODY.command.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         wrench = checked_numbers(self.wrench, (6,), f"{to.place}: wrench")
         lower, upper = to.limits(self.lower, self.upper)
         neutral = to.number("neutral", self.neutral, least=-math.inf)
@@ -598,7 +500,7 @@ class DirectedWrench:
 
 
 @dataclass(frozen=True)
-class Thruster:
+class Thruster(Attachable):
     """A thrust along x of its pose: channel NAME.command; the command x lags, and the thrust is f(x) at once.
 
     Parameters
@@ -648,19 +550,8 @@ class Thruster:
         """Name of its channel."""
         return f"{self.name or f'{self.body}.thruster'}.command"
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel NAME.command.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         if (self.coefficient is None) == (len(self.curve) == 0):
             got = "both" if len(self.curve) else "neither"
             raise ModelError(f"{to.place}: expected coefficient or curve, got {got}")
@@ -679,7 +570,7 @@ class Thruster:
 
 
 @dataclass(frozen=True)
-class Rotor:
+class Rotor(Attachable):
     """A rotor along z of its pose: channel NAME.speed, rad/s, 0 to max_speed; thrust k_t w^2, drag torque k_d w^2.
 
     Parameters
@@ -720,19 +611,8 @@ class Rotor:
     name: str | None = None
     inertia: float = 0.0
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel NAME.speed.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         if self.spin not in (1, -1):
             raise ModelError(f"{to.place}: spin must be 1 or -1, got {self.spin!r}")
         most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
@@ -748,7 +628,7 @@ class Rotor:
 
 
 @dataclass(frozen=True)
-class ReactionWheel:
+class ReactionWheel(Attachable):
     """A wheel about z of its pose without thrust: channel NAME.speed, rad/s relative to the body, of either sign.
 
     Parameters
@@ -779,19 +659,8 @@ class ReactionWheel:
     max_speed: float | None = None
     name: str | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel NAME.speed.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
         least = None if most is None else -most
         channel = to.channel(f"{self.name or f'{self.body}.wheel'}.speed", "rad/s", least, most)
