@@ -27,7 +27,7 @@ from rtmms.base.structs import view
 from rtmms.base.terminal import print_text
 from rtmms.loop.kernels.row import ROW_MEMORY
 from rtmms.loop.log_row import START, STEP, Head
-from rtmms.loop.ports import Observer
+from rtmms.loop.ports import StepRecorder
 from rtmms.record.log_location import rescue
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
 from rtmms.record.origin import plain
@@ -302,7 +302,7 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-class Recorder(Observer):
+class Recorder(StepRecorder):
     """Observer that passes every step to the ring.
 
     Create it when the plant is loaded, before the loop's priority is raised. If the plant's step and outputs are
@@ -457,35 +457,16 @@ class Recorder(Observer):
             self._offered_at = head
         return self._offered
 
+    @override
     def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
-        """Return the address of the memory for compiled rows; see `StepRecorder`.
-
-        Parameters
-        ----------
-        command : tuple[int, int]
-            Address and count of the command's numbers.
-        account : CompiledOutputs
-            Compiled outputs of the plant.
-
-        Returns
-        -------
-        int
-            The address; 0 if compiled rows are impossible.
-        """
         found = [account.numbers.get(name) for name in self._names]
         parts = [part for part in found if part is not None]
         if [count for _, count in parts] != self._sizes or 8 * command[1] != len(self._no_command):
             return 0
         return self._compiled.bind(self.ring, self._head, [command, *parts], account)
 
+    @override
     def ready(self, step: int) -> None:
-        """Prepare the row's numbers that are not results of the step; see `StepRecorder`.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        """
         self._pipe.settle()
         self._pipe.ahead = step - self.ring.head
         assert self._loop is not None
