@@ -39,7 +39,7 @@ from rtmms.base.terminal import console
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.running import Running
 from rtmms.plant.coordinates import displacement
-from rtmms.plant.protocol import Coordinates, HasCoordinates, Plant, describe_plant
+from rtmms.plant.protocol import Coordinates, HasCoordinates, Plant, describe_plant, present_values
 from rtmms.plant.validation import read_command
 
 # A and B of a step by the structure of the equations, for the plants whose structure is known.
@@ -440,7 +440,7 @@ class _Differences:
         for name in names:
             if name not in about.settable:
                 raise UnknownNameError("parameter that can change while the plant runs", str(name), about.settable)
-            usual = getattr(parameters, name)
+            usual = self._present(name)
             values = np.atleast_1d(np.asarray(usual))
             if values.dtype.kind != "f" or values.ndim != 1:
                 raise ArgumentError(
@@ -451,6 +451,15 @@ class _Differences:
                 columns.append(self._between(name, usual, i, step))
                 named.append(name if np.ndim(usual) == 0 else f"{name}[{i}]")
         return np.array(columns).T, tuple(named)
+
+    def _present(self, name: str) -> Any:
+        """Return the present value of a parameter, which robots that share it have in common."""
+        values = list(present_values(describe_plant(self.plant), [name]).values())
+        if any(not np.array_equal(one, values[0]) for one in values[1:]):
+            raise ArgumentError(
+                f"linearise: with_respect_to: {name}: expected one value of all robots, got {values!r:.60}; name a robot's"
+            )
+        return values[0]
 
     def _between(self, name: str, usual: Any, i: int, step: float) -> Array:
         """Return the slope (k,) by one number of a parameter; one-sided where the other side is not allowed."""
@@ -473,12 +482,12 @@ class _Differences:
     def _after(self, name: str, value: Any) -> Array:
         """Return the coordinates (k,) at the end with another value."""
         plant: Any = self.plant
-        usual = getattr(plant.parameters, name)
+        usual = present_values(describe_plant(plant), [name])
         plant.set(**{name: value})
         try:
             fork = plant.fork()
         finally:
-            plant.set(**{name: usual})
+            plant.set(**usual)
         if PackedFork(plant, fork).advance(self.batch, np.zeros(1, dtype=np.int64)) >= 0:
             raise ModelError(
                 f"linearise: with_respect_to: {name}: a step fails with the value {value!r:.60}; linearise at another "

@@ -23,7 +23,7 @@ from rtmms.analysis.fork_pool import ForkPool
 from rtmms.analysis.run_batch import batch_of
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.base.processes import core_count
-from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant
+from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant, present_values
 from rtmms.plant.validation import obeyed, read_out, read_table
 
 Array = npt.NDArray[np.float64]
@@ -114,7 +114,7 @@ def rollout(
     threads : int | None, optional
         None: as many as there are cores.
     parameters : Mapping[str, Any] | None, optional
-        {name: (runs,)} of `plant.settable`.
+        {name: (runs,)} of `plant.settable`; (runs, n) of a parameter of n numbers.
     out : Mapping[str, Array] | None, optional
         {name: array (runs, samples, *shape)} to write outputs into.
 
@@ -191,7 +191,7 @@ class Rollout:
         asked = _Asked(plant, commands, initial, outputs, every, parameters)
         asked.refuse_out(out)
         before = plant.snapshot()
-        usual = _values(plant, asked.parameters)
+        usual = present_values(describe_plant(plant), asked.parameters)
         try:
             with np.errstate(all="ignore"):
                 work: _Outcome
@@ -283,14 +283,22 @@ class _Asked:
         found: Array = self.commands[run if len(self.commands) > 1 else 0]
         return found
 
-    def groups(self) -> list[tuple[dict[str, float], npt.NDArray[np.int64]]]:
+    def groups(self) -> list[tuple[dict[str, Any], npt.NDArray[np.int64]]]:
         """Return the runs grouped by their values of parameters."""
         if not self.parameters:
             return [({}, np.arange(self.runs))]
-        table = np.stack([np.broadcast_to(values, self.runs) for values in self.parameters.values()], axis=1)
+        columns = [values.reshape(len(values), -1) for values in self.parameters.values()]
+        table = np.concatenate([np.broadcast_to(one, (self.runs, one.shape[1])) for one in columns], axis=1)
         sets, of = np.unique(table, axis=0, return_inverse=True)
         of = of.reshape(-1)
-        named = [dict(zip(self.parameters, row.tolist(), strict=True)) for row in sets]
+        ends = np.cumsum([one.shape[1] for one in columns])[:-1]
+        named = [
+            {
+                name: part.tolist() if values.ndim == 2 else float(part[0])
+                for (name, values), part in zip(self.parameters.items(), np.split(row, ends), strict=True)
+            }
+            for row in sets
+        ]
         return [(one, np.flatnonzero(of == k)) for k, one in enumerate(named)]
 
 
@@ -307,18 +315,13 @@ def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
         if name not in about.settable:
             raise UnknownNameError("parameter that can differ between runs", name, about.settable)
         array = np.atleast_1d(read_table("rollout: parameters", name, values, "finite numbers (runs,)"))
-        if array.ndim != 1 or not np.isfinite(array).all():
+        if array.ndim > 2 or array.size == 0 or not np.isfinite(array).all():
             raise ArgumentError(
-                f"rollout: parameters: {name}: expected finite numbers of shape (runs,), got {values!r:.60}"
+                f"rollout: parameters: {name}: expected finite numbers of shape (runs,), or (runs, n) of a parameter of "
+                f"n numbers, got {values!r:.60}"
             )
         found[name] = array
     return found
-
-
-def _values(plant: Plant, names: Iterable[str]) -> dict[str, Any]:
-    """Return the present values of parameters."""
-    values = describe_plant(plant).parameters()
-    return {name: values[name] if isinstance(values, Mapping) else getattr(values, name) for name in names}
 
 
 class _Outcome(ABC):
@@ -497,7 +500,7 @@ class _Compiled(_Outcome):
         for begin in range(0, len(groups), MAX_FORKS):
             self._some(groups[begin : begin + MAX_FORKS])
 
-    def _some(self, groups: list[tuple[dict[str, float], npt.NDArray[np.int64]]]) -> None:
+    def _some(self, groups: list[tuple[dict[str, Any], npt.NDArray[np.int64]]]) -> None:
         """Advance the runs of some sets of parameters, each set on forks of its own."""
         batch, parts, forks = self.batch, list[npt.NDArray[np.int64]](), {}
         shares = -(-self.pool.threads // len(groups))
@@ -522,7 +525,7 @@ class _Compiled(_Outcome):
             for run in runs.tolist():
                 self._conclude(run)
 
-    def _set(self, values: dict[str, float]) -> None:
+    def _set(self, values: dict[str, Any]) -> None:
         if values:
             self.plant.set(**values)  # type: ignore[attr-defined]
 

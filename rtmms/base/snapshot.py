@@ -130,7 +130,10 @@ def unpack_state(
         raise ModelError(f"{name}: restore: the snapshot is of another kind of plant")
     found, step, steps = _MODEL.unpack_from(payload)
     if found != key or step != dt:
-        raise ModelError(f"{name}: restore: the snapshot is of another model, step or version")
+        raise ModelError(
+            f"{name}: restore: the snapshot is of another model, step or version, or of other parameters than the "
+            "present ones; set those of its time first"
+        )
     size = _MODEL.size + sum(array.nbytes for array in arrays.values())
     if len(payload) != size or steps < 0:
         raise ModelError(f"{name}: restore: the snapshot's state must have {size} bytes, got {len(payload)}")

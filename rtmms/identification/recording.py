@@ -38,6 +38,9 @@ PLACED = (
 MIN_SAMPLES = 20
 """Least number of samples of a channel, and of steps of a recording, for a fit."""
 STILL = 1e-9
+"""Standard deviation of values that count as one value."""
+MAX_GAP = 1.5
+"""Usual intervals of samples beyond which there is a gap."""
 
 
 @dataclass(frozen=True)
@@ -413,7 +416,7 @@ def _series(
 
 
 def refuse_still(recording: Recording) -> None:
-    """Refuse a recording without commands and without motion.
+    """Refuse a recording without motion.
 
     Parameters
     ----------
@@ -423,7 +426,7 @@ def refuse_still(recording: Recording) -> None:
     Raises
     ------
     ModelError
-        Nothing is driven and nothing moves, or there are too few samples.
+        Nothing moves, or there are too few samples.
     """
     if any(one.feature is not None for one in recording.series):
         return
@@ -434,6 +437,12 @@ def refuse_still(recording: Recording) -> None:
             "recording, or name others with --channels"
         )
     if driven:
+        if all((spread(one.values) <= STILL).all() for one in recording.series):
+            names = ", ".join(one.channel for one in recording.series)
+            raise ModelError(
+                f"{recording.name}: {names}: expected measurements that change, got one value for all samples although "
+                "the commands change: look for a sensor that is stuck, or name other columns or --channels"
+            )
         return
     for one in recording.series:
         moved, noise = spread(one.values), np.nan_to_num(noise_of(one))
@@ -485,7 +494,7 @@ def noise_of(one: Series) -> Array:
     """Return the standard deviation of a sample's noise.
 
     Where it is not given it comes from fourth differences of the values, which are small for a motion that is sampled
-    often.
+    often. Differences across a gap in the samples do not count.
 
     Parameters
     ----------
@@ -499,10 +508,15 @@ def noise_of(one: Series) -> Array:
     """
     found = one.noise.copy()
     for k in np.flatnonzero(~np.isfinite(found)):
-        value = one.values[:, k]
-        value = value[np.isfinite(value)]
-        if len(value):
-            found[k] = np.sqrt(np.mean(np.diff(value, 4) ** 2) / 70.0) if len(value) > 8 else np.std(value)
+        rows = np.isfinite(one.values[:, k])
+        value, time = one.values[rows, k], one.time[rows]
+        if len(value) <= 8:
+            found[k] = np.std(value) if len(value) else np.nan
+            continue
+        apart = np.diff(time)
+        whole = np.lib.stride_tricks.sliding_window_view(apart <= MAX_GAP * np.median(apart), 4).all(axis=1)
+        fourth = np.diff(value, 4)
+        found[k] = np.sqrt(np.mean((fourth[whole] if whole.any() else fourth) ** 2) / 70.0)
     return found
 
 

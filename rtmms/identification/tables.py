@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, RtmmsWarning, UnknownNameError
 from rtmms.base.files import open_input
 from rtmms.base.toml_file import read_toml
 from rtmms.identification.recording import MIN_SAMPLES, PLACED, Recording, Series, builder_of, chosen
@@ -86,6 +87,12 @@ def _text_bytes(pq: Any, path: Path, texts: list[str], most: int) -> int:
 
 WORDS = {"true": 1.0, "false": 0.0}
 ENDINGS = (".csv", ".parquet")
+MAX_ROUNDING_STEPS = 0.1
+"""Largest distance of rows from the steps' instants, in steps, that counts as rounding of their clock."""
+MAX_ROW_STEPS = 100.0
+"""Steps between rows beyond which a warning asks whether time is in s."""
+MAX_GAP_ROWS = 10.0
+"""Usual distances of rows, or steps, beyond which a gap causes a warning."""
 COMMAND = "command."
 _KEYS = ("column", "scale", "offset", "noise")
 
@@ -323,9 +330,13 @@ def of_table(
     exported = "step" in table and mapped["time"].column == "time"
     if exported and "run" in table and np.ptp(table["run"]) > 0:
         raise ModelError(f"{path}: expected one run, got several: cut the table at its resets")
+    if exported:
+        _refuse_thinned(path, table["step"])
+    else:
+        _warn_of_rows(path, time, plant.dt)
     begin = float(time[0]) - (plant.dt if exported else 0.0)
     time = time - begin
-    commands = _held(path, plant, values, time, before=exported)
+    commands = _held(path, plant, values, _on_steps(time, plant.dt), before=exported)
     if len(commands) < MIN_SAMPLES:
         raise ModelError(f"{path}: expected at least {MIN_SAMPLES} steps of {plant.dt:g} s, got {len(commands)}")
     measured = {name: value for name, value in values.items() if name != "time" and not name.startswith(COMMAND)}
@@ -439,6 +450,44 @@ def _check_time(path: Path, time: Array) -> None:
     if back.size:
         k = int(back[0])
         raise ModelError(f"{path}: row {k + 3}: expected a time after {time[k]:g} s, got {time[k + 1]:g} s")
+
+
+def _refuse_thinned(path: Path, step: Array) -> None:
+    """Refuse a table of `rtmms log csv` without some steps: a command holds over the step before its row alone."""
+    missing = np.flatnonzero(np.diff(step) != 1.0)
+    if missing.size:
+        k = int(missing[0])
+        raise ModelError(
+            f"{path}: row {k + 3}: expected step {step[k] + 1:g}, got {step[k + 1]:g}: the commands between are "
+            "missing; give the log itself, or a table of `rtmms log csv` without --every"
+        )
+
+
+def _warn_of_rows(path: Path, time: Array, dt: float) -> None:
+    """Warn of rows that are far apart, by the step (another unit of time?) or by the other rows (lost ones?)."""
+    apart = np.diff(time)
+    if not apart.size:
+        return
+    usual, k = float(np.median(apart)), int(np.argmax(apart))
+    if usual > MAX_ROW_STEPS * dt:
+        warnings.warn(
+            f"{path}: rows are {usual:g} s apart and a step has {dt:g} s, so each command holds for {usual / dt:.0f} "
+            "steps; expected time in s",
+            RtmmsWarning, stacklevel=2,
+        )  # fmt: skip
+    elif apart[k] > MAX_GAP_ROWS * max(usual, dt):
+        warnings.warn(
+            f"{path}: row {k + 3}: no rows for {apart[k]:g} s, from t = {time[k]:g} s on, where rows are {usual:g} s "
+            "apart: the last command holds for this time; cut the table there if it did not",
+            RtmmsWarning, stacklevel=2,
+        )  # fmt: skip
+
+
+def _on_steps(time: Array, dt: float) -> Array:
+    """Return times of rows, on the steps' instants where each row is near one: a clock that was printed is rounded."""
+    steps = np.round(time / dt)
+    near = np.abs(time / dt - steps).max() <= MAX_ROUNDING_STEPS and bool((np.diff(steps) > 0.0).all())
+    return dt * steps if near else time
 
 
 def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *, before: bool) -> Array:

@@ -389,6 +389,9 @@ class PlantDescription:
         Changes parameters between steps, all or none; raises ModelError or UnknownNameError.
     settable : tuple[str, ...], optional
         Names that `set` accepts; None where the plant does not list them.
+    present : callable, optional
+        (name that `set` accepts) -> {name: present value} by which `set` puts it back; None: the attribute, or the key,
+        of `parameters`.
     coupled : tuple[CoupledLimit, ...], default ()
         Limits of differences of two commands; a difference beyond `obeyed` counts as clamped.
     coupling : str, optional
@@ -450,6 +453,7 @@ class PlantDescription:
     parameters: Callable[[], Any] = _nothing
     set: Callable[..., None] | None = None
     settable: tuple[str, ...] | None = None
+    present: Callable[[str], Mapping[str, Any]] | None = None
     coupled: tuple[CoupledLimit, ...] = ()
     coupling: str | None = None
     trace_outputs: tuple[str, ...] = ()
@@ -507,6 +511,42 @@ def describe_plant(plant: Any) -> PlantDescription:
         found["gait"] = plant
     found["surroundings"] = getattr(plant, "surroundings", None) or partial(_assumed_surroundings, plant)
     return PlantDescription(**found, estimates=hasattr(plant, "estimator"))
+
+
+def present_values(about: PlantDescription, names: Iterable[str]) -> dict[str, Any]:
+    """Return the present values of parameters that `set` can change.
+
+    Parameters
+    ----------
+    about : PlantDescription
+        Description of the plant.
+    names : Iterable[str]
+        Names of `settable`.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by the names with which `set` puts them back. A parameter of all robots of a world has one for each.
+
+    Raises
+    ------
+    ModelError
+        A name is of a fault or a setting without a number.
+    """
+    found: dict[str, Any] = {}
+    for name in names:
+        if about.present is not None:
+            found |= about.present(name)
+            continue
+        values = about.parameters()
+        known = values if isinstance(values, Mapping) else vars(values) if hasattr(values, "__dict__") else {}
+        value = known.get(name, getattr(values, name, None))
+        if value is None:
+            raise ModelError(
+                f"{name}: expected a parameter of the robot; faults and levels have no number: begin them by `set`"
+            )
+        found[name] = value
+    return found
 
 
 RENAMED_MEMBERS = {"twin": "step_error_estimator"}

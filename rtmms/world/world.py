@@ -18,7 +18,16 @@ from rtmms.base.memory import INTEGER, Layout, given, part, state
 from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
 from rtmms.base.trust import asked_by_program
-from rtmms.plant.protocol import Channel, CompiledOutputs, CoupledLimit, Fork, Plant, PlantDescription, describe_plant
+from rtmms.plant.protocol import (
+    Channel,
+    CompiledOutputs,
+    CoupledLimit,
+    Fork,
+    Plant,
+    PlantDescription,
+    describe_plant,
+    present_values,
+)
 from rtmms.plant.stage import COMMAND, COUNT, FIRST, INNER, Stage, enter_account, step_inner
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.sensed import Sensed
@@ -401,7 +410,7 @@ class World(Stage):
         alike = len(set(ways.values())) == 1
         return PlantDescription(
             medium=media.pop() if len(media) == 1 else "",
-            parameters=self._parameters, set=self.set, settable=(*own, *shared),
+            parameters=self._parameters, set=self.set, settable=(*own, *shared), present=self._present,
             coupled=tuple(
                 CoupledLimit(first + one.first, first + one.second, one.most, one.obeyed)
                 for name, about in all_.items() for first in [self._parts[name].start] for one in about.coupled
@@ -416,6 +425,15 @@ class World(Stage):
         """Return the parameters of each robot, by its name."""
         parameters = {name: about.parameters() for name, about in self._descriptions.items()}
         return {name: one for name, one in parameters.items() if one is not None}
+
+    def _present(self, key: str) -> dict[str, Any]:
+        """Return the present values of a parameter, of each robot that has it."""
+        found: dict[str, Any] = {}
+        for name, own in self.owners(key):
+            about = self._descriptions[name]
+            parts = CURRENT_COMPONENTS if own == WORLD_CURRENT and own not in (about.settable or ()) else (own,)
+            found |= {f"{name}.{part}": value for part, value in present_values(about, parts).items()}
+        return found
 
     def _ends(self) -> float | None:
         """Return the first end of a robot's run, s; None where none ends."""

@@ -1,0 +1,107 @@
+"""Tables with clocks that are rounded, gaps, other units of time, and rows that are missing."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmms.base.errors import ModelError, RtmmsWarning
+from rtmms.identification.recording import Recording, Series, noise_of, refuse_still
+from rtmms.identification.tables import of_mapping, of_table
+from rtmms.mechanism.actuators import JointTorque
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.solids import Box, at
+
+ROWS = 600
+
+
+def plant(dt: float) -> TreePlant:
+    rod = Box(0.04, 0.04, 0.5, 1000.0, at(z=-0.25))
+    mechanism = Mechanism(
+        "pendulum", [Body("base"), Body("arm", solids=[rod])], [Joint("shoulder", "base", "arm", axis=(0, 1, 0))],
+        base="fixed",
+    )  # fmt: skip
+    return TreePlant(mechanism, dt, actuators=[JointTorque("shoulder")])
+
+
+def columns(dt: float, rows: int = ROWS) -> dict[str, Any]:
+    chance = np.random.default_rng(7)
+    return {
+        "time": dt * np.arange(rows), "command.shoulder.torque": chance.normal(size=rows),
+        "joint_position[0]": np.sin(0.05 * np.arange(rows)) + 0.01 * chance.normal(size=rows),
+    }  # fmt: skip
+
+
+def recording(data: dict[str, Any], dt: float) -> Recording:
+    return of_table(of_mapping(data, "table"), "table", "pendulum", {}, dt=dt, make=lambda **_: plant(dt))
+
+
+@pytest.mark.parametrize("dt", [0.01, 1.0 / 60.0, 1.0 / 400.0, 1.0 / 3.0])
+@pytest.mark.parametrize("clock", [
+    lambda t: t, lambda t: t + 1.7e9, lambda t: np.round(t, 3), lambda t: np.round(t, 6), lambda t: t + 0.0371,
+    lambda t: np.round(t + 12.3456, 4),
+], ids=["zero", "unix", "ms", "us", "later", "later, rounded"])  # fmt: skip
+def test_a_clock_that_is_rounded_delays_no_command(dt: float, clock: Callable[[Any], Any]) -> None:
+    data = columns(dt)
+    time = clock(data["time"])
+    if np.abs(time - time[0] - data["time"]).max() > 0.1 * dt:
+        pytest.skip("the clock is coarser than a tenth of a step")
+    found = recording(data | {"time": time}, dt)
+    assert found.commands.shape == (ROWS - 1, 1)
+    assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"][:-1])
+
+
+def test_rows_between_the_steps_hold_from_the_next_step_on() -> None:
+    data = columns(0.01)
+    found = recording(data | {"time": 0.5 * data["time"]}, 0.01)  # two rows a step
+    assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"][: ROWS - 1 : 2][: len(found.commands)])
+
+
+@pytest.mark.parametrize("gaps", [[], [(50, 100)], [(50, 100), (200, 260), (300, 350)]])
+@pytest.mark.parametrize("how", ["nan", "rows"])
+def test_the_noise_of_samples_does_not_grow_with_gaps(gaps: list[tuple[int, int]], how: str) -> None:
+    time = 0.01 * np.arange(ROWS)
+    value = 2.0 * np.sin(3.0 * time) + 0.01 * np.random.default_rng(5).normal(size=ROWS)
+    there = np.ones(ROWS, bool)
+    for begin, end in gaps:
+        there[begin:end] = False
+    value[~there] = np.nan
+    rows = there if how == "rows" else np.ones(ROWS, bool)
+    one = Series("joint_position", time[rows], value[rows, None], "rad", np.array([np.nan]))
+    assert noise_of(one) == pytest.approx([0.01], rel=0.1)
+
+
+def test_a_sensor_that_is_stuck_is_named() -> None:
+    found = recording(columns(0.01) | {"joint_position[0]": np.full(ROWS, 0.3)}, 0.01)
+    with pytest.raises(ModelError, match="joint_position: expected measurements that change, got one value for all"):
+        refuse_still(found)
+
+
+def test_a_time_in_ms_and_lost_rows_are_warned_of() -> None:
+    data = columns(0.01, 60)
+    with pytest.warns(RtmmsWarning, match=r"table: rows are 10 s apart and a step has 0\.01 s.*expected time in s"):
+        recording(data | {"time": 1000.0 * data["time"]}, 0.01)
+    data = columns(0.01)
+    rows = np.r_[0:200, 350:ROWS]
+    with pytest.warns(RtmmsWarning, match=r"table: row 202: no rows for 1\.51 s, from t = 1\.99 s on"):
+        recording({name: column[rows] for name, column in data.items()}, 0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recording({name: column[::10] for name, column in data.items()}, 0.01)  # a controller of 10 Hz
+
+
+@pytest.mark.parametrize("kept", [slice(0, ROWS, 10), np.r_[0:100, 101:ROWS]], ids=["every", "one lost"])
+def test_a_table_of_a_log_without_some_steps_is_refused(kept: Any, tmp_path: Path) -> None:
+    """A row has the command of the step before it: between the rows there are others."""
+    data = columns(0.01) | {"step": np.arange(ROWS, dtype=float)}
+    data["time"] = data["time"] + 0.01
+    assert len(recording(data, 0.01).commands) == ROWS
+    with pytest.raises(ModelError, match=re.escape("the commands between are missing; give the log itself")):
+        recording({name: column[kept] for name, column in data.items()}, 0.01)
