@@ -457,7 +457,8 @@ class _Differences:
         values = list(present_values(describe_plant(self.plant), [name]).values())
         if any(not np.array_equal(one, values[0]) for one in values[1:]):
             raise ArgumentError(
-                f"linearise: with_respect_to: {name}: expected one value of all robots, got {values!r:.60}; name a robot's"
+                f"linearise: with_respect_to: {name}: expected one value of all robots, got {values!r:.60}; name that "
+                "of one robot"
             )
         return values[0]
 

@@ -317,8 +317,8 @@ def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
         array = np.atleast_1d(read_table("rollout: parameters", name, values, "finite numbers (runs,)"))
         if array.ndim > 2 or array.size == 0 or not np.isfinite(array).all():
             raise ArgumentError(
-                f"rollout: parameters: {name}: expected finite numbers of shape (runs,), or (runs, n) of a parameter of "
-                f"n numbers, got {values!r:.60}"
+                f"rollout: parameters: {name}: expected finite numbers of shape (runs,), or (runs, n) of a parameter "
+                f"of n numbers, got {values!r:.60}"
             )
         found[name] = array
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +15,9 @@ from rtmms.loop.chores import Agenda, Due
 from rtmms.plant.loading import builder
 from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario.reading import Event
+
+ROUNDING_STEPS = 1e-6
+"""Part of a step by which an event may be past the begin of a step that it belongs to."""
 
 
 def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
@@ -123,8 +127,10 @@ def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0
     return steps
 
 
-def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str) -> Agenda:
-    """Return the values that the events set, at the steps nearest to their times.
+def agenda(
+    events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str, steps: int | None = None
+) -> Agenda:
+    """Return the values that the events set, each at the first step that begins at its time or later.
 
     Parameters
     ----------
@@ -136,6 +142,8 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
         Words of the controllers.
     where : str
         File of the events, for messages.
+    steps : int | None, optional
+        Steps of the run; None: no end.
 
     Returns
     -------
@@ -145,14 +153,18 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
     Raises
     ------
     ModelError
-        The plant or a controller has no such parameter.
+        The plant or a controller has no such parameter, or no step begins at the time or later.
     """
     acts = []
     for event in events:
         owners: dict[str, dict[str, Any]] = {}
         for name, value in event.values.items():
             owners.setdefault(_owner(name, controllers), {})[name] = value
-        step, place = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
+        step = math.ceil(event.at_s / plant.dt - ROUNDING_STEPS)
+        place = f"{where}:{event.line}: event at {event.at_s:g} s"
+        if steps is not None and step >= steps and not event.ends:
+            last_s = (steps - 1) * plant.dt
+            raise ModelError(f"{place}: expected at most {last_s:g} s, where the last step begins")
         for name, value in event.values.items():
             if isinstance(value, list) and (_owner(name, controllers) or name.startswith("fault.")):
                 raise ModelError(f"{place}: {name}: expected a single value, got a list")

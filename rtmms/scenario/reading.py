@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
@@ -42,6 +42,8 @@ class Event:
         'PARAMETER' of the plant, or 'CONTROLLER.PARAMETER', with the new value.
     line : int
         Line in the file.
+    ends : bool, default False
+        Whether it ends a fault: it then acts before others of its time.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Event:
     at_s: float
     values: Mapping[str, Any]
     line: int
+    ends: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -201,6 +204,15 @@ OLD_KEYS: Mapping[str, str] = {"tracking_from": "tracking_start", "as_json": "js
 """Old names of keys, which work for one minor version."""
 
 
+class _FaultTime(NamedTuple):
+    """Time of the fault of the k-th event."""
+
+    k: int
+    target: str
+    at_s: float
+    until_s: float | None
+
+
 class _Reader:
     def __init__(self, path: Path, places: dict[Place, int], data: dict[str, Any]) -> None:
         self._path, self._places, self._data = path, places, data
@@ -232,7 +244,7 @@ class _Reader:
         options |= self._profile()
         controllers = self._plugins("controller")
         robots = self._robots()
-        events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
+        events = tuple(sorted(self._events(controllers), key=lambda event: (event.at_s, not event.ends)))
         return Scenario(
             self._path, self._robot(), options, self._parameters(), controllers, self._plugins("bridge") or (), events,
             self._expect(), {} if robots else self._sensors(), self._sweep(), self._places, self._links(),
@@ -349,11 +361,13 @@ class _Reader:
         found = self._data.get("event", [])
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise self._fault(f"event: expected tables [[event]], got {_kind(found)}", "event")
+        faults: list[_FaultTime] = []
         for k, table in enumerate(found):
             given = read_table(EventTable, table, "event", self._faults_of("event", k))
             at_s, values, line = given["at_s"], given.get("set"), line_of(self._places, ("event", k))
             if "fault" in given:
                 yield from self._faults(k, given, line)
+                self._refuse_overlap(faults, _FaultTime(k, given["target"], given["at_s"], given.get("until_s")))
                 continue
             for key in ("target", "until_s", "value"):
                 if key in given:
@@ -386,7 +400,24 @@ class _Reader:
                 raise self._fault(
                     f"event: until_s: expected a time after at_s, {at_s:g} s, got {until_s:g}", "event", k, "until_s"
                 )
-            yield Event(until_s, {name: ""}, line)
+            yield Event(until_s, {name: ""}, line, ends=True)
+
+    def _refuse_overlap(self, faults: list[_FaultTime], one: _FaultTime) -> None:
+        """Raise ModelError for a fault that overlaps another one of its target; add it to `faults`.
+
+        A target has one fault at a time. Of two faults without an end the later one replaces the earlier one.
+        """
+        for other in faults:
+            first, second = sorted((other, one), key=lambda fault: fault.at_s)
+            apart = first.until_s is not None and first.until_s <= second.at_s
+            replaced = first.until_s is None and second.until_s is None and first.at_s < second.at_s
+            if one.target == other.target and not apart and not replaced:
+                raise self._fault(
+                    f"event: '{one.target}' has another fault at t = {second.at_s:g} s: expected times apart "
+                    "(at_s, until_s)",
+                    "event", one.k,
+                )  # fmt: skip
+        faults.append(one)
 
     def _sweep(self) -> dict[str, Any]:
         return read_table(

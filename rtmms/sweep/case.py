@@ -247,7 +247,7 @@ def _run(
     tracking = Tracking(plant.dt, exchange.set_points, base.tracking_start, None)
     estimate = _estimate(plant) if base.estimate else None
     observers = [one for one in (trace, tracking, estimate) if one is not None]
-    events = agenda(base.events, plant, base.controllers, base.where)
+    events = agenda(base.events, plant, base.controllers, base.where, steps)
     monitor, statistics = _monitor(plant, steps), Statistics()
     loop = Loop(
         plant, exchange, MonotonicClock(), Unwatched(exchange), Policies(), statistics, observers, steps=steps,

@@ -11,10 +11,12 @@ from rtmms.base.errors import ModelError
 from rtmms.base.parameters import parameters_of
 from rtmms.base.toml_file import toml_value
 from rtmms.loop.impairment import Impairment
-from rtmms.scenario import judge, read
+from rtmms.scenario import Event, judge, read
 from rtmms.scenario.expectations import expectation
+from rtmms.scenario.plant import agenda
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.scenario.toml_lines import line_of, lines
+from tests.pendulum import Pendulum
 from tests.wrong_values import wrong_values
 
 WHOLE = """\
@@ -75,6 +77,56 @@ def test_a_fault_begins_and_ends(tmp_path: Path) -> None:
     assert [(event.at_s, dict(event.values)) for event in found.events] == [
         (2.0, {"fault.left.front": "slow=0.5"}), (3.0, {"fault.left.front": ""}),
     ]  # fmt: skip
+
+
+def faults(*times: tuple[str, float, float | None]) -> str:
+    text = 'robot = "manta"\n'
+    for target, at_s, until_s in times:
+        text += f'[[event]]\nat_s = {at_s}\nfault = "stuck"\ntarget = "{target}"\nvalue = 0.1\n'
+        text += "" if until_s is None else f"until_s = {until_s}\n"
+    return text
+
+
+@pytest.mark.parametrize("other_first", [False, True])
+@pytest.mark.parametrize(
+    "other", [(2.0, 2.5), (2.5, 4.0), (0.5, 1.5), (1.0, 3.0), (1.0, None), (2.0, None), (0.5, None)]
+)
+def test_faults_of_a_target_that_overlap_are_refused(
+    tmp_path: Path, other: tuple[float, float | None], other_first: bool
+) -> None:
+    """The end of one would end the other: a target has one fault."""
+    both = [("left.front", 1.0, 3.0), ("left.front", *other)]
+    with pytest.raises(ModelError, match=r"'left\.front' has another fault at t = .*expected times apart"):
+        read(write(tmp_path, faults(*(reversed(both) if other_first else both))))
+    read(write(tmp_path, faults(both[0], ("left.back", *other))))
+
+
+@pytest.mark.parametrize("later_first", [False, True])
+def test_a_fault_that_begins_where_another_ends_begins_after_it(tmp_path: Path, later_first: bool) -> None:
+    both = [("left.front", 1.0, 2.0), ("left.front", 2.0, 3.0)]
+    found = read(write(tmp_path, faults(*(reversed(both) if later_first else both))))
+    assert [(event.at_s, event.values["fault.left.front"]) for event in found.events] == [
+        (1.0, "stuck=0.1"), (2.0, ""), (2.0, "stuck=0.1"), (3.0, ""),
+    ]  # fmt: skip
+
+
+def test_a_fault_without_an_end_may_be_replaced(tmp_path: Path) -> None:
+    found = read(write(tmp_path, faults(("left.front", 1.0, None), ("left.front", 2.0, None))))
+    assert [event.at_s for event in found.events] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(("at_s", "step"), [
+    (0.0, 0), (0.3, 30), (0.304, 31), (0.3 + 1e-12, 30), (0.29999999, 30), (0.3049999, 31), (0.98, 98), (0.99, 99),
+])  # fmt: skip
+def test_an_event_acts_at_the_first_step_that_begins_at_its_time_or_later(at_s: float, step: int) -> None:
+    plant = Pendulum()
+    made = agenda((Event(at_s, {"damping": 0.2}, 1),), plant, (), "s.toml", 100)
+    assert made.next == step
+
+
+def test_an_event_after_the_begin_of_the_last_step_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"s\.toml:1: event at 0\.995 s: expected at most 0\.99 s, where the last"):
+        agenda((Event(0.995, {"damping": 0.2}, 1),), Pendulum(), (), "s.toml", 100)
 
 
 def test_files_are_looked_for_beside_it(tmp_path: Path) -> None:

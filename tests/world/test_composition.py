@@ -9,6 +9,7 @@ import pytest
 
 import rtmms
 from rtmms.base.jit import COMPILED
+from rtmms.plant.protocol import describe_plant, present_values
 from rtmms.sensing import read_profile, seen_through
 from rtmms.sensing.faults import Faulty
 
@@ -157,3 +158,36 @@ def test_parameters_of_runs_reach_the_sensors() -> None:
         own.reset(2)
         seen, _ = by_hand(own, own.snapshot(), commands[0])
         np.testing.assert_array_equal(runs.outputs["imu.accel"][k], seen["imu.accel"])
+
+
+VARIED = ("gravity_m_s2", "drag_coefficient", "current_m_s")
+
+
+def test_each_kind_of_parameter_differs_between_runs(plant: Any) -> None:
+    """Numbers and vectors; of the plant, of one robot of a world, and of all robots of it."""
+    plant.reset()
+    about, before, commands = describe_plant(plant), plant.snapshot(), commands_of(plant, 1)[:, :3]
+    names = [name for name in about.settable or () if name.rpartition(".")[2] in VARIED]
+    assert names
+    for name in names:
+        usual = present_values(about, [name])
+        size = 3 if name.endswith("current_m_s") else 1
+        value = 1.5 if size == 1 else np.array([0.1, -0.2, 0.0])
+        values = np.array([value, 2.0 * value])
+        runs = rtmms.rollout(plant, commands, outputs=(), parameters={name: values})
+        assert plant.snapshot() == before
+        assert str(present_values(about, [name])) == str(usual)
+        for k, one in enumerate(values.tolist()):
+            plant.set(**{name: one})  # from the same state: a sensor has sampled in it
+            for command in commands[0]:
+                plant.step(command)
+            assert plant.snapshot() == runs.final[k], name
+            plant.set(**usual)
+            plant.restore(before)
+
+
+def test_a_fault_is_no_number_that_differs_between_runs(plant: Any) -> None:
+    faults = [name for name in describe_plant(plant).settable or () if name.startswith("fault.")]
+    for name in faults[:3]:
+        with pytest.raises(rtmms.ModelError, match="expected a parameter of the robot; faults and levels have no"):
+            rtmms.rollout(plant, commands_of(plant, 1), outputs=(), parameters={name: np.array([1.0, 2.0])})

@@ -389,8 +389,8 @@ class Session:
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers,
             steps=None if steps is None else self._first + steps, seed=plan.seed, first=self._first,
             beside=LoopServices(
-                keep.commands, self._watch, self._status, attribution, self.accuracy.monitor, self._agenda(plant),
-                self._governor(plant, statistics.period_us),
+                keep.commands, self._watch, self._status, attribution, self.accuracy.monitor,
+                self._agenda(plant, steps), self._governor(plant, statistics.period_us),
             ),
         )  # fmt: skip
         if self.held is not None:
@@ -479,7 +479,7 @@ class Session:
             compile_ahead()
         return with_sensors(plant, self.plan.sensors, over, self.plan.estimate)
 
-    def _agenda(self, plant: Plant) -> Agenda | None:
+    def _agenda(self, plant: Plant, steps: int | None) -> Agenda | None:
         found, parent = self.plan.scenario, self.plan.parent
         if found is not None:
             from rtmms.cli.running.scenario import check_expectations
@@ -487,7 +487,7 @@ class Session:
             check_expectations(found, plant, self.report)
         if parent is not None:
             return parent.agenda(plant)
-        return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path))
+        return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path), steps)
 
     def _judge(self, status: int) -> int:
         """Compare the report with the scenario's expectations; return 1 where one does not hold."""
