@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from rtmms.plant.protocol import HasCompiledStep
+from rtmms.plant.validation import refuse_outputs
+
 if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
     from rtmms.loop.fault_attribution import FaultAttribution
@@ -132,6 +137,8 @@ class View:
 
     def __init__(self, plant: Plant, observers: Sequence[Observer]) -> None:
         self._plant, self.observers, self.due = plant, tuple(observers), NEVER
+        compiled = isinstance(plant, HasCompiledStep)  # its outputs have the shapes of their memory
+        self._shapes = [] if compiled else [(one.name, tuple(one.shape)) for one in plant.outputs]
         self.step_recorder: StepRecorder | None = None
         self._step = -1
         self._outputs: Mapping[str, Array] = {}
@@ -150,8 +157,10 @@ class View:
             Outputs by name.
         """
         if self._step != step:
-            self._outputs = self._plant.observe()
+            self._outputs = outputs = self._plant.observe()
             self._step = step
+            if any(name not in outputs or np.shape(outputs[name]) != shape for name, shape in self._shapes):
+                refuse_outputs(self._plant, outputs, f"step {step}: ")
         return self._outputs
 
     def forget(self) -> None:

@@ -158,7 +158,10 @@ class GeneralPath:
             if step < len(run.tape):
                 run.tape[step] = run.command
             taken.called = now()
-            run.plant.step(run.command)
+            try:
+                run.plant.step(run.command)
+            except SystemExit as end:  # else the whole process would end, without a report
+                raise RuntimeError(f"the plant ended its program (sys.exit, {end.code!r}) in step {step}") from end
             taken.stepped = now()
         return True
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.base.errors import ArgumentError, ModelError
+from rtmms.base.errors import ArgumentError, ModelError, RtmmsError, RtmmsWarning
 
 if TYPE_CHECKING:
-    from rtmms.plant.protocol import Array, Channel, CoupledLimit
+    from rtmms.plant.protocol import Array, Channel, CoupledLimit, Plant
 
 _SEEDS = 1 << 63
 
@@ -252,6 +253,77 @@ def read_pose(place: str, given: Mapping[str, Any], pose: Array, twist: Array) -
         found["quaternion"] = found["quaternion"] / size
     for name, value in found.items():
         parts[name][:] = value
+
+
+def checked_outputs(plant: Plant) -> dict[str, Any]:
+    """Return one observation of a plant, after a check of its channels, its outputs and its snapshot.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant.
+
+    Returns
+    -------
+    dict[str, Any]
+        Outputs by name.
+
+    Raises
+    ------
+    ModelError
+        Two channels have one name, an output is missing or has another shape than its channel, or the snapshot is not
+        bytes.
+    """
+    for kind, channels in (("actuator", plant.actuators), ("output", plant.outputs)):
+        names = [channel.name for channel in channels]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ModelError(f"{kind} '{twice[0]}': expected unique names, got it {names.count(twice[0])} times")
+    for one in plant.actuators:
+        if (one.lower is not None and one.neutral < one.lower) or (one.upper is not None and one.neutral > one.upper):
+            warnings.warn(
+                f"actuator '{one.name}': neutral: expected a value within its limits, {one.lower} to {one.upper}, got "
+                f"{one.neutral}: without a command it would be beyond them",
+                RtmmsWarning, stacklevel=2,
+            )  # fmt: skip
+    outputs = plant.observe()
+    refuse_outputs(plant, outputs)
+    try:
+        blob = plant.snapshot()
+    except ModelError:  # a plant without snapshots, such as some FMUs
+        blob = b""
+    if not isinstance(blob, bytes):
+        raise ModelError(f"snapshot(): expected bytes, got {type(blob).__name__}")
+    return dict(outputs)
+
+
+def refuse_outputs(plant: Plant, outputs: Mapping[str, Any], when: str = "") -> None:
+    """Raise an error where an observation differs from the plant's channels.
+
+    Parameters
+    ----------
+    plant : Plant
+        Any plant.
+    outputs : Mapping[str, Any]
+        What its `observe` returned.
+    when : str, default ''
+        Time of the observation, for the message.
+
+    Raises
+    ------
+    ModelError, RtmmsError
+        An output is missing, or has another shape than its channel; RtmmsError during a run.
+    """
+    error: type[RtmmsError] = RtmmsError if when else ModelError
+    for channel in plant.outputs:
+        if channel.name not in outputs:
+            raise error(f"{when}output '{channel.name}': the plant declares it, but observe() does not return it")
+        shape = np.shape(outputs[channel.name])
+        if shape != tuple(channel.shape):
+            raise error(
+                f"{when}output '{channel.name}': expected the declared shape {tuple(channel.shape)} from observe(), "
+                f"got {shape}"
+            )
 
 
 def limits_of(actuators: Sequence[Channel]) -> Array:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import asdict, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -125,6 +126,8 @@ class Session:
         try:
             with self._to_the_end, ExitStack() as stack:
                 stack.callback(self._close)
+                if self.plan.as_json:  # what a plant or a library prints must not precede the object
+                    stack.enter_context(redirect_stdout(sys.stderr))
                 try:
                     status, text = self._run(stack)
                 finally:
@@ -190,13 +193,11 @@ class Session:
         self.loop = loop
         try:
             outcome = loop.run()
-        except RtmmsError:
-            raise
         except Exception as fault:
-            if not is_file(self.plan.robot):
-                raise
             taken = loop.step - loop.first
             self.report.update(ended="failed", steps=taken, simulated_s=taken * plant.dt)
+            if isinstance(fault, RtmmsError) or not is_file(self.plan.robot):
+                raise
             self.plant_at_end = plant
             server.close(f"the plant failed in step {loop.step}")
             place = str(path_of("robot", self.plan.robot).resolve())
@@ -351,6 +352,8 @@ class Session:
                     p999_s = max(p999_s, cold_trial(plant, policies(plan), plan.seed))
             except RtmmsError:
                 raise
+            except SystemExit as end:
+                raise RtmmsError(f"the plant ended its program (sys.exit, {end.code!r}) before the run") from None
             except Exception as fault:
                 if not is_file(plan.robot):
                     raise

@@ -11,14 +11,13 @@ from collections.abc import Collection, Mapping
 from time import monotonic_ns, sleep
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rtmms.base.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
 from rtmms.base.errors import ModelError
 from rtmms.base.override import override
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.ports import Exchange
 from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.validation import checked_outputs
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.libzmq.threads import Threads
@@ -116,7 +115,7 @@ class Server(Exchange):
         self.robot, self.mode, self.rate, self.deadline_s, self.seed = robot, mode, rate, deadline_s, seed
         self.session = secrets.token_hex(8)
         self._plant = plant
-        self._outputs: Mapping[str, Any] = _checked_outputs(plant)
+        self._outputs: Mapping[str, Any] = checked_outputs(plant)
         self._sockets = sockets or Sockets(
             exchange, step, telemetry, free_ports=free_ports, threads=threads or Threads(priority=io_priority),
             keys=keys,
@@ -507,21 +506,6 @@ class Server(Exchange):
             channels = [channel for channel in scope.outputs if channel.name in names]
             self._selections[key] = Selection(channels, later_ns=later_ns, prefix=scope.prefix)
         return self._selections[key]
-
-
-def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
-    """Return one observation of the plant; ModelError if it differs from the plant's channels."""
-    outputs = plant.observe()
-    for channel in plant.outputs:
-        if channel.name not in outputs:
-            raise ModelError(f"output '{channel.name}': the plant declares it, but observe() does not return it")
-        shape = np.shape(outputs[channel.name])
-        if shape != tuple(channel.shape):
-            raise ModelError(
-                f"output '{channel.name}': expected the declared shape {tuple(channel.shape)} from observe(), "
-                f"got {shape}"
-            )
-    return dict(outputs)
 
 
 def _snapshot_size(plant: Plant) -> int:
