@@ -162,7 +162,8 @@ def test_wrong_words_are_one_sentence(
     monkeypatch.syspath_prepend(ROOT / "tests" / "plugins")
     own = () if "swig" in arguments else ("--controller", "none")
     with pytest.raises(SystemExit) as ended:
-        main(["run", "--log", "wrong.mcap", *arguments, *own, "--quiet"])
+        log = () if "--log" in arguments else ("--log", "wrong.mcap")
+        main(["run", *log, *arguments, *own, "--quiet"])
     err = capfd.readouterr().err
     assert ended.value.code == 2, err
     assert text in err
