@@ -409,7 +409,7 @@ class _Plain(_Outcome):
         asked, plant = self.asked, self.asked.plant
         try:
             for k in range(asked.length):
-                plant.step(commands[k if len(commands) > 1 else 0])
+                plant.step(commands[k if len(commands) > 1 else 0].copy())  # which may write into it
                 self.steps[run] = k + 1
                 if (k + 1) % asked.every == 0:
                     self.sample(run, (k + 1) // asked.every - 1, self.parts)

@@ -27,7 +27,7 @@ from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
 from rtmms.model.layout import S_WIDTH
 from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.protocol import Channel, SavedState, Surroundings, refuse_fixed, water_density
-from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite, refuse_substeps
+from rtmms.plant.validation import limits_of, read_numbers, read_seed, refuse_not_finite, refuse_substeps
 
 # One step: parameters follow their commands, and Runge and Kutta's fourth-order step moves the body.
 
@@ -518,12 +518,17 @@ class CosseratPlant(KernelPlant):
             m/s and rad/s, as the outputs.
         """
         turn = HALF_TURN if self.ahead else np.ones(3)
+        given = {"position": (position, 3), "quaternion": (quaternion, 4), "twist": (twist, 6)}
+        read = {
+            name: read_numbers(f"{self.body.name}: place", name, value, (size,))
+            for name, (value, size) in given.items() if value is not None
+        }  # fmt: skip
         if position is not None:
-            self.state[:3] = position
+            self.state[:3] = read["position"]
         if quaternion is not None:
-            self.state[3:7] = _turned(np.asarray(quaternion, dtype=float)) if self.ahead else quaternion
+            self.state[3:7] = _turned(read["quaternion"]) if self.ahead else read["quaternion"]
         if twist is not None:
-            twist = np.asarray(twist, dtype=float)
+            twist = read["twist"]
             self.state[7:10], self.state[10:13] = turn * twist[:3], turn * twist[3:]
 
     def _step_kernel(self) -> Any:

@@ -171,7 +171,7 @@ class _Plain:
             rows = commands[run]
             try:
                 for k in range(steps):
-                    self.plant.step(rows[k if len(rows) > 1 else 0])
+                    self.plant.step(rows[k if len(rows) > 1 else 0].copy())
             except DivergedError:
                 failed[run] = True
                 continue

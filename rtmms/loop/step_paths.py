@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from rtmms.base.contract import UNDEFINED, StepOutcome
 from rtmms.plant.protocol import HasCompiledStep
 
@@ -125,6 +127,8 @@ class GeneralPath:
 
     def __init__(self, run: Stepping) -> None:
         self._run, self._now = run, run.clock.now
+        # a plant in plain Python may write into its argument, and the run holds the command for later steps
+        self._given = None if isinstance(run.plant, HasCompiledStep) else np.empty_like(run.command)
 
     def run(self, step: int, taken: StepProgress) -> bool:
         """Continue a step to the end of the plant's step.
@@ -158,8 +162,12 @@ class GeneralPath:
             if step < len(run.tape):
                 run.tape[step] = run.command
             taken.called = now()
+            command = run.command
+            if self._given is not None:
+                self._given[:] = command
+                command = self._given
             try:
-                run.plant.step(run.command)
+                run.plant.step(command)
             except SystemExit as end:  # else the whole process would end, without a report
                 raise RuntimeError(f"the plant ended its program (sys.exit, {end.code!r}) in step {step}") from end
             taken.stepped = now()

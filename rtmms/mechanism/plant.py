@@ -48,7 +48,7 @@ from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.model.floor_rows import F_HEIGHT, floor_reach
-from rtmms.model.layout import C_POS, C_STIFFNESS, PRISMATIC
+from rtmms.model.layout import BASE_FIXED, C_POS, C_STIFFNESS, PRISMATIC
 from rtmms.plant.protocol import Channel, Surroundings, TunableGait, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_numbers, read_pose, read_seed, refuse_substeps
 
@@ -503,6 +503,11 @@ class TreePlant(Running):
         elif given:
             raise ModelError(f"{self.model.name}: place: expected a state or {', '.join(given)}, got both")
         state = state.check(self.model)
+        if self.model.base_mode == BASE_FIXED and np.any(state.twist):
+            raise ModelError(
+                f"{self.model.name}: place: velocity, angular_velocity: expected 0 of a base that is fixed, got "
+                f"{state.twist[:3].tolist()} m/s, {state.twist[3:].tolist()} rad/s"
+            )
         y, n = self.vector, self.model.n
         y[:3], y[3:7], y[7 : 7 + n] = state.position, state.orientation, state.q
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd

@@ -161,8 +161,8 @@ def test_wrong_words_are_one_sentence(
     monkeypatch.chdir(recorded)
     monkeypatch.syspath_prepend(ROOT / "tests" / "plugins")
     own = () if "swig" in arguments else ("--controller", "none")
+    log = () if "--log" in arguments else ("--log", "wrong.mcap")
     with pytest.raises(SystemExit) as ended:
-        log = () if "--log" in arguments else ("--log", "wrong.mcap")
         main(["run", *log, *arguments, *own, "--quiet"])
     err = capfd.readouterr().err
     assert ended.value.code == 2, err

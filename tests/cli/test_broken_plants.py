@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from rtmms import rollout
 from rtmms.base.errors import ModelError, RtmmsError, RtmmsWarning
 from rtmms.loop.chores import View
+from rtmms.loop.trace import CommandTrace
+from rtmms.plant.protocol import Channel
 from rtmms.plant.validation import checked_outputs
 from tests.cli.shell import ROOT, rtmms
 from tests.loop import bench as bench_module
@@ -53,6 +58,30 @@ def test_a_plant_that_ends_its_program_does_not_end_ours() -> None:
         patch.setattr(bench_module, "Plant", Plant)
         with pytest.raises(RuntimeError, match=r"the plant ended its program \(sys\.exit, 0\) in step 0"):
             Bench(steps=3, arrivals=on_time(3))
+
+
+def test_a_plant_may_write_into_its_command() -> None:
+    """The run holds the command for the steps without another, and the log has it."""
+
+    class Plant(bench_module.Plant):
+        def step(self, command: Any) -> None:
+            super().step(command)
+            command[:] = 99.0
+
+    trace = CommandTrace((Channel("a"), Channel("b")), (Channel("sum"),), 4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench_module, "Plant", Plant)
+        bench = Bench(steps=4, arrivals=on_time(1), commands=trace)  # held from step 1 on
+    assert bench.plant.commands == [(0.5, 0.0)] * 4
+    assert trace.command.tolist() == [[0.5, 0.0]] * 4
+
+
+def test_runs_side_by_side_leave_the_commands_as_they_were() -> None:
+    commands = np.full((2, 5, 1), 0.1)
+    writing = rollout(broken_plants.WritesCommand(), commands, outputs=("x",))
+    assert (commands == 0.1).all()
+    plain = rollout(broken_plants.Plain(), commands, outputs=("x",))
+    assert np.array_equal(writing.outputs["x"], plain.outputs["x"])
 
 
 @pytest.mark.full

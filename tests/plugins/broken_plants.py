@@ -77,3 +77,11 @@ class Prints(Plain):
     def step(self, command: Any) -> None:
         super().step(command)
         print("a word from the plant")
+
+
+class WritesCommand(Plain):
+    """It writes into its argument, as one that clips it does: this is allowed."""
+
+    def step(self, command: Any) -> None:
+        super().step(command)
+        command[0] = 99.0
