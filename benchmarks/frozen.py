@@ -294,9 +294,14 @@ def drawn(name: str) -> Value:
     import rtmms
     from rtmms.plant.protocol import describe_plant
     from rtmms.record.origin import plain
-    from rtmms.view.scene import Picture
     from rtmms.wire.protocol.state import PlantInfo
-    from rtmms.wire.protocol.welcome import plain_parameters
+
+    try:
+        from rtmms.view.scene import Picture
+        from rtmms.wire.protocol.welcome import plain_parameters
+    except ModuleNotFoundError:  # of a commit before these names
+        Picture = import_module("rtmms.view.picture").Picture  # type: ignore[misc]
+        plain_parameters = import_module("rtmms.wire.protocol.messages").plain_parameters
 
     plant = rtmms.load(name)
     shape = getattr(plant, "shape", None)
