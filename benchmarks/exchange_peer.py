@@ -17,7 +17,7 @@ from rtmms.loop.machine import pin, raise_child
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.session import Terms
-from rtmms.wire.protocol.messages import Hello
+from rtmms.wire.protocol.hello import Hello
 
 
 def main() -> int:

@@ -294,9 +294,9 @@ def drawn(name: str) -> Value:
     import rtmms
     from rtmms.plant.protocol import describe_plant
     from rtmms.record.origin import plain
-    from rtmms.view.picture import Picture
-    from rtmms.wire.protocol.messages import plain_parameters
+    from rtmms.view.scene import Picture
     from rtmms.wire.protocol.state import PlantInfo
+    from rtmms.wire.protocol.welcome import plain_parameters
 
     plant = rtmms.load(name)
     shape = getattr(plant, "shape", None)

@@ -18,10 +18,10 @@ import rtmms.plant
 from rtmms.base.errors import ModelError, Renamed
 from rtmms.base.moved_modules import MOVED
 from rtmms.base.parameters import parameters_of
-from rtmms.bridging import config
+from rtmms.bridging import config, rates
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.config import bridges, load_bridge
-from rtmms.bridging.rates import PeerWatch
+from rtmms.bridging.peer_watch import PeerWatch
 from rtmms.bridging.runner import Runner
 from rtmms.cli.main import OLD_OPTIONS
 from rtmms.cli.running import report
@@ -83,6 +83,7 @@ def _renamed_table() -> str:
         "member": members,
         "member of a plant": RENAMED_MEMBERS,
         "class of `rtmms.plant`": rtmms.plant.RENAMED,
+        "class of `rtmms.bridging.rates`": rates.RENAMED,
         "key of the report": report.RENAMED,
         "name on the wire (version 1, 2)": {old: new for new, old in IN_VERSION_1.items()},
         "module": MOVED,

@@ -21,7 +21,7 @@ from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.rates import Outbox
+from rtmms.bridging.sending import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
 
 from .lines.inbox import Inbox

@@ -16,7 +16,7 @@ from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.rates import Turns
+from rtmms.bridging.sending import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal
 
 from .lines.framing import END, Deframer, encode, longest

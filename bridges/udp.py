@@ -13,7 +13,7 @@ from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, fields
-from rtmms.bridging.rates import Turns
+from rtmms.bridging.sending import Turns
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz, numbers, read_json
 
 from .lines.addresses import bound

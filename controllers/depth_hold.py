@@ -22,13 +22,14 @@ from typing import Annotated, Any
 import numpy as np
 
 import rtmms
+from rtmms.base.attitude import wrapped
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.terminal import print_text
 
 from .allocation import AXES, Allocation
 from .loops import Loop
-from .pilot import FALLBACK, wrapped
+from .pilot import FALLBACK
 from .senses import Motion, Senses, quaternion_of, to_body, to_world
 from .watch import Watch
 

@@ -13,11 +13,11 @@ from math import cos, inf, radians, sin
 from typing import Annotated
 
 import rtmms
+from rtmms.base.attitude import wrapped
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .cpg import Cpg
-from .pilot import wrapped
 from .senses import Motion, Senses
 
 _MAX_PITCH_RAD = radians(20.0)

@@ -18,7 +18,9 @@ from __future__ import annotations
 from math import atan, atan2, cos, hypot, pi, sin
 from typing import TYPE_CHECKING, Any
 
-from .pilot import Aim, wrapped
+from rtmms.base.attitude import wrapped
+
+from .pilot import Aim
 from .senses import Motion
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from math import atan2, exp, pi, radians
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.attitude import wrapped
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
@@ -41,22 +42,6 @@ def yaw(quaternion: Sequence[float]) -> float:
     """
     w, x, y, z = quaternion
     return atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
-
-
-def wrapped(angle: float) -> float:
-    """Return the same angle within (-pi, pi].
-
-    Parameters
-    ----------
-    angle : float
-        Angle, rad.
-
-    Returns
-    -------
-    float
-        rad.
-    """
-    return -((-angle + pi) % (2.0 * pi) - pi)
 
 
 @dataclass

@@ -11,9 +11,10 @@ Where the motion has doubts (`Motion.doubts`) the pilot falls back, see FALLBACK
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, pi, radians
+from math import inf, radians
 from typing import Annotated
 
+from rtmms.base.attitude import wrapped
 from rtmms.base.parameters import Parameter
 
 from .loops import Loop
@@ -196,19 +197,3 @@ class Pilot:
 
 CLIMB = 0.1
 """Climb by a pitch word of 1 at 0.4 m/s, m/s."""
-
-
-def wrapped(angle: float) -> float:
-    """Return the same angle within (-pi, pi].
-
-    Parameters
-    ----------
-    angle : float
-        Angle, rad.
-
-    Returns
-    -------
-    float
-        rad.
-    """
-    return -((-angle + pi) % (2.0 * pi) - pi)

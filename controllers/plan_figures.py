@@ -61,8 +61,8 @@ class PlanFigures:
 
     @property
     def planned_samples(self) -> str:
-        """Other candidates of the last plan, for viewers, see rtmms.planning.shadow."""
-        from rtmms.planning.shadow import as_text
+        """Other candidates of the last plan, for viewers, see rtmms.planning.shown_candidates."""
+        from rtmms.planning.shown_candidates import as_text
 
         last = self._plans[-1] if self._plans and self._plans[-1].good else None
         return as_text(last.path[0], last.shown) if last is not None and len(last.path) else ""

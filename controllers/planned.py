@@ -178,7 +178,7 @@ def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: s
         The model.
     """
     import rtmms
-    from rtmms.wire.protocol.messages import plain_parameters
+    from rtmms.wire.protocol.welcome import plain_parameters
 
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()

@@ -409,7 +409,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     def _build(self, parameters: Mapping[str, Any], limit: float = 1.2) -> None:
         from rtmms.planning.ilqr import IterativeLqr
         from rtmms.planning.planner import Planner
-        from rtmms.planning.shadow import CurrentObserver, Shadow
+        from rtmms.planning.reconstructed_state import CurrentObserver, ReconstructedState
 
         key = tuple(sorted((name, str(value)) for name, value in parameters.items()))
         if self._made == key:
@@ -421,7 +421,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
         planned = model()
         self._words = self._make_words(planned, parameters, limit)
-        self._shadow = Shadow(model())
+        self._reconstructed = ReconstructedState(model())
         drifting = self.observe_current and self.model == "manta"
         self._observer = CurrentObserver(model(), self._tick_s) if drifting else None
         self._planner: Planner | IterativeLqr
@@ -443,7 +443,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
     def _compare(self, parameters: Mapping[str, Any], dt: float) -> None:
         """Compare the planner's model with the plant's own, in its steps and with all its chains."""
-        from rtmms.planning.shadow import distance_apart
+        from rtmms.planning.reconstructed_state import distance_apart
 
         coarse = model_of(self.model, self._believed(parameters), self._grid, str(self.method))
         fine = model_of(self.model, parameters, dt, str(self.method), whole=True)
@@ -478,7 +478,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._sent: list[Any] = []
         self._held: dict[int, float] = {}
         self._late, self._due, self._spent_s = 0, 0.0, 0.0
-        self._shadow.model.reset()
+        self._reconstructed.model.reset()
         if self._observer is not None:
             self._observer.clear()
             self._observer.current[:] = 0.0
@@ -598,16 +598,16 @@ class Predictive(PlanFigures, rtmms.Controller):
                 commands[..., rod] = angle
             return commands
 
-        begin, spent, shadow = monotonic(), thread_time(), self._shadow
+        begin, spent, reconstructed = monotonic(), thread_time(), self._reconstructed
         for block in sent:
-            shadow.go(obeyed(block))
-        shadow.place(
+            reconstructed.go(obeyed(block))
+        reconstructed.place(
             position=now.position,
             quaternion=quaternion_of(now.roll, now.pitch, now.yaw),
             velocity=now.velocity,
             angular_velocity=now.rate,
         )
-        known = shadow.state
+        known = reconstructed.state
         position = np.array(now.position)
         if self._observer is not None:
             doubt = now.doubts & {"dvl", "imu", "estimate"}
@@ -615,12 +615,12 @@ class Predictive(PlanFigures, rtmms.Controller):
                 self._observer.clear()
             elif self._observer.follow(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
                 self._set_current(tuple(self._observer.current.tolist()))
-                shadow.put(known)
+                reconstructed.put(known)
         ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self._grid)
-        shadow.go(obeyed(ahead[0]))
-        self._planner.model.put(shadow.state, 0)
-        there = np.array(shadow.model.observe()["position"])
-        shadow.put(known)
+        reconstructed.go(obeyed(ahead[0]))
+        self._planner.model.put(reconstructed.state, 0)
+        there = np.array(reconstructed.model.observe()["position"])
+        reconstructed.put(known)
         if self._way is not None:
             from rtmms.planning.tasks import begin_at
 
@@ -638,7 +638,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
     def _set_current(self, current: tuple[float, ...]) -> None:
         """Set the current of the models."""
-        models: tuple[Any, ...] = (self._shadow.model, self._planner.model)
+        models: tuple[Any, ...] = (self._reconstructed.model, self._planner.model)
         for one in models:
             one.set(current_m_s=current)
 

@@ -201,6 +201,10 @@ class Senses:
         return self._motion
 
 
+# rtmms.base.attitude has the same rotations; its sums have another order and so other last bits, its `euler` another
+# result at a pitch of a quarter turn, its `from_euler` the sign for which w >= 0. Tests and results have these bits.
+
+
 def angles(q: Sequence[float]) -> tuple[float, float, float]:
     """Return roll, pitch and yaw of a quaternion: Rz(yaw) Ry(pitch) Rx(roll).
 

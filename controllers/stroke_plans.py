@@ -89,7 +89,7 @@ class StrokePlans:
         self._made: Any = None
         self._known: Any = None
         self._planner: Any = None
-        self._shadow: Any = None
+        self._reconstructed: Any = None
         self._job: Future[Plan] | None = None
         self._background: Background | None = None
         self._clear()
@@ -232,17 +232,17 @@ class StrokePlans:
 
         from rtmms.planning.linear import lines
 
-        spent, shadow, planner, there = thread_time(), self._shadow, self._planner, np.array(place)
+        spent, reconstructed, planner, there = thread_time(), self._reconstructed, self._planner, np.array(place)
         linear = planner.model
-        well = bool(sent) and all(shadow.go(lines(np.array(knots), linear.steps)) for knots in sent)
-        predicted = shadow.state
+        well = bool(sent) and all(reconstructed.go(lines(np.array(knots), linear.steps)) for knots in sent)
+        predicted = reconstructed.state
         if not well:  # the first, or a motion that the model cannot follow: joints as they hover
-            shadow.model.put(linear.orbit[phase].copy(), phase * linear.steps)
-        shadow.place(
+            reconstructed.model.put(linear.orbit[phase].copy(), phase * linear.steps)
+        reconstructed.place(
             position=np.array(now.position), quaternion=np.array(quaternion_of(now.roll, now.pitch, now.yaw)),
             velocity=np.array(now.velocity), angular_velocity=np.array(now.rate),
         )  # fmt: skip
-        state = shadow.state
+        state = reconstructed.state
         if well and len(sent) == 1 and not now.doubts:
             psi = linear.yaw(1 - phase, self._known)
             flown = linear.off(phase, predicted, psi, there)
@@ -263,7 +263,7 @@ class StrokePlans:
         import numpy as np
 
         from rtmms.planning.linear import LinearPlanner, stroke_map
-        from rtmms.planning.shadow import Shadow
+        from rtmms.planning.reconstructed_state import ReconstructedState
 
         key = tuple(sorted((name, str(value)) for name, value in parameters.items()))
         if self._made == key:
@@ -272,5 +272,5 @@ class StrokePlans:
         most = np.minimum(LIMIT, [channel.upper or 0.0 for channel in model.actuators])
         linear = stroke_map(model, round(self._half / self._grid))
         self._planner = LinearPlanner(linear, round(self._horizon / self._half), -most, most)
-        self._shadow = Shadow(model)
+        self._reconstructed = ReconstructedState(model)
         self._made = key

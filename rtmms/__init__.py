@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rtmms.wire.peer.client import Link, connect
     from rtmms.wire.peer.controller import Controller, compiled
     from rtmms.wire.plant.embed import embed
-    from rtmms.wire.protocol.messages import NotConnectedError, RefusedError, RequestError
+    from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
     from rtmms.wire.protocol.state import PlantInfo, State
     from rtmms.world.world import World
 
@@ -59,7 +59,7 @@ _LATE = {
     "read_log": "rtmms.record.log_arrays", "from_mjcf": "rtmms.mujoco_models.own_engine",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
-    **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.messages"),
+    **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors"),
     **dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.state"),
 }  # fmt: skip
 """Names that are loaded when they are first used, and their modules."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
@@ -13,6 +14,7 @@ import rtmms
 import rtmms.plant
 from rtmms.base.errors import RenamedWarning
 from rtmms.base.moved_modules import MOVED
+from rtmms.bridging import rates
 
 
 def test_every_public_name_is_there() -> None:
@@ -50,6 +52,15 @@ def test_an_old_module_is_the_new_one_and_warns(old: str, monkeypatch: pytest.Mo
     assert found is import_module(MOVED[old])
     assert found.__name__ == MOVED[old]
     del sys.modules[old]
+
+
+def test_old_names_of_a_bridges_parts_are_the_new_ones_with_a_warning() -> None:
+    for old, new in rates.RENAMED.items():
+        module, _, name = new.rpartition(".")
+        with pytest.warns(RenamedWarning, match=rf"rtmms\.bridging\.rates\.{old} is {re.escape(new)} now"):
+            assert getattr(rates, old) is getattr(import_module(module), name)
+    with pytest.raises(AttributeError, match=r"'rtmms\.bridging\.rates' has no attribute 'Nothing'"):
+        rates.Nothing  # noqa: B018
 
 
 def test_old_names_of_plants_protocols_are_the_new_ones_with_a_warning() -> None:

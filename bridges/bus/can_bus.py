@@ -11,7 +11,8 @@ from typing import Any
 
 import rtmms
 from rtmms.bridging.bridge import Io
-from rtmms.bridging.rates import Backoff, Counters
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.sending import Backoff
 
 from ..lines.from_here import from_here
 from ..lines.inbox import Inbox

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from rtmms.bridging.rates import Counters
+from rtmms.bridging.counters import Counters
 
 MAX_READS = 64
 """Datagrams that one event of a socket reads, so that a flood leaves time for the rest of the bridge."""

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import rtmms
 from rtmms.bridging.bridge import Io
-from rtmms.bridging.rates import Backoff, Counters, Outbox
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.sending import Backoff, Outbox
 
 from .framing import Line
 

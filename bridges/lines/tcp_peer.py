@@ -10,7 +10,8 @@ from typing import Any
 
 import rtmms
 from rtmms.bridging.bridge import Io
-from rtmms.bridging.rates import Counters, Outbox
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.sending import Outbox
 from rtmms.bridging.untrusted import Admission
 
 _ALONE_S = 1.5

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import rtmms
 from rtmms.base.override import override
 from rtmms.bridging.bridge import Io
-from rtmms.bridging.rates import Counters
+from rtmms.bridging.counters import Counters
 from rtmms.bridging.untrusted import Admission
 
 from .addresses import bound, family_of, host_port, resolved

@@ -26,8 +26,8 @@ from rtmms.base.spatial import quaternion_matrix
 from rtmms.record.log import open_log
 from rtmms.view.camera import FROM
 from rtmms.view.film import Take, pictures, write_film
-from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording, recorded
+from rtmms.view.scene import Picture
 
 IMAGES = Path(__file__).parents[1] / "images"
 PROGRAM = [sys.executable, "-m", "rtmms"]

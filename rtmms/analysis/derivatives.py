@@ -26,9 +26,10 @@ import numpy as np
 from rtmms.analysis.block_matrices import Bordered
 from rtmms.analysis.chained_steps import TOGETHER, chained
 from rtmms.analysis.chart import Structure, Structured, chart_of
-from rtmms.analysis.fork_pool import Batch, ForkPool, PackedFork, batch_of, displaced_along, displaced_by_each
+from rtmms.analysis.fork_pool import ForkPool, PackedFork
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
 from rtmms.analysis.linearise import Around, HasStepDerivatives, Linear, linearise_step, reach_of
+from rtmms.analysis.run_batch import Batch, batch_of, displaced_along, displaced_by_each
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED
 from rtmms.base.processes import core_count

@@ -17,7 +17,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.spatial import Array, ad
 from rtmms.dynamics.hybrid import stand
 from rtmms.fluids.immersed import held_flow
-from rtmms.mechanism.actuators import PUSH
+from rtmms.mechanism.actuator_arrays import PUSH
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import TORQUE, Actuator
 from rtmms.mechanism.plant import TreePlant

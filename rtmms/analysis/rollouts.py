@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.fork_pool import ForkPool, batch_of
+from rtmms.analysis.fork_pool import ForkPool
+from rtmms.analysis.run_batch import batch_of
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.base.processes import core_count
 from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant

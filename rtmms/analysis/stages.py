@@ -18,9 +18,10 @@ import numpy as np
 
 from rtmms.analysis.chart import Structure
 from rtmms.analysis.derivatives import structure_of
-from rtmms.analysis.fork_pool import Batch, ForkPool, PackedFork, batch_of, displaced_by_each
+from rtmms.analysis.fork_pool import ForkPool, PackedFork
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
 from rtmms.analysis.linearise import reach_of
+from rtmms.analysis.run_batch import Batch, batch_of, displaced_by_each
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import kernel
 from rtmms.base.snapshot import model_of

@@ -227,3 +227,24 @@ def turn(axis: int, angle: float) -> Quaternion:
     part = [0.0, 0.0, 0.0]
     part[axis] = sin(0.5 * angle)
     return cos(0.5 * angle), part[0], part[1], part[2]
+
+
+def wrapped(angle: float) -> float:
+    """Return the same angle within (-pi, pi].
+
+    Parameters
+    ----------
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    float
+        rad.
+
+    Examples
+    --------
+    >>> wrapped(1.5 * pi) == -0.5 * pi
+    True
+    """
+    return -((-angle + pi) % (2.0 * pi) - pi)

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.typed import WORDS, shown, spelled, typed
+from rtmms.base.value_conversion import WORDS, shown, spelled, typed
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from rtmms.base.install import install_command
 from rtmms.base.local_addresses import address_parameters, first_beyond
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.trust import file_parameters
-from rtmms.bridging.rates import Counters, Filter, PeerWatch
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.peer_watch import PeerWatch
+from rtmms.bridging.rates import Filter
 from rtmms.bridging.untrusted import Refusal
 from rtmms.wire.protocol.state import PlantInfo, State
 

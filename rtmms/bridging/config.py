@@ -16,7 +16,7 @@ from rtmms.base.parameters import parameters_of
 from rtmms.base.terminal import print_text
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import file_parameters, is_file, load_named, path_of
-from rtmms.base.typed import shown, spelled, typed
+from rtmms.base.value_conversion import shown, spelled, typed
 from rtmms.bridging.bridge import Bridge, Requirements, refuse_without
 from rtmms.wire.peer.plugins import Parameter, astray, load, split_spec
 

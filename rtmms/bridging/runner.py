@@ -11,11 +11,15 @@ from time import monotonic, sleep
 from typing import Any
 
 from rtmms.base.errors import Renamed
-from rtmms.bridging.bridge import Bridge
-from rtmms.bridging.rates import Backoff, Counters, Decimator, PeerWatch, Watchdog
+from rtmms.base.override import override
+from rtmms.bridging.bridge import Bridge, Io
+from rtmms.bridging.counters import Counters
+from rtmms.bridging.peer_watch import PeerWatch, Watchdog
+from rtmms.bridging.rates import Decimator
+from rtmms.bridging.sending import Backoff
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import Awaiting, Link, connect
-from rtmms.wire.protocol.messages import NotConnectedError
+from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.state import PlantInfo, State
 
 CHECK_S = 0.1
@@ -28,7 +32,7 @@ MIN_REPORT_INTERVAL_S = 0.2
 _Calls = tuple[Callable[[], None] | None, Callable[[], None] | None]
 
 
-class Runner:
+class Runner(Io):
     """Run of one bridge; it implements rtmms.bridging.bridge.Io.
 
     Parameters
@@ -128,18 +132,10 @@ class Runner:
 
     # -- Io ------------------------------------------------------------------------------------------------------------
 
+    @override
     def watch(
         self, file: Any, readable: Callable[[], None] | None = None, writable: Callable[[], None] | None = None
     ) -> None:
-        """Call back when a file can be read or written.
-
-        Parameters
-        ----------
-        file : Any
-            A socket or a descriptor.
-        readable, writable : Callable[[], None] | None, optional
-            Callbacks; None for none.
-        """
         events = (selectors.EVENT_READ if readable else 0) | (selectors.EVENT_WRITE if writable else 0)
         if not events:
             self.unwatch(file)
@@ -149,25 +145,14 @@ class Runner:
         except KeyError:
             self._selector.register(file, events, (readable, writable))
 
+    @override
     def unwatch(self, file: Any) -> None:
-        """Stop watching a file.
-
-        Parameters
-        ----------
-        file : Any
-            The file.
-        """
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(file)
 
+    @override
     def command(self, values: Mapping[str, float]) -> None:
-        """Store actuator values, and answer a waiting state.
-
-        Parameters
-        ----------
-        values : Mapping[str, float]
-            Values by name of the actuator.
-        """
+        """Store actuator values, and answer a waiting state."""
         reason, text = self._fault(values)
         if reason:
             # it would be refused again with every state, and all that is right with it
@@ -191,45 +176,21 @@ class Runner:
                 return "not_finite", f"'{name}': expected a finite number"
         return "", ""
 
+    @override
     def post(self, op: str, **args: Any) -> None:
-        """Send a request without waiting.
-
-        Parameters
-        ----------
-        op : str
-            Name of the operation.
-        **args : Any
-            Its arguments.
-        """
         self._paused = op == "pause" or (self._paused and op != "resume")
         if self._link is not None and not self._link.ended:
             self._link.post(op, args)
 
+    @override
     def ask(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
-        """Send a request, and call back when it is answered.
-
-        Parameters
-        ----------
-        op : str
-            Name of the operation.
-        done : Callable[[bool, Any], None]
-            Called with True and the result, or with False and a text.
-        **args : Any
-            Arguments of the operation.
-        """
         if self._link is not None and not self._link.ended:
             self._link.post(op, args, done)
 
     tell = Renamed("log")
 
+    @override
     def log(self, text: str) -> None:
-        """Print a line for a person.
-
-        Parameters
-        ----------
-        text : str
-            The line.
-        """
         if self._printer is not None:
             self._printer(text, monotonic())
 

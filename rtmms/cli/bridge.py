@@ -28,7 +28,7 @@ from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
 from rtmms.wire.peer.session import GONE
-from rtmms.wire.protocol.messages import ARGUMENT_ERRORS, EndpointError, NotConnectedError
+from rtmms.wire.protocol.errors import ARGUMENT_ERRORS, EndpointError, NotConnectedError
 
 _MAX_STAY_S = 10.0
 

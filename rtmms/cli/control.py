@@ -18,7 +18,7 @@ from rtmms.wire.peer.controller import Bound
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
 from rtmms.wire.peer.session import GONE
-from rtmms.wire.protocol.messages import ARGUMENT_ERRORS, EndpointError, NotConnectedError
+from rtmms.wire.protocol.errors import ARGUMENT_ERRORS, EndpointError, NotConnectedError
 
 CHILD = "RTMMS_CHILD"
 """Set to 1 by `rtmms run` in the processes it starts: the run handles Ctrl-C, and a child may compile before it

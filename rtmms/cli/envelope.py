@@ -15,7 +15,7 @@ from rtmms.base.processes import core_count, run_python
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, folder
 from rtmms.record.log_location import refuse_without_pyarrow
-from rtmms.scenario.options import StudyUse, run_options
+from rtmms.scenario.run_options import StudyUse, run_options
 
 if TYPE_CHECKING:
     from rtmms.scenario import Scenario

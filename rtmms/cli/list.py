@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.base.declared import fact, first_line
 from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import UnknownNameError
 from rtmms.base.parameters import parameter_values, parameters_of_plant
+from rtmms.base.source_declarations import fact, first_line
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.trust import is_file
 from rtmms.plant.loading import builder
@@ -149,7 +149,7 @@ def _robot(name: str) -> dict[str, Any]:
     """Return the plant's description of itself; the plant is built for this."""
     import rtmms
     from rtmms.cli.running.process import brace
-    from rtmms.wire.protocol.messages import channel_map
+    from rtmms.wire.protocol.welcome import channel_map
 
     brace(name)
     plant = rtmms.plant.loading.build_plant(name)

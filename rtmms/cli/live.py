@@ -29,7 +29,7 @@ _PLANT = options(
 def _ask(asked: Callable[[Link], Mapping[str, Any]], exchange: str, keys: Path | None, timeout_s: float) -> Any:
     """Return the plant's answer; raise NotConnectedError, RequestError, and ModelError for refused words."""
     from rtmms.wire.peer.client import connect
-    from rtmms.wire.protocol.messages import RequestError
+    from rtmms.wire.protocol.errors import RequestError
 
     link = connect(exchange, name="rtmms", timeout_s=timeout_s, keys=keys, errors="collect")
     try:

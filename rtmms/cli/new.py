@@ -1,4 +1,7 @@
-"""rtmms new: a small package of one's own, with its entry point, a test and a README."""
+"""rtmms new: a small package of one's own, with its entry point, a test and a README.
+
+The folder new_templates has a folder for each kind; its files have $name, $title and other words to replace.
+"""
 
 from __future__ import annotations
 
@@ -75,12 +78,12 @@ def _taken(name: str) -> bool:
 
 
 def _write(kind: str, words: dict[str, str], root: Path) -> None:
-    starters = files("rtmms.starters")
+    templates = files("rtmms.cli") / "new_templates"
     sources = {
-        "pyproject.toml": starters / "pyproject.toml.txt",
-        "README.md": starters / "README.md.txt",
-        f"{words['name']}/__init__.py": starters / kind / "module.txt",
-        f"tests/test_{words['name']}.py": starters / kind / "test.txt",
+        "pyproject.toml": templates / "pyproject.toml.txt",
+        "README.md": templates / "README.md.txt",
+        f"{words['name']}/__init__.py": templates / kind / "module.txt",
+        f"tests/test_{words['name']}.py": templates / kind / "test.txt",
     }
     for path, source in sources.items():
         file = root / path

@@ -13,7 +13,7 @@ from rtmms.cli.running.plan import command_options, plan
 from rtmms.cli.running.several import numbered
 from rtmms.cli.words import Installed
 from rtmms.plant.loading import WORLD
-from rtmms.scenario.options import run_options
+from rtmms.scenario.run_options import run_options
 
 # rtmms run: a plant, its controllers, a display, a report.
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rtmms.base.declared import fact
 from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import KINDS, refuse_closed_folder, refuse_output
 from rtmms.base.override import override
+from rtmms.base.source_declarations import fact
 from rtmms.base.toml_file import read_toml
 from rtmms.plant.loading import builder
 
 if TYPE_CHECKING:
-    from rtmms.scenario.options import Option
+    from rtmms.scenario.run_options import Option
 
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 """Endings of the formats in which figures can be written."""
@@ -273,7 +273,7 @@ DASK_SECURITY = click.option(
 
 
 def check_choice(robot: str, parameter: str, word: str | None) -> None:
-    """Check a word for a parameter that the robot's module declares (rtmms.base.declared).
+    """Check a word for a parameter that the robot's module declares (rtmms.base.source_declarations).
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def as_in_run(*names: str) -> Callable[[Any], Any]:
     Callable[[Any], Any]
         Decorator of a command.
     """
-    from rtmms.scenario.options import run_options  # not with every command
+    from rtmms.scenario.run_options import run_options  # not with every command
 
     found = [run_options()[name] for name in names]
     return options(*(declared_option(one, one.default, one.help_text(one.default)) for one in found))

@@ -20,7 +20,8 @@ from rtmms.continuum.soft_step import BAD_COMMAND, POSED, SYSTEM, evaluate, step
 from rtmms.continuum.strain_modes import RodTable, Shapes, rod_table
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
-from rtmms.mechanism.actuators import attached, imposing
+from rtmms.mechanism.actuator_arrays import attached
+from rtmms.mechanism.actuators import imposing
 from rtmms.mechanism.joint_laws import BOUNDED, Law, follow, hold_commands, limited
 from rtmms.mechanism.outputs import tendon_channels
 from rtmms.mechanism.tendons import RESULT_LENGTH, RESULT_RATE, RESULT_TENSION, START

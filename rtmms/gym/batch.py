@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.fork_pool import ForkPool, PackedFork, batch_of
+from rtmms.analysis.fork_pool import ForkPool, PackedFork
+from rtmms.analysis.run_batch import batch_of
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.processes import core_count
 from rtmms.plant.protocol import Plant

@@ -20,7 +20,7 @@ from rtmms.locomotion.connections import NAMES, WEIGHTED, WORK, Connection, effo
 from rtmms.locomotion.group import NODES, WEIGHTS, transport
 from rtmms.locomotion.paths import Gait, Path
 from rtmms.locomotion.reconstruction import Motion
-from rtmms.mechanism.actuators import attached
+from rtmms.mechanism.actuator_arrays import attached
 from rtmms.mechanism.joint_laws import limited, settle
 from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model

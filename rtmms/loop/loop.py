@@ -20,12 +20,12 @@ from rtmms.base.contract import UNDEFINED, StepOutcome
 from rtmms.base.errors import DivergedError
 from rtmms.loop.chores import NEVER, Chores, View
 from rtmms.loop.clock import MonotonicClock
-from rtmms.loop.fallback import Fallback
 from rtmms.loop.fault_attribution import Times
 from rtmms.loop.pace import PeerError
 from rtmms.loop.policies import Counts, add, exceeded, exceeded_share
 from rtmms.loop.ports import StepRecorder
 from rtmms.loop.requests import Requests
+from rtmms.loop.step_outcome import Fallback
 from rtmms.loop.step_paths import CompiledPath, GeneralPath, StepProgress
 
 if TYPE_CHECKING:

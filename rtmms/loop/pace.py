@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtmms.loop.clock import Clock
-    from rtmms.loop.fallback import Claims
     from rtmms.loop.policies import Policies
     from rtmms.loop.ports import Exchange
     from rtmms.loop.statistics import Statistics
+    from rtmms.loop.step_outcome import Claims
 
 
 class PeerError(RtmmsError):

@@ -306,7 +306,7 @@ class Exchange(Protocol):
 
 
 class Memory(Protocol):
-    """Memory of the miss policies, see rtmms.loop.fallback.FallbackMemory.
+    """Memory of the miss policies, see rtmms.loop.step_outcome.FallbackMemory.
 
     Attributes
     ----------

@@ -15,11 +15,11 @@ from rtmms.plant.protocol import HasCompiledStep
 if TYPE_CHECKING:
     from rtmms.loop.chores import View
     from rtmms.loop.clock import Clock
-    from rtmms.loop.fallback import Claims, Fallback
     from rtmms.loop.pace import Pace
     from rtmms.loop.ports import Array, Batched, Exchange, FastPath, Progress, StepRecorder
     from rtmms.loop.requests import Requests
     from rtmms.loop.statistics import Statistics
+    from rtmms.loop.step_outcome import Claims, Fallback
     from rtmms.plant.protocol import Plant
 
 

@@ -11,8 +11,8 @@ from rtmms.base.contract import Applied
 from rtmms.base.errors import DivergedError
 from rtmms.base.override import override
 from rtmms.loop.clock import MonotonicClock, quantile
-from rtmms.loop.fallback import Fallback
 from rtmms.loop.ports import Exchange
+from rtmms.loop.step_outcome import Fallback
 
 if TYPE_CHECKING:
     from rtmms.loop.policies import Policies

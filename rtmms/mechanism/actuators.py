@@ -1,39 +1,27 @@
 """Provide the description of a tree's actuators, on joints (torque, servo, motion, stops) and on bodies (wrenches).
 
-Tendons are in rtmms.mechanism.tendon_paths. `attached` converts descriptions to the arrays that kernels read. Each
-error names the actuator, joint or body.
+Tendons are in rtmms.mechanism.tendon_paths; rtmms.mechanism.actuator_arrays has the arrays to which an actuator adds
+its channels and numbers. Each error names the actuator, joint or body.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.spatial import Array
-from rtmms.mechanism.body_actuators import (
-    CHANNEL,
-    FIRST,
-    LAG,
-    LENGTH,
-    LINEAR,
-    PUSH_WIDTH,
-    QUADRATIC,
-    ROW,
-    WRENCH,
-)
+from rtmms.base.override import override
+from rtmms.mechanism.actuator_arrays import Attachable, Attachment, listed
 from rtmms.mechanism.joint_laws import (
     BOUNDED,
-    BRAKING,
     CEILING,
     FIRM,
     FLOOR,
     LOWER,
-    MAX_SPEED,
     MAX_TORQUE,
     OFFSET,
     SATURATES,
@@ -42,359 +30,14 @@ from rtmms.mechanism.joint_laws import (
     TORQUE,
     UPPER,
     Actuator,
-    no_bounds,
 )
-from rtmms.mechanism.tendons import POINT_WIDTH, TENDON_WIDTH
-from rtmms.model.compiled import Model
 from rtmms.model.description import JOINT_TYPES, Mechanism
 from rtmms.model.elements import checked_numbers
-from rtmms.model.layout import PRISMATIC, T_KIND
-from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement
-from rtmms.plant.protocol import Channel
-
-PUSH = 3
-"""Kind of an actuator on a body, beside TORQUE, OFFSET and GAIN; its joint index is n, which no joint has."""
-
-
-class Attachment:
-    """Arrays of a tree's actuators under construction, for a compiled model.
-
-    Parameters
-    ----------
-    model : Model
-        Compiled tree.
-    rods : Sequence[Rod], default ()
-        Soft rods that became links.
-    strained : mapping of str to (Rod, array), optional
-        Rods by strain modes, with the X (m) of their points.
-
-    Attributes
-    ----------
-    place : str
-        Place of the present actuator, at the start of each error message.
-    drives : list of Actuator
-        Channels so far.
-    """
-
-    def __init__(
-        self, model: Model, rods: Sequence[Rod] = (), strained: Mapping[str, tuple[Rod, Array]] | None = None
-    ) -> None:
-        n = model.n
-        self.strained = {} if strained is None else strained
-        self.model, self.place, self.rods = model, "", rods
-        self.drives: list[Actuator] = []
-        self.kp, self.kd, self.bandwidth = np.zeros(n), np.zeros(n), np.full(n, np.nan)
-        self.bounds = no_bounds(n)
-        self.braking = np.full(n, np.nan)
-        self.pushes: list[Array] = []
-        self.momentum: list[Array] = []
-        self.tendons: list[Array] = []
-        self.tendon_points: list[Array] = []
-        self.curve: list[tuple[float, float]] = []
-        self._roles: dict[tuple[int, str], str] = {}
-
-    def take(self, j: int, role: str, *others: str) -> None:
-        """Take a role at a joint that only one actuator can have.
-
-        Parameters
-        ----------
-        j : int
-            Index of the coordinate.
-        role : str
-            The role: 'target', 'stop', or 'spring', which several may have.
-        *others : str
-            Roles that no other actuator of the joint may have.
-
-        Raises
-        ------
-        ModelError
-            Another actuator of the joint has one of these roles.
-        """
-        for one in others:
-            if (j, one) in self._roles:
-                raise ModelError(
-                    f"{self.place}: {self._roles[j, one]} acts on joint '{self.model.joint_names[j]}' already, and the "
-                    "two would set the same numbers; expected one of them"
-                )
-        self._roles[j, role] = self.place
-
-    def joint(self, name: str) -> int:
-        """Return the index of a joint's coordinate.
-
-        Parameters
-        ----------
-        name : str
-            Name of the coordinate.
-
-        Returns
-        -------
-        int
-            Index in q.
-
-        Raises
-        ------
-        UnknownNameError
-            There is no such coordinate.
-        """
-        if name not in self.model.joint_names:
-            raise UnknownNameError(f"joint of {self.place}", str(name), self.model.joint_names)
-        return self.model.joint(name)
-
-    def number(self, name: str, value: Any, *, least: float = 0.0, above: bool = False) -> float:
-        """Return a finite number within its bound.
-
-        Parameters
-        ----------
-        name : str
-            Name of the value, for the message.
-        value : object
-            Value to check.
-        least : float, default 0.0
-            Lower bound.
-        above : bool, default False
-            Whether the bound itself is excluded.
-
-        Returns
-        -------
-        float
-            The number.
-
-        Raises
-        ------
-        ModelError
-            The value is no such number.
-        """
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number) or number < least or (above and number == least):
-            raise ModelError(f"{self.place}: {name} must be {'>' if above else '>='} {least:g}, got {value!r}")
-        return number
-
-    def limits(self, lower: Any, upper: Any) -> tuple[float | None, float | None]:
-        """Return both limits as numbers.
-
-        Parameters
-        ----------
-        lower, upper : float or None
-            Limits; None for none.
-
-        Returns
-        -------
-        (float or None, float or None)
-            The limits.
-
-        Raises
-        ------
-        ModelError
-            A limit is no finite number, or lower is not less than upper.
-        """
-        low, high = (
-            None if value is None else self.number(name, value, least=-math.inf)
-            for name, value in (("lower", lower), ("upper", upper))
-        )  # fmt: skip
-        if low is not None and high is not None and low >= high:
-            raise ModelError(f"{self.place}: lower must be less than upper, got {low:g} and {high:g}")
-        return low, high
-
-    def angle(self, j: int) -> str:
-        """Return the unit of a joint's position.
-
-        Parameters
-        ----------
-        j : int
-            Index of the coordinate.
-
-        Returns
-        -------
-        str
-            'm' or 'rad'.
-        """
-        return "m" if self.model.topology[j + 1, T_KIND] == PRISMATIC else "rad"
-
-    def effort(self, j: int) -> str:
-        """Return the unit of a joint's torque.
-
-        Parameters
-        ----------
-        j : int
-            Index of the coordinate.
-
-        Returns
-        -------
-        str
-            'N' or 'N m'.
-        """
-        return "N" if self.model.topology[j + 1, T_KIND] == PRISMATIC else "N m"
-
-    def channel(self, name: str, unit: str, lower: float | None, upper: float | None, neutral: float = 0.0) -> Channel:
-        """Return a channel after checks of its name and its neutral value.
-
-        Parameters
-        ----------
-        name : str
-            Name of the channel.
-        unit : str
-            SI unit.
-        lower, upper : float or None
-            Limits of the command; None for none.
-        neutral : float, default 0.0
-            Neutral command.
-
-        Returns
-        -------
-        Channel
-            The channel.
-
-        Raises
-        ------
-        ModelError
-            The name is taken, or the neutral value is beyond a limit.
-        """
-        if any(drive.channel.name == name for drive in self.drives):
-            raise ModelError(f"{self.place}: another actuator has the name '{name}'; give this one its own name")
-        if not (-math.inf if lower is None else lower) <= neutral <= (math.inf if upper is None else upper):
-            raise ModelError(f"{self.place}: neutral must be within its limits {lower} and {upper}, got {neutral:g}")
-        return Channel(name, unit, lower=lower, upper=upper, neutral=neutral)
-
-    def fastest(self, j: int, most: Any, braking_time: Any) -> None:
-        """Set a highest rate of a joint, the lowest of several, and the braking time of its limits.
-
-        Parameters
-        ----------
-        j : int
-            Index of the coordinate.
-        most : float or None
-            Highest rate, rad/s or m/s.
-        braking_time : float or None
-            Braking time, s.
-
-        Raises
-        ------
-        ModelError
-            Another actuator of the joint has another braking time.
-        """
-        if most is not None:
-            self.bounds[j, MAX_SPEED] = min(self.bounds[j, MAX_SPEED], self.number("fastest", most, above=True))
-        if braking_time is None:
-            return
-        time = self.number("braking_time", braking_time, above=True)
-        if not math.isnan(self.braking[j]) and self.braking[j] != time:
-            raise ModelError(
-                f"{self.place}: braking_time: expected {self.braking[j]:g} s, like the other actuators of "
-                f"this joint, got {time:g}"
-            )
-        self.braking[j] = self.bounds[j, BRAKING] = time
-
-    def on_joint(self, channel: Channel, kind: int, j: int) -> None:
-        """Add a channel that moves a joint.
-
-        Parameters
-        ----------
-        channel : Channel
-            The channel.
-        kind : int
-            TORQUE, OFFSET or GAIN.
-        j : int
-            Index of the coordinate.
-        """
-        self.drives.append(Actuator(channel, kind, j))
-
-    def on_body(
-        self, channel: Channel, body: str, placement: Placement, wrench: Array, *, lag: float = 0.0,
-        coefficients: tuple[float, float] = (1.0, 0.0), curve: Sequence[tuple[float, float]] = (),
-        momentum: Sequence[float] = (0.0, 0.0, 0.0),
-    ) -> None:  # fmt: skip
-        """Add a channel that exerts a wrench on a body, in proportion to its lagged value.
-
-        Parameters
-        ----------
-        channel : Channel
-            The channel.
-        body : str
-            Name of the body.
-        placement : Placement
-            Pose of the wrench's frame in the body's frame.
-        wrench : (6,) array
-            Force, N, and moment, N m, for a value of 1, in the frame of `placement`.
-        lag : float, default 0.0
-            Time constant of the command, s.
-        coefficients : tuple[float, float], default (1.0, 0.0)
-            Linear and quadratic coefficient of the value.
-        curve : sequence of (float, float), default ()
-            Points (command, value) in place of the coefficients.
-        momentum : (3,) sequence of float, default (0.0, 0.0, 0.0)
-            Angular momentum of a spinning part at 1 rad/s, kg m2, in the frame of `placement`.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The placement or the body is wrong, or a spinning part has no lag.
-        """
-        if not isinstance(placement, Placement):
-            raise ModelError(f"{self.place}: placement must be a Placement, got {placement!r}")
-        if any(momentum) and not lag > 0.0:
-            raise ModelError(f"{self.place}: a rotor with inertia needs time_constant > 0 s, got {lag:g}")
-        model, (carrier, own) = self.model, self.body(body)
-        pose = own @ placement
-        row = np.zeros(PUSH_WIDTH)
-        row[ROW], row[CHANNEL], row[LAG] = carrier, len(self.drives), lag
-        row[LINEAR], row[QUADRATIC], row[FIRST], row[LENGTH] = *coefficients, len(self.curve), len(curve)
-        force, moment = pose.rotation @ wrench[:3], pose.rotation @ wrench[3:]
-        row[WRENCH : WRENCH + 3], row[WRENCH + 3 :] = force, moment + np.cross(pose.position, force)
-        self.curve += curve
-        self.pushes.append(row)
-        self.momentum.append(pose.rotation @ np.asarray(momentum, dtype=float))
-        self.drives.append(Actuator(channel, PUSH, model.n))
-
-    def body(self, name: str) -> tuple[int, Placement]:
-        """Return the row that carries a body, and the body's placement in the row's frame.
-
-        Parameters
-        ----------
-        name : str
-            Name of the body.
-
-        Returns
-        -------
-        (int, Placement)
-            Row of the model, and the placement.
-
-        Raises
-        ------
-        UnknownNameError
-            There is no such body.
-        """
-        model = self.model
-        if name not in model.body_names:
-            raise UnknownNameError(f"body of {self.place}", str(name), model.body_names)
-        k = model.body(name)
-        return int(model.carrier[k]), Placement(model.offset_rotation[k], model.offset_position[k])
-
-
-@runtime_checkable
-class Attachable(Protocol):
-    """An actuator as a user describes it."""
-
-    def attach(self, to: Attachment) -> None:
-        """Add the channels and numbers of the actuator to a tree's arrays.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message begins with `to.place`.
-        """
 
 
 @dataclass(frozen=True)
-class JointTorque:
+class JointTorque(Attachable):
     """A torque (or force) on a joint: channel JOINT.torque, N m or N.
 
     Parameters
@@ -422,19 +65,8 @@ class JointTorque:
     fastest: float | None = None
     braking_time: float | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.torque.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.fastest(j, self.fastest, self.braking_time)
@@ -444,7 +76,7 @@ class JointTorque:
 
 
 @dataclass(frozen=True)
-class JointServo:
+class JointServo(Attachable):
     """A PD servo: torque = stiffness (a - q) + damping (a' - qd), at most `limit`; channel JOINT.angle, rad or m.
 
     Parameters
@@ -486,19 +118,8 @@ class JointServo:
     fastest: float | None = None
     braking_time: float | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.angle and the servo's gains.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.take(j, "target", "target", "spring")
@@ -512,7 +133,7 @@ class JointServo:
 
 
 @dataclass(frozen=True)
-class JointAffine:
+class JointAffine(Attachable):
     """An affine law without a filter, as MJCF's motor, position and velocity: channel JOINT.command.
 
     Several of them may drive one joint; their torques add.
@@ -551,19 +172,8 @@ class JointAffine:
     name: str | None = None
     unit: str = ""
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.command and the gains of the law.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         gain = to.number("gain", self.gain, least=-math.inf)
@@ -581,7 +191,7 @@ class JointAffine:
 
 
 @dataclass(frozen=True)
-class JointMotion:
+class JointMotion(Attachable):
     """An imposed motion: a linear servo of second order prescribes the joint's position, and its torque follows.
 
     The servo is critically damped: q'' = w^2 (command - q) - 2 w q'. The channel is JOINT.angle, rad or m.
@@ -620,19 +230,8 @@ class JointMotion:
     fastest: float | None = None
     braking_time: float | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.angle of the motion.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         to.take(j, "target", "target", "spring")
         to.fastest(j, self.fastest, self.braking_time)
@@ -646,7 +245,7 @@ class JointMotion:
 
 
 @dataclass(frozen=True)
-class JointSpeed:
+class JointSpeed(Attachable):
     """An imposed rate: a lag of first order, q'' = w (command - q'), prescribes the rate, and the torque follows.
 
     The channel is JOINT.speed, rad/s or m/s.
@@ -675,19 +274,8 @@ class JointSpeed:
     neutral: float = 0.0
     name: str | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel JOINT.speed.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         if not to.model.imposed[j]:
             raise ModelError(f"{to.place}: joint '{self.joint}' must have drive='motion', got drive='torque'")
@@ -729,7 +317,7 @@ def _follow(servo: JointServo | JointMotion, j: int, to: Attachment) -> None:
 
 
 @dataclass(frozen=True)
-class JointStop:
+class JointStop(Attachable):
     """The ends of a joint: beyond lower or upper a spring and a damper push back; it has no channel.
 
     Parameters
@@ -755,19 +343,8 @@ class JointStop:
     stiffness: float
     damping: float = 0.0
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Set the spring and the damper of the joint.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.take(j, "stop", "stop")
@@ -778,7 +355,7 @@ class JointStop:
 
 
 @dataclass(frozen=True)
-class JointLimit:
+class JointLimit(Attachable):
     """Limits of a joint's position and rate that it never passes, whatever drives it; it has no channel.
 
     rtmms.mechanism.joint_laws describes how they act. A stop pushes only inwards. Servos and motions of the joint do
@@ -809,19 +386,8 @@ class JointLimit:
     fastest: float | None = None
     braking_time: float | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Set the limits of the joint.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         j = to.joint(self.joint)
         lower, upper = to.limits(self.lower, self.upper)
         if to.model.imposed[j] and not (lower is None and upper is None):
@@ -844,7 +410,7 @@ COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
 
 
 @dataclass(frozen=True)
-class BodyWrench:
+class BodyWrench(Attachable):
     """Force and moment on a body at a pose, along the pose's axes: channels BODY.fx .. BODY.mz, N and N m.
 
     Parameters
@@ -875,19 +441,8 @@ class BodyWrench:
     moment_limit: float | None = None
     name: str | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add a channel for each component.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         if not self.components:
             raise ModelError(f"{to.place}: components must be some of {', '.join(COMPONENTS)}, got none")
         for component in self.components:
@@ -902,7 +457,7 @@ class BodyWrench:
 
 
 @dataclass(frozen=True)
-class DirectedWrench:
+class DirectedWrench(Attachable):
     """A force and a moment on a body in a fixed direction, times the command: channel BODY.command.
 
     Parameters
@@ -935,19 +490,8 @@ class DirectedWrench:
     name: str | None = None
     unit: str = ""
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel BODY.command.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         wrench = checked_numbers(self.wrench, (6,), f"{to.place}: wrench")
         lower, upper = to.limits(self.lower, self.upper)
         neutral = to.number("neutral", self.neutral, least=-math.inf)
@@ -956,7 +500,7 @@ class DirectedWrench:
 
 
 @dataclass(frozen=True)
-class Thruster:
+class Thruster(Attachable):
     """A thrust along x of its pose: channel NAME.command; the command x lags, and the thrust is f(x) at once.
 
     Parameters
@@ -1006,19 +550,8 @@ class Thruster:
         """Name of its channel."""
         return f"{self.name or f'{self.body}.thruster'}.command"
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel NAME.command.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         if (self.coefficient is None) == (len(self.curve) == 0):
             got = "both" if len(self.curve) else "neither"
             raise ModelError(f"{to.place}: expected coefficient or curve, got {got}")
@@ -1037,7 +570,7 @@ class Thruster:
 
 
 @dataclass(frozen=True)
-class Rotor:
+class Rotor(Attachable):
     """A rotor along z of its pose: channel NAME.speed, rad/s, 0 to max_speed; thrust k_t w^2, drag torque k_d w^2.
 
     Parameters
@@ -1078,19 +611,8 @@ class Rotor:
     name: str | None = None
     inertia: float = 0.0
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel NAME.speed.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         if self.spin not in (1, -1):
             raise ModelError(f"{to.place}: spin must be 1 or -1, got {self.spin!r}")
         most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
@@ -1106,7 +628,7 @@ class Rotor:
 
 
 @dataclass(frozen=True)
-class ReactionWheel:
+class ReactionWheel(Attachable):
     """A wheel about z of its pose without thrust: channel NAME.speed, rad/s relative to the body, of either sign.
 
     Parameters
@@ -1137,19 +659,8 @@ class ReactionWheel:
     max_speed: float | None = None
     name: str | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the channel NAME.speed.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
         least = None if most is None else -most
         channel = to.channel(f"{self.name or f'{self.body}.wheel'}.speed", "rad/s", least, most)
@@ -1191,116 +702,6 @@ def curve_points(curve: Any, place: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in points]
 
 
-@dataclass(frozen=True, eq=False)
-class Attached:
-    """Arrays of a tree's actuators for the kernels.
-
-    Parameters
-    ----------
-    drives : tuple[Actuator, ...]
-        Channels in the order of the command.
-    kp, kd : (n,) array
-        Stiffness and damping of each joint's servo, N m/rad and N m s/rad.
-    bandwidth : (n,) array
-        rad/s; negative for commanded rates, NaN without an actuator.
-    bounds : (n, BOUND_WIDTH) array
-        Limits of each joint, see `rtmms.mechanism.joint_laws`.
-    pushes : (a, PUSH_WIDTH) array
-        Actuators on bodies, see `rtmms.mechanism.body_actuators`.
-    curve : (k, 2) array
-        Points of all curves.
-    momentum : (a, 3) array or None
-        Angular momentum of spinning parts at 1 rad/s, kg m2; None where nothing spins.
-    tendons, tendon_points : array
-        Tendons and their points, see `rtmms.mechanism.tendons`.
-    """
-
-    drives: tuple[Actuator, ...]
-    kp: Array
-    kd: Array
-    bandwidth: Array
-    bounds: Array
-    pushes: Array
-    curve: Array
-    momentum: Array | None
-    tendons: Array
-    tendon_points: Array
-
-
-def attached(
-    model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = (), rods: Sequence[Rod] = (),
-    strained: Mapping[str, tuple[Rod, Array]] | None = None,
-) -> Attached:  # fmt: skip
-    """Convert descriptions of actuators to arrays for a compiled model.
-
-    Parameters
-    ----------
-    model : Model
-        Compiled tree.
-    actuators : Sequence[Any]
-        Descriptions.
-    drives : Sequence[Actuator], default ()
-        Channels of joints that are resolved already; they come first, unchanged.
-    rods : Sequence[Rod], default ()
-        Soft rods that became links.
-    strained : mapping of str to (Rod, array), optional
-        Rods by strain modes, by name, with the X (m) of their points.
-
-    Returns
-    -------
-    Attached
-        The arrays.
-
-    Raises
-    ------
-    ModelError, UnknownNameError
-        The description does not fit the tree; the message names the actuator.
-    """
-    to = Attachment(model, rods, strained)
-    to.drives += drives
-    for k, one in enumerate(_listed(actuators)):
-        to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
-        if isinstance(one, type) or not isinstance(one, Attachable):
-            kinds = (
-                "JointTorque, JointServo, JointAffine, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, "
-                "DirectedWrench, Thruster, Rotor, ReactionWheel, Tendon"
-            )
-            raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
-        one.attach(to)
-    to.drives = [_at_most(drive, to) for drive in to.drives]
-    momentum = np.array(to.momentum).reshape(-1, 3)
-    return Attached(
-        tuple(to.drives), to.kp, to.kd, to.bandwidth, to.bounds,
-        np.array(to.pushes).reshape(-1, PUSH_WIDTH), np.array(to.curve, dtype=float).reshape(-1, 2),
-        momentum if np.any(momentum) else None, np.array(to.tendons).reshape(-1, TENDON_WIDTH),
-        np.array(to.tendon_points).reshape(-1, POINT_WIDTH),
-    )  # fmt: skip
-
-
-def _at_most(drive: Actuator, to: Attachment) -> Actuator:
-    """Return the drive of a commanded rate, limited to the joint's highest rate; any other unchanged."""
-    j, channel = drive.joint, drive.channel
-    if drive.kind != OFFSET or not 0 <= j < to.model.n or not to.bandwidth[j] < 0.0:
-        return drive
-    most = float(to.bounds[j, MAX_SPEED])
-    if math.isinf(most):
-        return drive
-    if abs(channel.neutral) > most:
-        raise ModelError(
-            f"{to.model.name}: '{channel.name}': neutral must be at most the maximum speed of the joint, "
-            f"{most:g}, got {channel.neutral:g}"
-        )
-    lower = -most if channel.lower is None else min(max(channel.lower, -most), most)
-    upper = most if channel.upper is None else min(max(channel.upper, -most), most)
-    return replace(drive, channel=replace(channel, lower=lower, upper=upper))
-
-
-def _listed(actuators: Any) -> Sequence[Any]:
-    if isinstance(actuators, Attachable) or not isinstance(actuators, Sequence):
-        raise ModelError(f"actuators: expected a list of actuators, got {actuators!r}")
-    return actuators
-
-
 def imposing(mechanism: Mechanism, actuators: Sequence[Any]) -> Mechanism:
     """Return the mechanism with drive='motion' on every joint that a JointMotion without a limit or a JointSpeed moves.
 
@@ -1318,7 +719,7 @@ def imposing(mechanism: Mechanism, actuators: Sequence[Any]) -> Mechanism:
     """
     wanted = {
         one.joint
-        for one in _listed(actuators)
+        for one in listed(actuators)
         if isinstance(one, JointSpeed) or (isinstance(one, JointMotion) and one.limit is None)
     }
     if not wanted:

@@ -14,7 +14,8 @@ from rtmms.base.memory import Layout, model, scratch
 from rtmms.base.spatial import Array, cross, matrix_quaternion, scalar, unpack_inertia
 from rtmms.dynamics.inertia import energies
 from rtmms.dynamics.recursion import place
-from rtmms.mechanism.actuators import Attachment, Rotor
+from rtmms.mechanism.actuator_arrays import Attachment
+from rtmms.mechanism.actuators import Rotor
 from rtmms.mechanism.audit import A_ELASTIC, A_FLUID, A_KINETIC, AUDIT, WORKS, audit
 from rtmms.mechanism.body_actuators import spin_energy
 from rtmms.mechanism.equations import evaluate

@@ -20,7 +20,8 @@ from rtmms.dynamics.hybrid import modal_record
 from rtmms.dynamics.inertia import mass_matrix
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
-from rtmms.mechanism.actuators import attached, imposing
+from rtmms.mechanism.actuator_arrays import attached
+from rtmms.mechanism.actuators import imposing
 from rtmms.mechanism.audit import AUDIT, SPENT
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction

@@ -14,7 +14,7 @@ from rtmms.base.override import override
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism import chart as tree
-from rtmms.mechanism.actuators import Attached
+from rtmms.mechanism.actuator_arrays import Attached
 from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, WORKS, given_rates, nodes
 from rtmms.mechanism.body_actuators import spin_power
 from rtmms.mechanism.contradiction import contradiction, thrown

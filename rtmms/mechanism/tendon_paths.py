@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.override import override
 from rtmms.base.spatial import Array, rotation_about
 from rtmms.dynamics.hybrid import stand
-from rtmms.mechanism.actuators import PUSH, Attachment
+from rtmms.mechanism.actuator_arrays import PUSH, Attachable, Attachment
 from rtmms.mechanism.joint_laws import Actuator
 from rtmms.mechanism.tendons import (
     CHANNEL,
@@ -46,7 +47,7 @@ UNITS = {"tension": "N", "length": "m", "rate": "m/s", "none": "m"}
 
 
 @dataclass(frozen=True, eq=False)
-class Tendon:
+class Tendon(Attachable):
     """A tendon through points of bodies and soft rods: channel NAME.tension (N), NAME.length (m) or NAME.rate (m/s).
 
     Parameters
@@ -110,19 +111,8 @@ class Tendon:
     gain: float = 1.0
     channel: str | None = None
 
+    @override
     def attach(self, to: Attachment) -> None:
-        """Add the tendon, its points and its channel.
-
-        Parameters
-        ----------
-        to : Attachment
-            Arrays of the tree, to which the channels and numbers are added.
-
-        Raises
-        ------
-        ModelError, UnknownNameError
-            The description does not fit the tree; the message names the actuator.
-        """
         to.place = f"{to.place} '{self.name}'"
         if not isinstance(self.pushes, bool):
             raise ModelError(f"{to.place}: pushes: expected True or False, got {self.pushes!r}")

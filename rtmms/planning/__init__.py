@@ -7,7 +7,8 @@
 - ilqr.py: one plan by derivatives of the model (rtmms.analysis.stages) and of the cost, within limits; box_qp.py has
   its quadratic programme in a box
 - linear.py: one plan by a linear model of half strokes about a hovering orbit
-- shadow.py: the whole state of a robot from its pose and twist, a few candidates for viewers, and the error of the
-  coarse model that plans use
+- reconstructed_state.py: the whole state of a robot from its pose and twist, the current that it drifts in, and the
+  error of the coarse model that plans use
+- shown_candidates.py: a few candidates for viewers
 - tasks.py, swaying.py: available costs
 """

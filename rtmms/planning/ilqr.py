@@ -28,7 +28,7 @@ from rtmms.base.jit import kernel
 from rtmms.planning.box_qp import box_step
 from rtmms.planning.cost import Cost, CostSlopes
 from rtmms.planning.planner import Knots, Plan
-from rtmms.planning.shadow import SHOWN_POINTS, chosen, places
+from rtmms.planning.shown_candidates import SHOWN_POINTS, chosen, places
 from rtmms.plant.protocol import HasCoordinates
 
 Array = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
 from rtmms.planning.cost import Cost
-from rtmms.planning.shadow import chosen, places
+from rtmms.planning.shown_candidates import chosen, places
 from rtmms.plant.protocol import Channel, HasFork, RollsOut
 
 Array = npt.NDArray[np.float64]
@@ -316,7 +316,7 @@ class Plan:
     iterations : int, default 1
         Iterations of a method that improves a plan step by step.
     shown : Array
-        (k, points, 3) m, of a few other candidates (rtmms.planning.shadow).
+        (k, points, 3) m, of a few other candidates (rtmms.planning.shown_candidates).
     """
 
     words: Array

@@ -457,35 +457,16 @@ class Recorder(StepRecorder):
             self._offered_at = head
         return self._offered
 
+    @override
     def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
-        """Return the address of the memory for compiled rows; see `StepRecorder`.
-
-        Parameters
-        ----------
-        command : tuple[int, int]
-            Address and count of the command's numbers.
-        account : CompiledOutputs
-            Compiled outputs of the plant.
-
-        Returns
-        -------
-        int
-            The address; 0 if compiled rows are impossible.
-        """
         found = [account.numbers.get(name) for name in self._names]
         parts = [part for part in found if part is not None]
         if [count for _, count in parts] != self._sizes or 8 * command[1] != len(self._no_command):
             return 0
         return self._compiled.bind(self.ring, self._head, [command, *parts], account)
 
+    @override
     def ready(self, step: int) -> None:
-        """Prepare the row's numbers that are not results of the step; see `StepRecorder`.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        """
         self._pipe.settle()
         self._pipe.ahead = step - self.ring.head
         assert self._loop is not None

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rtmms.base.contract import MAX_STEP, MIN_DT_S
-from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.source_declarations import fact
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.chores import Agenda, Due
 from rtmms.plant.loading import builder

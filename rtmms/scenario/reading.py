@@ -22,7 +22,7 @@ from rtmms.loop.impairment import Impairment
 from rtmms.plant.loading import WORLD
 from rtmms.scenario.expectations import Expectation, expectation
 from rtmms.scenario.links import from_tables
-from rtmms.scenario.options import run_options
+from rtmms.scenario.run_options import run_options
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.scenario.toml_lines import Path as Place
 from rtmms.scenario.toml_lines import line_of, lines

@@ -376,7 +376,7 @@ class Gps(Sensor):
 
 @dataclass(frozen=True)
 class Sight(Sensor):
-    """Sensor of one robot of a world for another robot (rtmms.world.sights).
+    """Sensor of one robot of a world for another robot (rtmms.world.relative_sensors).
 
     The outputs are range (m), bearing (2, rad, azimuth and elevation in body axes) and valid.
 

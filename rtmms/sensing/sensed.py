@@ -17,8 +17,7 @@ from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.plant.protocol import Channel, CompiledOutputs, CompiledStep, Fork, Plant, PlantDescription, describe_plant
 from rtmms.plant.stage import Stage, address_of_output
 from rtmms.plant.validation import read_seed
-from rtmms.sensing.data_sheets import Imu, Sensor
-from rtmms.sensing.entry import (
+from rtmms.sensing.compiled_step import (
     AT_SAMPLES,
     EACH_STEP,
     FRESH,
@@ -33,6 +32,7 @@ from rtmms.sensing.entry import (
     enter_start,
     enter_step,
 )
+from rtmms.sensing.data_sheets import Imu, Sensor
 from rtmms.sensing.estimator import Estimator
 from rtmms.sensing.faults import FAULT, SENSOR_FAULTS, read_fault
 from rtmms.sensing.instruments import look, samples_due, start

@@ -16,8 +16,8 @@ from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.shape import Shape
 from rtmms.shapes.surface import Visual
 from rtmms.shapes.visuals import visual_of
-from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.welcome import plain_parameters
 
 
 class RobotOutline:

@@ -23,8 +23,8 @@ from rtmms.plant.monitor import Monitor, Verdict
 from rtmms.plant.protocol import Plant, describe_plant
 from rtmms.plant.step_advice import Calibration
 from rtmms.scenario.links import from_values
-from rtmms.scenario.options import run_options
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
+from rtmms.scenario.run_options import run_options
 from rtmms.sweep.in_process import Direct, Unwatched
 from rtmms.sweep.study import LINK, Base, Study
 from rtmms.wire.peer.controller import Controller

@@ -23,10 +23,10 @@ import numpy as np
 
 from rtmms.analysis.rollouts import Rollout
 from rtmms.base.budget import OutOfTimeError
-from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB, beside, read_input_text
 from rtmms.base.install import install_command
+from rtmms.base.source_declarations import fact
 from rtmms.plant.loading import build_plant, builder
 from rtmms.plant.protocol import Plant, describe_plant
 from rtmms.sweep.in_process import Direct

@@ -22,7 +22,7 @@ from rtmms.wire.peer.controller import Controller, declared
 from rtmms.wire.peer.decode import read_welcome
 from rtmms.wire.peer.session import Settable
 from rtmms.wire.plant.handshake import Scopes
-from rtmms.wire.plant.peers import Multirate
+from rtmms.wire.plant.multirate import Multirate
 from rtmms.wire.plant.state_message import Matching, select
 from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.state import PlantInfo, State

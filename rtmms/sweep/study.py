@@ -17,7 +17,7 @@ from rtmms.base.parameters import read_declared
 from rtmms.base.trust import owner_of
 from rtmms.plant.loading import WORLD
 from rtmms.scenario import Event
-from rtmms.scenario.options import RunOptions, run_options
+from rtmms.scenario.run_options import RunOptions, run_options
 from rtmms.scenario.tables import MAX_RUNS
 from rtmms.version import VERSION
 from rtmms.world.members import read

@@ -17,7 +17,7 @@ from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.files import KINDS, beside, read_input, refuse_output
 from rtmms.base.files import Kind as FileKind
 from rtmms.record.log_location import refuse_without_pyarrow
-from rtmms.scenario.options import run_options
+from rtmms.scenario.run_options import run_options
 from rtmms.sweep.case import unit_of
 from rtmms.sweep.inputs import changed_file, refuse_changed
 from rtmms.sweep.rows import (

@@ -1,4 +1,4 @@
-"""Views of a robot: the picture of a state (`picture`), on a stage (a browser, a film), from a run or from its log.
+"""Views of a robot: what is drawn of a state (`scene`), on a stage (a browser, a film), from a run or from its log.
 
-Only `coupling.py` uses the library that shows things in a browser, only `render.py` the one that renders pictures.
+Only `stage.py` uses the library that shows things in a browser, only `render.py` the one that renders pictures.
 """

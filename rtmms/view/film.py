@@ -27,9 +27,10 @@ from rtmms.base.robot_title import robot_title
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import GROUND, Colour
 from rtmms.view.camera import FROM, VIEW_DEG, frame, smoothed
+from rtmms.view.colours import SCENERIES
 from rtmms.view.goals import ahead, goal, planned, tried
-from rtmms.view.picture import SCENERIES, Picture, cell, floor_height
 from rtmms.view.recording import Recording
+from rtmms.view.scene import Picture, cell, floor_height
 
 Array = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from rtmms.base.attitude import Pose, Vector, rotate
 from rtmms.base.contract import PLANNED_MOTION, PLANNED_SAMPLES
 from rtmms.base.errors import ModelError
 from rtmms.loop.trace import CROSS
-from rtmms.planning.shadow import of_text
+from rtmms.planning.shown_candidates import of_text
 
 Array = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.bridge import Bridge
 from rtmms.view import stage as plots
-from rtmms.view.picture import Picture
+from rtmms.view.scene import Picture
 from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.state import PlantInfo, State
 

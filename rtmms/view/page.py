@@ -13,8 +13,8 @@ import numpy as np
 from rtmms.base.files import PAGE_MARK, beside
 from rtmms.record.log import drawing, open_log
 from rtmms.view.camera import smoothed
-from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording, recorded
+from rtmms.view.scene import Picture
 from rtmms.view.stage import Stage, end, serve
 
 # A run as one page: no server, no network, played in any browser.

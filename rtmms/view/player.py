@@ -10,8 +10,8 @@ import numpy as np
 
 from rtmms.view import stage as plots
 from rtmms.view.camera import smoothed
-from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
+from rtmms.view.scene import Picture
 from rtmms.view.stage import Stage
 
 FRAMES_HZ = 30.0

@@ -19,7 +19,8 @@ from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import SPACE, Colour
 from rtmms.shapes.surface import Surface, along, moved, revolved, sphere, tiles
 from rtmms.view.camera import VIEW_DEG
-from rtmms.view.picture import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED, Drawn, Picture, cell
+from rtmms.view.colours import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED
+from rtmms.view.scene import Drawn, Picture, cell
 
 Array = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]

@@ -23,23 +23,10 @@ from rtmms.report.cycles import attitude_angles
 from rtmms.shapes.surface import Surface
 from rtmms.shapes.visual_bodies import solid_mesh
 from rtmms.view.camera import FROM, VIEW_DEG, frame
+from rtmms.view.colours import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED
 from rtmms.view.goals import ATTITUDE, BELONGS, ahead, beside, goal, planned, tried
 from rtmms.view.guard import guarding
-from rtmms.view.picture import (
-    AHEAD,
-    FLOW,
-    FORCE,
-    GHOST,
-    PATH,
-    PLAN,
-    SCENERIES,
-    SUN,
-    TRIED,
-    Drawn,
-    Picture,
-    cell,
-    floor_height,
-)
+from rtmms.view.scene import Drawn, Picture, cell, floor_height
 from rtmms.wire.protocol.state import PlantInfo
 
 Array = npt.NDArray[np.float64]

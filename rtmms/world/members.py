@@ -56,7 +56,7 @@ class Member:
     faults : bool, default False
         Whether its actuators may fail.
     sees : sequence or mapping, default ()
-        Other robots that it senses: names, or {name: {key: value}} (rtmms.world.sights).
+        Other robots that it senses: names, or {name: {key: value}} (rtmms.world.relative_sensors).
     aside_m : float, default 0.0
         Shift along y from its own start, m, for a robot without `position`; a robot that cannot be placed stays.
 

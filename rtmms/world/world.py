@@ -23,8 +23,8 @@ from rtmms.plant.stage import COMMAND, COUNT, FIRST, INNER, Stage, enter_account
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.sensed import Sensed
 from rtmms.world.members import CURRENT_COMPONENTS, WORLD_CURRENT, by_components, read
-from rtmms.world.sights import Sights
-from rtmms.world.sights import read as read_sights
+from rtmms.world.relative_sensors import Sights
+from rtmms.world.relative_sensors import read as read_sights
 
 WORLD = Layout("World", state("steps", 1, dtype=INTEGER), given("given", "actuators"), part("inner", INNER))
 """Record of the world. steps: since the reset; given: the command."""
@@ -67,8 +67,8 @@ class World(Stage):
     """Several robots as one plant: their channels are called NAME.channel, for example 'one.left.front'.
 
     An existing plant keeps its present state until the first reset. The robots share a clock and, by parameters of all,
-    an ambient flow. They may sense one another (`sees` of a robot: rtmms.world.sights). They do not touch, and the wake
-    of one has no effect on another.
+    an ambient flow. They may sense one another (`sees` of a robot: rtmms.world.relative_sensors). They do not touch,
+    and the wake of one has no effect on another.
 
     With seed s the k-th robot, from 0, gets the seed s + k. Its bits are those that it has alone.
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import rtmms
-from rtmms.bridging.rates import Counters
+from rtmms.bridging.counters import Counters
 from rtmms.bridging.runner import watch_of
-from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.welcome import plain_parameters
 from tests.bridges.harness import plant_info
 
 

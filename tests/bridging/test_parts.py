@@ -8,7 +8,10 @@ import pytest
 
 import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, field, fields
-from rtmms.bridging.rates import Backoff, Counters, Decimator, Outbox, Watchdog, read_line
+from rtmms.bridging.counters import Counters, read_line
+from rtmms.bridging.peer_watch import Watchdog
+from rtmms.bridging.rates import Decimator
+from rtmms.bridging.sending import Backoff, Outbox
 from rtmms.bridging.untrusted import Refusal, finite, numbers, read_json
 from rtmms.plant.protocol import Channel
 from tests.bridges.harness import plant_info, state

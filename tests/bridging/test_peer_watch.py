@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.bridging.rates import (
+from rtmms.bridging.peer_watch import (
     MAX_EVENTS,
     MAX_INTERVALS,
     MIN_PERIOD_S,
@@ -18,7 +18,7 @@ from rtmms.bridging.rates import (
     PeerWatch,
 )
 from rtmms.bridging.runner import Runner
-from rtmms.wire.protocol.messages import read_watch
+from rtmms.wire.protocol.peer_values import read_watch
 from tests.bridges.harness import plant_info, state
 
 DT = 1e-3
@@ -201,7 +201,7 @@ class Bench:
 
     def __init__(self, bridge: rtmms.Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        for module in ("runner", "rates", "bridge"):
+        for module in ("runner", "peer_watch", "sending", "bridge"):
             monkeypatch.setattr(f"rtmms.bridging.{module}.monotonic", lambda: self.now, raising=False)
         self.bridge, self.link, self.lines = bridge, Steps(), list[str]()
         self.runner = Runner(bridge, None, "probe", None, self.lines.append)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from rtmms.bridging.rates import MAX_RESEND_S, Turns
+from rtmms.bridging.sending import MAX_RESEND_S, Turns
 
 
 class Peer:

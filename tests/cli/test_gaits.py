@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.base.declared import fact
+from rtmms.base.source_declarations import fact
 from rtmms.cli.main import main
 from rtmms.plant.loading import robots
 from rtmms.report.style import figure_file

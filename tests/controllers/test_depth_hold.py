@@ -12,8 +12,8 @@ import pytest
 import rtmms
 from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
-from rtmms.wire.protocol.messages import plain_parameters, surroundings_fields
 from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.welcome import plain_parameters, surroundings_fields
 from rtmms_controllers.allocation import AXES, Allocation
 from rtmms_controllers.depth_hold import DepthHold
 from rtmms_controllers.senses import angles

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import rtmms
+from rtmms.base.attitude import wrapped
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.gait import Gait
-from rtmms_controllers.heading import Heading, wrapped, yaw
+from rtmms_controllers.heading import Heading, yaw
 from rtmms_controllers.rods import SoftStart
 from rtmms_controllers.template import Template
 

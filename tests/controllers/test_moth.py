@@ -10,8 +10,8 @@ import pytest
 
 import rtmms
 from rtmms.robots import moth
-from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.lqr import Lqr
 from rtmms_controllers.moth_hover import MothHover
 

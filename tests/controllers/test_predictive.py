@@ -13,10 +13,10 @@ import pytest
 
 import rtmms
 from rtmms.planning.planner import Knots
-from rtmms.planning.shadow import distance_apart
+from rtmms.planning.reconstructed_state import distance_apart
 from rtmms.view.goals import ahead, tried
-from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.plan_figures import summary
 from rtmms_controllers.predictive import Predictive
 
@@ -161,7 +161,7 @@ def test_its_model_has_the_parameters_of_a_preset(tmp_path: Path, prepared: Pred
         controller = Predictive(samples=8, preset=str(file))
         controller.prepare()
         controller.start(info_of(plant))
-        masses.append(controller._shadow.model.parameters.body_mass_kg)
+        masses.append(controller._reconstructed.model.parameters.body_mass_kg)
         errors.append(controller.model_error_m)
         drags.append(controller._planner.model.parameters.drag_coefficient)
         controller.stop("")

@@ -18,7 +18,6 @@ from rtmms.base.contract import MODES, UNDEFINED, MissPolicy, OverrunPolicy, Ste
 from rtmms.base.errors import ModelError
 from rtmms.loop import machine as scheduling
 from rtmms.loop.clock import FakeClock, MonotonicClock, Schedule, deadline_s, quantile
-from rtmms.loop.fallback import FallbackMemory
 from rtmms.loop.kernels.miss_policies import extrapolate, move_home, take_complete
 from rtmms.loop.kernels.row import BINS, MAX_TIMED_NS, place, values_of
 from rtmms.loop.loop import Loop, LoopServices
@@ -28,6 +27,7 @@ from rtmms.loop.pace import Pace
 from rtmms.loop.policies import OVERRUN_POLICIES, Policies, abort, catch_up, skip, slip
 from rtmms.loop.ports import Applied, Exchange
 from rtmms.loop.statistics import Statistics
+from rtmms.loop.step_outcome import FallbackMemory
 from rtmms.loop.trace import CommandTrace, Recent, Trace
 from rtmms.loop.trial import COLD_STEPS, StepTime, cold_trial, trial
 from rtmms.plant.protocol import Channel

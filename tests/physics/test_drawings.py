@@ -17,8 +17,8 @@ from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.surface import ellipsoid
 from rtmms.shapes.visual_bodies import BodiesVisual
 from rtmms.shapes.visuals import visual_of
-from rtmms.wire.protocol.messages import plain_shape, read_shape
 from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.welcome import plain_shape, read_shape
 
 LINK = """<link name="{name}"><inertial><origin xyz="0 0 0.25"/><mass value="1"/>
   <inertia ixx="0.02" iyy="0.02" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial>{visual}</link>"""

@@ -16,8 +16,8 @@ from rtmms import dynamics
 from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
-from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.gait import Gait
 
 DOCS = Path(__file__).parents[2] / "docs"

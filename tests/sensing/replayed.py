@@ -22,8 +22,8 @@ from rtmms.sensing.instruments import look, remember
 from rtmms.sensing.layout import M_TIME
 from rtmms.sensing.readings import compared
 from rtmms.sensing.sensed import Estimated
-from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.hover import Hover
 
 Array = Any

@@ -11,7 +11,7 @@ from rtmms.base.errors import ModelError
 from rtmms.sensing.data_sheets import Depth
 from rtmms.sensing.readings import Consistency
 from rtmms.sensing.sensed import Estimated
-from rtmms.view.picture import Picture
+from rtmms.view.scene import Picture
 from rtmms.wire.protocol.state import PlantInfo
 from tests.sensing.mover import Mover
 from tests.sensing.test_estimator import SENSORS, swim

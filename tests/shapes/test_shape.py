@@ -21,8 +21,8 @@ from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
 from rtmms.shapes.drawings import shape_of
-from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_bridges.motion.frames import xyzw
 from rtmms_bridges.motion.joints import Joints
 from tests.bridges.harness import state

@@ -10,7 +10,7 @@ import pytest
 
 from rtmms.base.attitude import HOME, at
 from rtmms.plant.protocol import Channel
-from rtmms.view.picture import Picture
+from rtmms.view.scene import Picture
 from rtmms.wire.protocol.state import PlantInfo
 
 HULL = {"parts": [{"name": "hull", "body": 0, "kind": "box", "position": [0.5, 0.0, 0.0],

@@ -33,7 +33,7 @@ from rtmms.shapes.surface import (
     tyre,
 )
 from rtmms.shapes.visuals import DrawingVisual, visual_of
-from rtmms.view.picture import Picture
+from rtmms.view.scene import Picture
 from rtmms.wire.protocol.state import PlantInfo
 from tests.shapes.test_shape import plant_info
 

@@ -22,8 +22,8 @@ from rtmms.cli.run import run
 from rtmms.cli.running.one_case import why_not
 from rtmms.cli.sweep import sweep
 from rtmms.scenario.links import KEYS as LINK_KEYS
-from rtmms.scenario.options import StudyUse, run_options
 from rtmms.scenario.reading import TABLES
+from rtmms.scenario.run_options import StudyUse, run_options
 from rtmms.scenario.tables import EventTable, RobotTable
 from tests.cli.shell import rtmms
 

@@ -7,7 +7,7 @@ import pytest
 
 from rtmms.analysis.courses import spelled
 from rtmms.base.attitude import HOME
-from rtmms.planning.shadow import MAX_TEXT, as_text, chosen, places
+from rtmms.planning.shown_candidates import MAX_TEXT, as_text, chosen, places
 from rtmms.view.goals import ATTITUDE, ahead, beside, goal, planned, tried
 from rtmms.view.stage import of_output
 

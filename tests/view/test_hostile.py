@@ -14,8 +14,8 @@ from rtmms.plant.protocol import Channel
 from rtmms.record.log import drawing
 from rtmms.shapes.drawings import shape_of
 from rtmms.view.goals import beside, goal
-from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
+from rtmms.view.scene import Picture
 from rtmms.wire.protocol.state import PlantInfo
 
 pytestmark = pytest.mark.full

@@ -22,8 +22,8 @@ from rtmms.view import stage as plots
 from rtmms.view.film import Filming, Take, pictures, slow_motion, write_film, write_still
 from rtmms.view.live import View
 from rtmms.view.page import write_page
-from rtmms.view.picture import Drawn, Picture
 from rtmms.view.recording import Recording, info_of, recorded
+from rtmms.view.scene import Drawn, Picture
 from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.state import PlantInfo
 from tests.cli.shell import finish, rtmms, start

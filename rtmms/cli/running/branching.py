@@ -19,8 +19,8 @@ from rtmms.cli.words import settings
 from rtmms.plant.loading import robots
 from rtmms.record.log import Log, Start, open_log
 from rtmms.record.origin import Branch, branch_of, rebuilt, refuse_untrusted, sha256_of
-from rtmms.scenario.options import run_options
 from rtmms.scenario.plant import called_names
+from rtmms.scenario.run_options import run_options
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rtmms.base.errors import RtmmsError
 from rtmms.base.processes import start_python
 from rtmms.base.trust import called, peer_name, split_word
-from rtmms.bridging.rates import read_line
+from rtmms.bridging.counters import read_line
 from rtmms.bridging.untrusted import DRIVES
 from rtmms.wire.peer.core_affinity import MAY_MOVE
 

@@ -1,7 +1,7 @@
 """Case of a study from a run's options: those that determine the numbers, or an error that names the option.
 
-`rtmms sweep` and `rtmms envelope` read a scenario here. The declaration of an option (rtmms.scenario.options) states
-whether a study carries it; a new option is refused where it differs from its default.
+`rtmms sweep` and `rtmms envelope` read a scenario here. The declaration of an option (rtmms.scenario.run_options)
+states whether a study carries it; a new option is refused where it differs from its default.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError
 from rtmms.base.terminal import print_text
-from rtmms.scenario.options import Option, StudyUse, run_options
+from rtmms.scenario.run_options import Option, StudyUse, run_options
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan

@@ -19,8 +19,8 @@ from rtmms.cli.words import check_choice, declared_option, options, refuse_figur
 from rtmms.plant.loading import builder
 from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown
-from rtmms.scenario.options import OF_A_SCHEDULE, Option, RunOptions, StudyUse, run_options
 from rtmms.scenario.plant import called_names, own_controllers
+from rtmms.scenario.run_options import OF_A_SCHEDULE, Option, RunOptions, StudyUse, run_options
 from rtmms.wire.peer.plugins import check_controller, check_robot
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expectations import has
 from rtmms.scenario.links import refuse_unknown
-from rtmms.scenario.options import Option, run_options
 from rtmms.scenario.plant import called_names, own_controllers
+from rtmms.scenario.run_options import Option, run_options
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan

@@ -42,7 +42,7 @@ def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]
     from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
     from rtmms.wire.libzmq.threads import Threads
     from rtmms.wire.plant.sockets import Sockets
-    from rtmms.wire.protocol.messages import BusyError
+    from rtmms.wire.protocol.errors import BusyError
 
     raise_limit()
     keys = read_server(plan.keys) if plan.keys is not None else None

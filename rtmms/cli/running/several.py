@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.source_declarations import fact
 from rtmms.base.trust import is_file, named_robot, split_word
 from rtmms.cli.words import check_choice
 from rtmms.plant.loading import builder

@@ -19,7 +19,7 @@ FALLBACK = words(
     "excused",  # whether the last miss does not count
     "stood_in",  # of the last step: the applied MissPolicy, or NONE if no command was missing
 )
-"""Memory of a run's fallback commands; rtmms.loop.fallback.Fallback fills it."""
+"""Memory of a run's fallback commands; rtmms.loop.step_outcome.Fallback fills it."""
 
 ACTUATOR = record(
     ("slope", NUMBER),  # change of the command over the last step that had one; only for `extrapolate`

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rtmms.analysis.fork_pool import coordinates_of, turn
+from rtmms.analysis.run_batch import coordinates_of, turn
 from rtmms.base.jit import Array, kernel
 from rtmms.dynamics.recursion import move_pose, rotation_matrix, solve_spd6
 from rtmms.robots.manta.body import body_force

@@ -14,7 +14,7 @@ from typing import Any
 
 from rtmms.analysis.block_matrices import ROWS as TILE
 from rtmms.analysis.block_matrices import tile
-from rtmms.analysis.fork_pool import copy, rotation
+from rtmms.analysis.run_batch import copy, rotation
 from rtmms.base.jit import Array, kernel
 from rtmms.dynamics.recursion import move_pose
 from rtmms.robots.manta.body_jacobian import (

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rtmms.base.files import private_files
 from rtmms.wire.endpoints.session_files import make_runtime_directory, runtime_directory
-from rtmms.wire.protocol.messages import AddressError, BusyError, EndpointError
+from rtmms.wire.protocol.errors import AddressError, BusyError, EndpointError
 
 SCHEME = "ipc://"
 _LOCK_S = 1.0

@@ -21,7 +21,7 @@ from pathlib import Path
 from rtmms.base.errors import ModelError
 from rtmms.base.files import read_input_text
 from rtmms.base.trust import exposed_way
-from rtmms.wire.protocol.messages import EndpointError
+from rtmms.wire.protocol.errors import EndpointError
 
 MAX_TOKEN_FILE_BYTES = 4096
 """Most bytes of a token file."""

@@ -167,7 +167,7 @@ answer_at = record_at(ANSWER)
 #
 # A step is usual if each claimant owes a command for this step and sends it alone, with finite numbers, in the layout
 # that follows from its welcome, or too late. The code hands any other message over unchanged, and the general path
-# (rtmms.wire.plant.step_port, rtmms.loop.fallback) continues from there.
+# (rtmms.wire.plant.step_port, rtmms.loop.step_outcome) continues from there.
 
 
 ANY = 1 << 30

@@ -16,7 +16,7 @@ import zmq
 from rtmms.base.override import override
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.socket_options import EVENTS, NOW, POLLIN, Socket, set_family
-from rtmms.wire.protocol.messages import NotConnectedError
+from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Messages, Received
 
 _GRACE_S = 1.0

@@ -18,8 +18,19 @@ import zmq
 from rtmms.base.override import override
 from rtmms.wire.libzmq.socket_options import EVENTS, NOW, NOW_MORE, POLLIN, Socket, set_family
 from rtmms.wire.libzmq.threads import Threads
-from rtmms.wire.protocol.messages import MAX_COMMAND_BYTES, EndpointError
-from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, SENT, Guests, Messages, Received
+from rtmms.wire.protocol.errors import EndpointError
+from rtmms.wire.protocol.limits import MAX_COMMAND_BYTES
+from rtmms.wire.protocol.port import (
+    FULL,
+    GONE,
+    MALFORMED,
+    MESSAGE,
+    SENT,
+    Answering,
+    Guests,
+    Hosting,
+    Received,
+)
 
 DOMAIN = b"rtmms"
 _ENDPOINT = "inproc://zeromq.zap.01"
@@ -133,7 +144,7 @@ def lock(socket: zmq.Socket[bytes], secret: bytes) -> None:
     socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
 
 
-class Publisher(Messages):
+class Publisher(Hosting):
     """PUB socket that sends each message to the subscribers of its topic.
 
     Parameters
@@ -153,16 +164,9 @@ class Publisher(Messages):
         """True, because a PUB socket does not report whether it has subscribers."""
         return True
 
+    @override
     def attend(self, guests: Guests, cap: int) -> None:
-        """Do nothing, because peers send only subscriptions, which ZeroMQ reads.
-
-        Parameters
-        ----------
-        guests : Guests
-            Callbacks of the socket's owner.
-        cap : int
-            Most bytes of a message from a known peer.
-        """
+        """Do nothing, because peers send only subscriptions, which ZeroMQ reads."""
 
     @override
     def next(self) -> Received | None:
@@ -213,7 +217,7 @@ _MAX_SKIPPED = 32
 """Frames beyond the first that one call discards."""
 
 
-class Router(Messages):
+class Router(Answering):
     """ROUTER socket whose peers are known by their routing ids.
 
     Parameters
@@ -239,17 +243,11 @@ class Router(Messages):
         self._watch: list[Any] = [socket.getsockopt(zmq.FD)]
         self._skipping = False
 
+    @override
     def attend(self, guests: Guests, cap: int) -> None:
         """Do nothing, because ZeroMQ itself admits peers.
 
         The socket's owner refuses the messages of strangers.
-
-        Parameters
-        ----------
-        guests : Guests
-            Callbacks of the socket's owner.
-        cap : int
-            Most bytes of a message from a known peer.
         """
 
     @override
@@ -308,14 +306,9 @@ class Router(Messages):
         if self._gatekeeper is not None:
             self._gatekeeper.serve()
 
+    @override
     def arm(self, instant_ns: int) -> None:
-        """Do nothing, because each wait sets its own timer here.
-
-        Parameters
-        ----------
-        instant_ns : int
-            Instant of CLOCK_MONOTONIC at which the next wait will end, ns.
-        """
+        """Do nothing, because each wait sets its own timer here."""
 
     @override
     def wait(self, until_ns: int) -> bool:
@@ -329,19 +322,9 @@ class Router(Messages):
         left_ns = until_ns - monotonic_ns()
         return left_ns > 0 and bool(select.select(self._watch, (), (), left_ns * 1e-9)[0])
 
+    @override
     def connected(self, who: bytes) -> bool | None:
-        """Return None, because only a send shows whether a peer is connected.
-
-        Parameters
-        ----------
-        who : bytes
-            Routing id of the peer.
-
-        Returns
-        -------
-        bool | None
-            Always None.
-        """
+        """Return None, because only a send shows whether a peer is connected."""
         return None
 
     @override

@@ -28,14 +28,10 @@ from rtmms.wire.peer.step_messages import (
     rehearse,
     state_heads,
 )
-from rtmms.wire.protocol.messages import (
-    INTERPOLATIONS,
-    MAX_AHEAD_STEPS,
-    MAX_EVERY_STEPS,
-    Hello,
-    NotConnectedError,
-    Refused,
-)
+from rtmms.wire.protocol.errors import NotConnectedError
+from rtmms.wire.protocol.hello import INTERPOLATIONS, Hello
+from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_EVERY_STEPS
+from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.stream.dealer import Dealer

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from rtmms.wire.protocol.messages import Reason, Refused, decode_from_plant, read_channel, read_shape, shown
+from rtmms.wire.protocol.messages import Reason, Refused, decode_from_plant, shown
 from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.welcome import read_channel, read_shape
 
 _APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}
 _APPLIED_TYPES = tuple(_APPLIED.values())

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, TypeGuard
 from urllib.parse import unquote, urlparse
 
-from rtmms.base.declared import literal, parsed, source
 from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter as Declaration
 from rtmms.base.parameters import parameters_of
+from rtmms.base.source_declarations import literal, parsed, source
 from rtmms.base.trust import file_parameters, is_file, load_named, refuse_script, split_word
-from rtmms.base.typed import spelled, typed
+from rtmms.base.value_conversion import spelled, typed
 from rtmms.wire.peer.controller import COMMON, Controller
 
 

@@ -19,24 +19,11 @@ from rtmms.wire.endpoints.session_files import origin_of_token, read_token
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.peer_sockets import MUTE, Dealers, Handshake
 from rtmms.wire.peer.decode import read_places, read_welcome
-from rtmms.wire.protocol.messages import (
-    MAX_EXCHANGE_BYTES,
-    MAX_METRICS,
-    PROTOCOL,
-    Hello,
-    NotConnectedError,
-    Refused,
-    RefusedError,
-    RequestError,
-    decode_from_plant,
-    from_version,
-    hello_message,
-    in_version,
-    packer,
-    read_figures,
-    read_settable,
-    read_watch,
-)
+from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
+from rtmms.wire.protocol.hello import Hello, hello_message
+from rtmms.wire.protocol.limits import MAX_EXCHANGE_BYTES, MAX_METRICS
+from rtmms.wire.protocol.messages import PROTOCOL, Refused, decode_from_plant, from_version, in_version, packer
+from rtmms.wire.protocol.peer_values import read_figures, read_settable, read_watch
 from rtmms.wire.protocol.port import SENT, Dialled
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.stream.dealer import Dealer

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.wire.peer.decode import read_message
-from rtmms.wire.protocol.messages import MAX_PLANT_ENTRIES, Refused
+from rtmms.wire.protocol.limits import MAX_PLANT_ENTRIES
+from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.protocol.step_layout import StepLayout, command_layout, state_layout
 from rtmms.wire.stream.zmtp import frame_head

@@ -16,30 +16,24 @@ from rtmms.base.trust import owner_of
 from rtmms.plant.protocol import Channel, Composed, Plant, describe_plant
 from rtmms.wire.endpoints.keys import Allowed
 from rtmms.wire.plant.peers import LIVE, READY, Peer, Peers, RateLimit
+from rtmms.wire.protocol.hello import Hello, read_hello
 from rtmms.wire.protocol.messages import (
     METRICS,
-    Hello,
     Reason,
     Refused,
     Request,
-    channel_map,
     decode,
     in_version,
     name_in,
     not_a_message,
     packer,
-    plain_parameters,
-    plain_shape,
-    read_figures,
-    read_hello,
     read_id,
     read_request,
-    read_settable,
-    read_watch,
     shown,
-    surroundings_fields,
 )
+from rtmms.wire.protocol.peer_values import read_figures, read_settable, read_watch
 from rtmms.wire.protocol.port import MESSAGE, Answering, Guests
+from rtmms.wire.protocol.welcome import channel_map, plain_parameters, plain_shape, surroundings_fields
 
 # The exchange socket: hello, requests and strangers. The loop serves it in its slack only, a few messages at a time.
 #

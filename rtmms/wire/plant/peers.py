@@ -6,20 +6,18 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rtmms.base.errors import UnknownNameError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant.protocol import Channel
+from rtmms.wire.plant.multirate import Multirate
 from rtmms.wire.plant.state_message import Matching, Selection
-from rtmms.wire.protocol.messages import LINEAR, MAX_AHEAD_STEPS, MAX_SILENCES, WARM_STEPS, Hello, Reason, Refused
-from rtmms.wire.protocol.port import Answering, Holding
-
-if TYPE_CHECKING:
-    from rtmms.loop.ports import Array
-
+from rtmms.wire.protocol.hello import Hello
+from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_SILENCES, WARM_STEPS
+from rtmms.wire.protocol.messages import Reason, Refused
 
 # One peer, as the plant knows it. Its size is fixed and does not depend on the peer's messages.
 
@@ -60,135 +58,6 @@ class RateLimit:
             return False
         self._left -= 1.0
         return True
-
-
-class Multirate:
-    """Rates of a claimant that does not answer each state within its step.
-
-    Parameters
-    ----------
-    every : int
-        Steps from state to state.
-    delay : int
-        Steps from a state to the step for which its command counts.
-    interpolation : str
-        'hold' or 'linear'.
-
-    Attributes
-    ----------
-    plain : bool
-        Whether the claimant answers each state within its step, so that no look-up is needed.
-    outstanding : int
-        States that are sent before the answer to the first of them is due.
-    linear : bool
-        Whether new values are reached in equal parts over `every` steps.
-    """
-
-    __slots__ = ("_first", "_ways", "delay", "every", "linear", "outstanding", "plain")
-
-    def __init__(self, every: int, delay: int, interpolation: str) -> None:
-        self.every, self.delay, self.linear = every, delay, interpolation == LINEAR
-        self.plain = every == 1 and delay == 0
-        self.outstanding = -(-delay // every)
-        self._first = -1
-        self._ways: dict[int, tuple[int, float | None, float]] = {}  # by actuator: first step, start value, end value
-
-    def forget(self) -> None:
-        """Discard all expected commands, because the loop went back in time."""
-        self._first = -1
-        self._ways.clear()
-
-    def asks(self, step: int) -> bool:
-        """Return whether the peer receives the state of a step.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            True if it does.
-        """
-        return step % self.every == 0
-
-    def asked(self, step: int) -> None:
-        """Record that the state of a step is sent.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        """
-        if self._first < 0:
-            self._first = step
-
-    def owes(self, step: int) -> bool:
-        """Return whether the peer owes a command for a step.
-
-        Without a delay the peer is asked with the step itself.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-
-        Returns
-        -------
-        bool
-            True if a state that was sent asks for it.
-        """
-        since = step - self.delay
-        return since % self.every == 0 and (self.delay == 0 or 0 <= self._first <= since)
-
-    # -- between two commands ----------------------------------------------------------------------------------------
-
-    def aim(self, actuator: int, step: int, goal: float) -> None:
-        """Set the next value of an actuator.
-
-        Parameters
-        ----------
-        actuator : int
-            Index of the actuator.
-        step : int
-            First step of the move from the present value.
-        goal : float
-            Value of the command.
-        """
-        self._ways[actuator] = (step, None, goal)
-
-    def move(self, step: int, command: Array) -> None:
-        """Write the values of a step; a second call for the same step writes the same.
-
-        Parameters
-        ----------
-        step : int
-            Index of the step.
-        command : Array
-            The step's command, changed in place.
-        """
-        for actuator, (begun, start, goal) in list(self._ways.items()):
-            parts = step - begun + 1
-            if start is None:
-                start = float(command[actuator])
-                self._ways[actuator] = (begun, start, goal)
-            if parts < self.every:
-                command[actuator] = start + (goal - start) * (parts / self.every)
-            else:
-                command[actuator] = goal
-                if parts > self.every:
-                    del self._ways[actuator]
-
-    def drop(self, actuator: int) -> None:
-        """Stop moving an actuator, because another peer has claimed it.
-
-        Parameters
-        ----------
-        actuator : int
-            Index of the actuator.
-        """
-        self._ways.pop(actuator, None)
 
 
 WARMING, READY, LIVE, DEAD, GONE = "warming", "ready", "live", "dead", "gone"
@@ -936,110 +805,3 @@ class Peers:
                 self._forget(peer)
                 return True
         return False
-
-
-# How many messages of a peer a step reads. Those of a flooding peer remain unread; if it continues, it is disconnected.
-
-
-_MIN_MESSAGE_INTERVAL_S = 200e-6
-"""Minimum mean interval between messages that are read one by one, s.
-
-To read one takes some 40 us, so all of them take at most a fifth of a period.
-"""
-_MIN_MESSAGES = 4
-"""Messages of a step that are always read."""
-FLOOD_STEPS = 100
-
-
-def max_messages(period_s: float) -> int:
-    """Return the limit of a peer's messages in a period.
-
-    Parameters
-    ----------
-    period_s : float
-        Wall time of a step, s.
-
-    Returns
-    -------
-    int
-        Number of messages.
-    """
-    return max(_MIN_MESSAGES, round(period_s / _MIN_MESSAGE_INTERVAL_S))
-
-
-class Allowance:
-    """Limit of the messages of each peer on the step socket.
-
-    Parameters
-    ----------
-    socket : Answering
-        The step socket.
-    most : int
-        Most messages of a peer from the begin of a step to that of the next; 0 for no limit.
-    count : Callable[[str], None]
-        Called with a reason for each peer that is closed, after FLOOD_STEPS such steps in a row.
-    expel : Callable[[Peer, str], None]
-        Removes a peer if its connection alone cannot be closed, as with libzmq's ROUTER.
-    """
-
-    def __init__(
-        self, socket: Answering, most: int, count: Callable[[str], None], expel: Callable[[Peer, str], None]
-    ) -> None:  # fmt: skip
-        self._holding = socket if isinstance(socket, Holding) else None
-        self.most, self._count, self._expel = most, count, expel
-        self._spoke: list[Peer] = []
-
-    def take(self, peer: Peer) -> None:
-        """Count a message of a peer.
-
-        After its last permitted message, the peer is not read until the next step.
-
-        Parameters
-        ----------
-        peer : Peer
-            The peer.
-        """
-        if not self.most:
-            return
-        if peer.message_count == 0:
-            self._spoke.append(peer)
-        peer.message_count += 1
-        if peer.message_count == self.most and self._holding is not None:
-            self._holding.hold(peer.identity)
-
-    def used_up(self, peer: Peer) -> bool:
-        """Return whether a peer is not read any more in this step.
-
-        Parameters
-        ----------
-        peer : Peer
-            The peer.
-
-        Returns
-        -------
-        bool
-            True if it has sent its most.
-        """
-        return 0 < self.most <= peer.message_count
-
-    def renew(self) -> None:
-        """Begin the next step."""
-        spoke, self._spoke = self._spoke, []
-        for peer in spoke:
-            if not self.used_up(peer):
-                peer.message_count = peer.floods = 0
-                continue
-            peer.message_count = 0
-            peer.floods += 1
-            if peer.floods < FLOOD_STEPS:
-                if self._holding is not None:
-                    self._holding.let_go(peer.identity)
-                continue
-            peer.floods = 0
-            self._count(Reason.BUSY)
-            why = f"{self.most} messages or more in each of {FLOOD_STEPS} steps: the connection is closed"
-            peer.refused(why)
-            if self._holding is not None:
-                self._holding.cut_off(peer.identity)
-            else:
-                self._expel(peer, why)

@@ -22,15 +22,18 @@ from rtmms.plant.protocol import Plant, describe_plant
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.libzmq.threads import Threads
+from rtmms.wire.plant.allowance import max_messages
 from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.handshake import HandshakePort, Scope, Scopes
 from rtmms.wire.plant.keepalive import KeepAlive
-from rtmms.wire.plant.peers import DEAD, LIVE, Missing, Peers, max_messages
+from rtmms.wire.plant.peers import DEAD, LIVE, Missing, Peers
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.plant.state_message import MAX_PEERS_WORK, MAX_STRANGERS_WORK, Selection, select
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.plant.telemetry import Telemetry
-from rtmms.wire.protocol.messages import MAX_EXCHANGE_BYTES, Hello, Reason, Refused, Request
+from rtmms.wire.protocol.hello import Hello
+from rtmms.wire.protocol.limits import MAX_EXCHANGE_BYTES
+from rtmms.wire.protocol.messages import Reason, Refused, Request
 from rtmms.wire.protocol.port import Guests
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from rtmms.loop.machine import may_raise
 from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.libzmq.threads import Threads
-from rtmms.wire.protocol.messages import MAX_COMMAND_BYTES, MAX_EXCHANGE_BYTES, AddressError
+from rtmms.wire.protocol.errors import AddressError
+from rtmms.wire.protocol.limits import MAX_COMMAND_BYTES, MAX_EXCHANGE_BYTES
 from rtmms.wire.protocol.port import Answering, Hosting, Publishing
 from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.publisher import Publisher

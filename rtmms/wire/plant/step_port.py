@@ -17,19 +17,11 @@ from rtmms.base.errors import UnknownNameError
 from rtmms.loop.kernels.miss_policies import within
 from rtmms.plant.protocol import Channel, CoupledLimit
 from rtmms.wire.kernels.step import MAX_READS_AFTER_DEADLINE
+from rtmms.wire.plant.allowance import Allowance
 from rtmms.wire.plant.handshake import Ticks
-from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARM, WARMING, Allowance, Peer, Peers
-from rtmms.wire.protocol.messages import (
-    CREDITS,
-    MAX_AHEAD_STEPS,
-    MAX_COMMAND_BYTES,
-    Reason,
-    Refused,
-    decode,
-    not_a_message,
-    packer,
-    shown,
-)
+from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARM, WARMING, Peer, Peers
+from rtmms.wire.protocol.limits import CREDITS, MAX_AHEAD_STEPS, MAX_COMMAND_BYTES
+from rtmms.wire.protocol.messages import Reason, Refused, decode, not_a_message, packer, shown
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, Guests
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Guests, Messages, Received
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Answering, Guests, Received
 from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
 
 # Readiness of many descriptors: epoll, or a substitute on other platforms.
@@ -89,7 +89,7 @@ class Poller(Protocol):
         """Close the poller."""
 
 
-class Selecting:
+class Selecting(Poller):
     """Poller by kqueue if available, else by select.
 
     Unlike epoll's, their waits end to the microsecond.
@@ -98,58 +98,24 @@ class Selecting:
     def __init__(self) -> None:
         self._selector: selectors.BaseSelector = getattr(selectors, "KqueueSelector", selectors.SelectSelector)()
 
+    @override
     def register(self, descriptor: int, events: int, /) -> None:
-        """Watch a descriptor.
-
-        Parameters
-        ----------
-        descriptor : int
-            File descriptor.
-        events : int
-            Sum of IN and OUT.
-        """
         self._selector.register(descriptor, _named(events))
 
+    @override
     def modify(self, descriptor: int, events: int, /) -> None:
-        """Change the events of a descriptor.
-
-        Parameters
-        ----------
-        descriptor : int
-            File descriptor.
-        events : int
-            Sum of IN and OUT.
-        """
         self.unregister(descriptor)
         if events:
             self.register(descriptor, events)
 
+    @override
     def unregister(self, descriptor: int, /) -> None:
-        """Stop watching a descriptor.
-
-        Parameters
-        ----------
-        descriptor : int
-            File descriptor.
-        """
         with contextlib.suppress(KeyError):  # an entry without events does not exist
             self._selector.unregister(descriptor)
 
+    @override
     def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
-        """Wait for events.
-
-        Parameters
-        ----------
-        timeout_s : float | None, optional
-            Longest wait, s. None waits for ever.
-        most : int, default -1
-            Ignored, because the first descriptors would always be the same.
-
-        Returns
-        -------
-        list[tuple[int, int]]
-            Descriptors and their events.
-        """
+        """Wait for events; `most` is ignored, because the first descriptors would always be the same."""
         found = self._selector.select(timeout_s)
         return [(key.fd, IN * bool(events & 1) | OUT * bool(events & 2)) for key, events in found]
 
@@ -447,7 +413,7 @@ _NONE_LEFT = (errno.EMFILE, errno.ENFILE)
 """Errors when the process, or the machine, has no descriptor left."""
 
 
-class Listener(Messages):
+class Listener(Answering):
     """Bound sockets and their connections, each known by a number.
 
     Connections are accepted, read and written in the slack, a bounded piece at a time.
@@ -508,16 +474,8 @@ class Listener(Messages):
         self._numbers = self._sorted_ns = 0
         self._closed = False
 
+    @override
     def attend(self, guests: Guests, cap: int) -> None:
-        """Set the callbacks and the limit of the connections.
-
-        Parameters
-        ----------
-        guests : Guests
-            Callbacks of the socket's owner.
-        cap : int
-            Most bytes of a message from a known peer.
-        """
         self._guests, self._cap = guests, cap
 
     @override
@@ -585,28 +543,13 @@ class Listener(Messages):
             self._watch(connection)
         return became
 
+    @override
     def arm(self, instant_ns: int) -> None:
-        """Do nothing, because each wait sets its own timer.
+        """Do nothing, because each wait sets its own timer."""
 
-        Parameters
-        ----------
-        instant_ns : int
-            Instant of CLOCK_MONOTONIC at which the next wait will end, ns.
-        """
-
+    @override
     def connected(self, who: bytes) -> bool | None:
-        """Return whether a peer is connected.
-
-        Parameters
-        ----------
-        who : bytes
-            Name of the connection.
-
-        Returns
-        -------
-        bool | None
-            True if it is.
-        """
+        """Return whether a peer is connected."""
         return who in self.connections
 
     @override

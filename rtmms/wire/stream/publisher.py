@@ -11,7 +11,7 @@ from time import monotonic_ns
 
 from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Messages, Received
+from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Hosting, Received
 from rtmms.wire.stream.listener import MAX_CONNECTIONS, Connection, Listener
 from rtmms.wire.stream.zmtp import encoded
 
@@ -21,7 +21,7 @@ _SEND_BUFFER_BYTES = 16 * 1024
 """Bytes that the kernel stores for a subscriber (Linux doubles it): some ten states, a tenth of a second."""
 
 
-class Publisher(Messages):
+class Publisher(Hosting):
     """Socket that sends each message to the subscribers of its topic, like a PUB socket.
 
     Parameters
@@ -45,16 +45,9 @@ class Publisher(Messages):
         self._data = b""
         self._guests = Guests()
 
+    @override
     def attend(self, guests: Guests, cap: int) -> None:
-        """Set the callbacks of the connections; all peers are unknown here, and send only subscriptions.
-
-        Parameters
-        ----------
-        guests : Guests
-            Callbacks of the socket's owner.
-        cap : int
-            Most bytes of a message from a known peer.
-        """
+        """Set the callbacks of the connections; all peers are unknown here, and send only subscriptions."""
         self._guests = guests
         self.listener.attend(guests, min(cap, _MAX_SUBSCRIPTION_BYTES))
 

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.bridging.rates import Counters
+from rtmms.bridging.counters import Counters
 from rtmms.bridging.runner import watch_of
 from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
 
 MODULES = (
     "rtmms_bridges.ardupilot", "rtmms_bridges.betaflight", "rtmms_bridges.px4", "rtmms_bridges.lines.pacing",
-    "rtmms_bridges.lines.tcp_peer", "rtmms.bridging.rates",
+    "rtmms_bridges.lines.tcp_peer", "rtmms.bridging.peer_watch", "rtmms.bridging.sending",
 )  # fmt: skip
 ROTORS = ("front", "left", "back", "right")
 GRAVITY = 9.81

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from rtmms.bridging.rates import Counters
+from rtmms.bridging.counters import Counters
 from rtmms.bridging.runner import Runner
 from rtmms.bridging.untrusted import Admission
 from rtmms_bridges.lines.tcp_peer import TcpPeer

@@ -19,7 +19,7 @@ from rtmms.wire.endpoints.addresses import DEFAULTS, checked, seen_from
 from rtmms.wire.endpoints.session_files import read_token, remove_token, token_path, write_token
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.sockets import Sockets
-from rtmms.wire.protocol.messages import AddressError, EndpointError
+from rtmms.wire.protocol.errors import AddressError, EndpointError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 

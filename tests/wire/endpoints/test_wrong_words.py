@@ -14,7 +14,7 @@ from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as command
 from rtmms.wire.endpoints.addresses import DEFAULTS, checked
 from rtmms.wire.plant.sockets import Sockets
-from rtmms.wire.protocol.messages import AddressError
+from rtmms.wire.protocol.errors import AddressError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 

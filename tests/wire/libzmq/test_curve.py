@@ -17,7 +17,7 @@ import rtmms
 from rtmms.wire.endpoints.keys import ALLOWED, Allowed, make_keys, read_allowed, read_client, read_server
 from rtmms.wire.libzmq.plant_sockets import Gatekeeper, read_question
 from rtmms.wire.plant.sockets import Sockets
-from rtmms.wire.protocol.messages import AddressError, NotConnectedError
+from rtmms.wire.protocol.errors import AddressError, NotConnectedError
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping
 

@@ -18,7 +18,9 @@ import pytest
 import rtmms
 from rtmms.wire.endpoints.session_files import token_path
 from rtmms.wire.peer.client import Link
-from rtmms.wire.protocol.messages import EndpointError, NotConnectedError, Refused, RequestError, read_watch
+from rtmms.wire.protocol.errors import EndpointError, NotConnectedError, RequestError
+from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.peer_values import read_watch
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping, plant_process
 

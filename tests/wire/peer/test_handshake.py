@@ -14,7 +14,7 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.protocol.messages import NotConnectedError
+from rtmms.wire.protocol.errors import NotConnectedError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from rtmms.wire.peer.session import Attachment, Terms
-from rtmms.wire.protocol.messages import Hello, NotConnectedError
+from rtmms.wire.protocol.errors import NotConnectedError
+from rtmms.wire.protocol.hello import Hello
 
 CHANNEL = {"name": "torque", "unit": "N m", "shape": [], "frame": "", "lower": None, "upper": None, "neutral": 0.0}
 WELCOME = {

@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.wire.peer.running import run_controller
-from rtmms.wire.protocol.messages import RequestError
+from rtmms.wire.protocol.errors import RequestError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 

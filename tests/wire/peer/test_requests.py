@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.wire.plant.peers import RateLimit
-from rtmms.wire.protocol.messages import RequestError
+from rtmms.wire.protocol.errors import RequestError
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 

@@ -9,7 +9,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from rtmms.wire.plant.peers import DEAD, FLOOD_STEPS, LIVE, max_messages
+from rtmms.wire.plant.allowance import FLOOD_STEPS, max_messages
+from rtmms.wire.plant.peers import DEAD, LIVE
 from rtmms.wire.plant.sockets import Sockets
 from tests.wire.bench import PATIENCE_S, Host, Raw
 

@@ -10,7 +10,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from rtmms.wire.protocol.messages import MAX_COMMAND_BYTES
+from rtmms.wire.protocol.limits import MAX_COMMAND_BYTES
 from tests.growth import growth
 from tests.wire.bench import Host, Raw
 

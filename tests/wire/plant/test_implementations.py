@@ -11,7 +11,7 @@ from rtmms.wire.libzmq.plant_sockets import Router
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.session import Terms
 from rtmms.wire.plant.sockets import Sockets
-from rtmms.wire.protocol.messages import Hello
+from rtmms.wire.protocol.hello import Hello
 from rtmms.wire.protocol.port import GONE, MALFORMED, MESSAGE
 from rtmms.wire.stream.listener import Selecting
 from rtmms.wire.stream.steps import Steps

@@ -12,7 +12,8 @@ import rtmms
 from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.peers import MAX_PEERS, Peers
 from rtmms.wire.plant.state_message import Selection
-from rtmms.wire.protocol.messages import Hello, Refused
+from rtmms.wire.protocol.hello import Hello
+from rtmms.wire.protocol.messages import Refused
 from tests.wire.bench import PATIENCE_S, Host, Raw, Toy
 
 OUTPUTS = 6000

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtmms.wire.plant.state_message import MAX_PEERS_WORK, MAX_STRANGERS_WORK, Matching
-from rtmms.wire.protocol.messages import MAX_PATTERN_LENGTH, MAX_PATTERNS, Refused
+from rtmms.wire.protocol.limits import MAX_PATTERN_LENGTH, MAX_PATTERNS
+from rtmms.wire.protocol.messages import Refused
 
 parts = st.sampled_from(["a", "b", ".", "*", "?", "[ab]", "[!a]", "[a-c.]", "[", "]", "[]a]"])
 NAMES = ("left.front", "left.back", "right.front", "right.back", "velocity", "joint_angle")

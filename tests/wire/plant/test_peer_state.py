@@ -9,19 +9,7 @@ from pathlib import Path
 import pytest
 
 import rtmms
-from rtmms.wire.plant.peers import (
-    ADMITTED,
-    DEAD,
-    GONE,
-    LEFT,
-    LIVE,
-    LOST,
-    READY,
-    RECEIVED,
-    WARM,
-    WARMING,
-    PeerState,
-)
+from rtmms.wire.plant.peers import ADMITTED, DEAD, GONE, LEFT, LIVE, LOST, READY, RECEIVED, WARM, WARMING, PeerState
 
 WAYS = {WARMING: (), READY: (WARM,), LIVE: (WARM, ADMITTED), DEAD: (WARM, ADMITTED, LOST), GONE: (LEFT,)}
 LEGAL = {(WARMING, WARM): READY, (READY, ADMITTED): LIVE, (LIVE, LOST): DEAD, (DEAD, RECEIVED): LIVE,

@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.wire.plant.keepalive import SILENT_NS
-from rtmms.wire.protocol.messages import NotConnectedError
+from rtmms.wire.protocol.errors import NotConnectedError
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 

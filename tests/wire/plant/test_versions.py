@@ -11,7 +11,8 @@ import pytest
 import rtmms
 from rtmms.wire.plant.handshake import HandshakePort
 from rtmms.wire.protocol import messages
-from rtmms.wire.protocol.messages import IN_VERSION_1, Hello, Reason, Refused, hello_message, read_hello
+from rtmms.wire.protocol.hello import Hello, hello_message, read_hello
+from rtmms.wire.protocol.messages import IN_VERSION_1, Reason, Refused
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 

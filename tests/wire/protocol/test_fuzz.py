@@ -16,17 +16,10 @@ from rtmms.base.errors import ModelError
 from rtmms.plant.protocol import Channel
 from rtmms.wire.endpoints.addresses import nearest, seen_from
 from rtmms.wire.peer.decode import read_message, read_places, read_welcome
-from rtmms.wire.protocol.messages import (
-    MAX_AHEAD_STEPS,
-    MAX_EXCHANGE_BYTES,
-    PROTOCOL,
-    Refused,
-    channel_map,
-    decode,
-    decode_from_plant,
-    packer,
-)
+from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_EXCHANGE_BYTES
+from rtmms.wire.protocol.messages import PROTOCOL, Refused, decode, decode_from_plant, packer
 from rtmms.wire.protocol.state import State
+from rtmms.wire.protocol.welcome import channel_map
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 from tests.parsers import frames_near, try_parser
 from tests.wire.bench import Host, Raw

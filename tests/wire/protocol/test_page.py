@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from rtmms.base.contract import OPERATIONS
 from rtmms.wire.plant import handshake, keepalive, peers, step_port
 from rtmms.wire.plant import handshake as ticks
 from rtmms.wire.plant import peers as peer
-from rtmms.wire.protocol import messages
-from rtmms.wire.protocol import messages as limits
+from rtmms.wire.protocol import limits
+from rtmms.wire.protocol.hello import Hello
 from rtmms.wire.protocol.messages import Reason
 from tests.wire.bench import Host, Raw
 
@@ -55,10 +56,10 @@ def test_a_state_has_the_fields_of_the_page(host: Host, raw: Raw) -> None:
 
 
 def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
-    read = {one.name for one in dataclasses.fields(messages.Hello)}
+    read = {one.name for one in dataclasses.fields(Hello)}
     assert fields("hello") == read
     assert fields("command") == {"seq", "step", "values", "age_ns", "fresh_ns", "fresh"}
-    assert fields("Operations") == set(messages.OPERATIONS)
+    assert fields("Operations") == set(OPERATIONS)
 
 
 @pytest.mark.parametrize(

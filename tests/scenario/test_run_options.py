@@ -15,8 +15,8 @@ from rtmms.cli.running.one_case import why_not
 from rtmms.cli.running.plan import Plan, command_options, study_options
 from rtmms.cli.running.scenario import merged, scenario
 from rtmms.cli.sweep import sweep
-from rtmms.scenario import options as declarations
-from rtmms.scenario.options import Option, StudyUse, run_options
+from rtmms.scenario import run_options as declarations
+from rtmms.scenario.run_options import Option, StudyUse, run_options
 from rtmms.sweep.study import Base
 from tests.cli.shell import rtmms
 

@@ -1,10 +1,13 @@
-"""Whole state of a robot from its pose and twist, and a few candidates of a plan for viewers."""
+"""Whole state of a robot of which sensors measure pose and twist alone, and the current that it drifts in.
+
+Joints, rods and fins go by the model under the commands that were sent; pose and twist come from the plant's states.
+How far such a model ends from the robot's own is `distance_apart`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +17,6 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.base.errors import DivergedError, RtmmsError
 
 Array = npt.NDArray[np.float64]
-
-
-# The whole state of a robot of which sensors measure pose and twist alone, and the current that it drifts in.
-#
-# Joints, rods and fins go by the model under the commands that were sent; pose and twist come from the plant's states.
-# How far such a model ends from the robot's own is `distance_apart`.
-
 
 REPLAYED_S = 1.6
 """Replayed time, s."""
@@ -36,8 +32,8 @@ _MAX_CURRENT_M_S = 0.3
 """Accepted current, m/s."""
 
 
-class Shadow:
-    """Model that follows the robot's motion.
+class ReconstructedState:
+    """State of a model that follows the robot's motion.
 
     Parameters
     ----------
@@ -120,7 +116,7 @@ class CurrentObserver:
     """
 
     def __init__(self, model: Any, tick_s: float) -> None:
-        self.shadow, self.current = Shadow(model), np.zeros(3)  # m/s, world
+        self.reconstructed, self.current = ReconstructedState(model), np.zeros(3)  # m/s, world
         self._ticks, self._each = max(1, round(REPLAYED_S / tick_s)), max(1, round(REPLAY_INTERVAL_S / tick_s))
         self._span = self._ticks * tick_s
         self.clear()
@@ -162,12 +158,12 @@ class CurrentObserver:
             tried = self.current.copy()
             if k:
                 tried[k - 1] += _VARIATION_M_S
-            self.shadow.model.set(current_m_s=tuple(tried.tolist()))
-            self.shadow.put(self._states[0])
-            if not self.shadow.go(commands):
+            self.reconstructed.model.set(current_m_s=tuple(tried.tolist()))
+            self.reconstructed.put(self._states[0])
+            if not self.reconstructed.go(commands):
                 self.clear()
                 return False
-            observed = self.shadow.model.observe()
+            observed = self.reconstructed.model.observe()
             ends.append(self._measure(observed["position"], _world(observed["quaternion"], observed["velocity"])))
         off = self._measure(position, world_velocity) - ends[0]
         slope = np.array([(end - ends[0]) / _VARIATION_M_S for end in ends[1:]]).T
@@ -213,108 +209,3 @@ def _world(q: Array, v: Array) -> Array:
     t = 2.0 * np.cross(u, v)
     found: Array = v + w * t + np.cross(u, t)
     return found
-
-
-# A few of a plan's candidates for viewers: their paths, and these as a text short enough for a figure of a peer.
-
-
-SHOWN_CANDIDATES = 4
-"""Candidates that are shown beside the plan."""
-SHOWN_POINTS = 3
-"""Points of a shown candidate after its start."""
-MAX_TEXT = 128
-"""Characters of a figure's text (docs/protocol.md)."""
-_MAX_COORDINATE_M = 1e4
-"""Largest reported coordinate, m."""
-
-
-def places(samples: int) -> Any:
-    """Return the indices of the samples of a path that are shown, evenly from after its start to its end.
-
-    Parameters
-    ----------
-    samples : int
-        Samples of the path.
-
-    Returns
-    -------
-    Any
-        (SHOWN_POINTS,) indices.
-    """
-    return np.round(np.linspace(0.0, samples - 1.0, SHOWN_POINTS + 1))[1:].astype(int)
-
-
-def chosen(costs: Sequence[float] | Array, share: float = 0.5) -> list[int]:
-    """Return the candidates that are shown beside the best, evenly by their rank.
-
-    Parameters
-    ----------
-    costs : Sequence[float] | Array
-        Costs of the candidates; those that are no number are left out.
-    share : float, default 0.5
-        Share of the candidates up to which ranks count.
-
-    Returns
-    -------
-    list[int]
-        Indices.
-    """
-    order = [int(k) for k in np.argsort(costs, kind="stable") if np.isfinite(costs[k])]
-    ranks = np.round(np.linspace(0.0, share * max(0, len(order) - 1), SHOWN_CANDIDATES + 1))[1:]
-    return [order[k] for k in dict.fromkeys(ranks.astype(int).tolist()) if k]
-
-
-def as_text(begin: Array, paths: Array) -> str:
-    """Return paths as text: 'x,y,z x,y,z x,y,z;...', steps from point to point in whole cm, world.
-
-    Where the text is too long it has the ends alone, then fewer paths.
-
-    Parameters
-    ----------
-    begin : Array
-        (3,) start of the first step, m.
-    paths : Array
-        (k, points, 3) paths, m.
-
-    Returns
-    -------
-    str
-        Text of at most MAX_TEXT characters.
-    """
-    paths = paths[
-        np.isfinite(paths).all(axis=(1, 2)) & (np.abs(paths).max(axis=(1, 2), initial=0.0) < _MAX_COORDINATE_M)
-    ]
-    for some in (paths, *(paths[:k, -1:] for k in range(len(paths), 0, -1))):
-        words = ";".join(_steps(np.vstack([begin, path])) for path in some)
-        if len(words) <= MAX_TEXT:
-            return words
-    return ""
-
-
-def _steps(path: Array) -> str:
-    whole = np.round(100.0 * path).astype(int)
-    return " ".join(",".join(str(x) for x in row) for row in np.diff(whole, axis=0).tolist())
-
-
-def of_text(words: str, begin: Array) -> list[Array]:
-    """Read the paths of a text by `as_text`.
-
-    Parameters
-    ----------
-    words : str
-        The text.
-    begin : Array
-        (3,) start of each path, m.
-
-    Returns
-    -------
-    list[Array]
-        (n, 3) m each; none where the text is malformed.
-    """
-    try:
-        steps = [np.array([[float(x) for x in word.split(",")] for word in path.split()]) for path in words.split(";")]
-    except ValueError:
-        return []
-    if any(one.ndim != 2 or one.shape[1] != 3 or not np.abs(one).max() < 100.0 * _MAX_COORDINATE_M for one in steps):
-        return []
-    return [np.vstack([begin, begin + 0.01 * np.cumsum(one, axis=0)]) for one in steps]

@@ -1,4 +1,7 @@
-"""Pictures of a state: the robot and the scene around it."""
+"""Scene of a state, whoever draws it: the robot's pose, its surfaces, solids and forces, and the floor below it.
+
+Films, stills, the live view and the page draw it; `colours.py` has its colours.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import numpy.typing as npt
 from rtmms.base.attitude import HOME, Pose, Quaternion, Vector, rotate
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.plant.drawing import AIR, GROUND, SPACE, WATER, Colour
+from rtmms.plant.drawing import WATER
 from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.visuals import visual_of
 from rtmms.wire.protocol.state import PlantInfo
@@ -23,9 +26,6 @@ if TYPE_CHECKING:
 
 
 Array = npt.NDArray[np.float64]
-
-
-# What is drawn of a state, whoever draws it: the robot's pose, its surfaces, solids and forces.
 
 
 CURRENT = (("current_x_m_s", "current_y_m_s", "current_z_m_s"), ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s"))
@@ -279,59 +279,6 @@ def _pose_of(get: Mapping[str, list[float]], names: tuple[str, ...], prefix: str
         if w * w + a * a + b * b + c * c > 1e-6:  # else it is none
             attitude = (w, a, b, c)
     return position, attitude
-
-
-# The scene round a robot: water, air, ground or space; where its floor is, how wide its grid, from where it is seen.
-#
-# Films, stills, the live view and the page take it from here, so that they agree.
-
-
-@dataclass(frozen=True)
-class Scenery:
-    """Colours of a scene.
-
-    Attributes
-    ----------
-    above, far : Colour
-        Background at its upper edge; at the horizon, into which the floor fades.
-    floor, line : Colour
-        Floor near the robot, and the lines of its grid.
-    has_floor : bool, default True
-        False in space.
-    text : Colour, default (40, 54, 70)
-        Text over a picture.
-    """
-
-    above: Colour
-    far: Colour
-    floor: Colour
-    line: Colour
-    has_floor: bool = True
-    text: Colour = (40, 54, 70)
-
-
-SCENERIES = {
-    WATER: Scenery((150, 214, 226), (50, 122, 158), (158, 188, 172), (116, 156, 152), text=(240, 248, 250)),
-    AIR: Scenery((186, 214, 240), (232, 240, 247), (206, 216, 206), (174, 190, 178)),
-    GROUND: Scenery((226, 232, 238), (240, 243, 246), (222, 224, 226), (186, 192, 198)),
-    SPACE: Scenery((6, 8, 18), (14, 18, 34), (14, 18, 34), (40, 48, 70), has_floor=False, text=(220, 226, 236)),
-}
-PATH = (228, 87, 46)
-"""Colour of the path."""
-FORCE = (214, 40, 40)
-"""Colour of forces."""
-FLOW = (16, 120, 150)
-"""Colour of the flow."""
-PLAN = (24, 150, 80)
-"""Colour of set-points."""
-GHOST = (150, 96, 190)
-"""Colour of the estimate."""
-AHEAD = (250, 190, 40)
-"""Colour of the planned motion."""
-TRIED = (240, 222, 170)
-"""Colour of other tried motions."""
-SUN = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
-"""Direction to the light, world."""
 
 
 def cell(size: float) -> float:

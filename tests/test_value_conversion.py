@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta
 
 from rtmms.base.errors import ModelError
-from rtmms.base.typed import typed
+from rtmms.base.value_conversion import typed
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(gt=0)]

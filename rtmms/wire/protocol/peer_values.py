@@ -1,0 +1,174 @@
+"""Values that a peer declares and reports: tunable parameters, set-points, metrics, events of its own peer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rtmms.wire.protocol.limits import (
+    MAX_METRICS,
+    MAX_NAME_LENGTH,
+    MAX_SETTABLE,
+    MAX_SILENCES,
+    MAX_TEXT_LENGTH,
+    MAX_TRACK_LENGTH,
+    MAX_TRACKS,
+)
+from rtmms.wire.protocol.messages import Reason, Refused, is_finite, shown
+
+
+def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a peer's parameters that can change while it runs.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message with a field `settable`.
+
+    Returns
+    -------
+    dict[str, Any]
+        Names, with numbers, flags, short texts or None.
+
+    Raises
+    ------
+    Refused
+        If the field has another form.
+    """
+    given = message.get("settable")
+    if given is None:
+        return {}
+    if type(given) is not dict or len(given) > MAX_SETTABLE:
+        raise Refused(Reason.WRONG_TYPE, f"settable must be a map of at most {MAX_SETTABLE} names, got {shown(given)}")
+    for name, value in given.items():
+        if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
+            raise Refused(
+                Reason.WRONG_TYPE,
+                f"settable: expected names, each with a number, flag or short text, got {shown(name)}",
+            )
+    return given
+
+
+def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a peer's set-points.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message with a field `tracks`.
+
+    Returns
+    -------
+    dict[str, Any]
+        A number or a text for the name of each quantity.
+
+    Raises
+    ------
+    Refused
+        If the field has another form.
+    """
+    given = message.get("tracks")
+    if given is None:
+        return {}
+    if type(given) is not dict or len(given) > MAX_TRACKS:
+        raise Refused(Reason.WRONG_TYPE, f"hello: tracks must be a map of at most {MAX_TRACKS} names")
+    for name, value in given.items():
+        plain = type(value) in (int, float) or (type(value) is str and len(value) <= MAX_TRACK_LENGTH)
+        if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not plain:
+            raise Refused(
+                Reason.WRONG_TYPE, f"hello: tracks: expected names, each with a number or text, got {shown(name)}"
+            )
+    return given
+
+
+def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics that a peer reports about itself.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message with a field `values`.
+
+    Returns
+    -------
+    dict[str, Any]
+        Names, with numbers, flags, short texts or None.
+
+    Raises
+    ------
+    Refused
+        If the field has another form.
+    """
+    given = message.get("values")
+    if type(given) is not dict or len(given) > MAX_METRICS:
+        raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
+    for name, value in given.items():
+        if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
+            raise Refused(
+                Reason.WRONG_TYPE, f"metrics: expected names, each with a number, flag or short text, got {shown(name)}"
+            )
+    return given
+
+
+_COUNTS = ("silences_count", "losses_count", "restarts_count")
+
+
+def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a bridge's report about its own peer.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message that may have a field `watch`.
+
+    Returns
+    -------
+    dict[str, Any] | None
+        The entries below, or None if the message has no report.
+
+    Raises
+    ------
+    Refused
+        If the field has another form.
+
+    Notes
+    -----
+    Entries:
+
+    - `watched`, `learned`: whether the bridge judges the peer's silence, and whether it learned the peer's period.
+    - `period_s`, `first_s`: wall time of a period, and simulated time of the first message, s. None if unknown.
+    - `silences`: [begin (simulated s), step at the begin, length (simulated s)] of each silence. The length of
+      a silence that lasts is None.
+    - `losses`: begins of the losses, simulated s.
+    - `silences_count`, `losses_count`, `restarts_count`: numbers of all events, also of those that are not listed.
+    """
+    given = message.get("watch")
+    if given is None:
+        return None
+    if type(given) is not dict or not all(type(given.get(name)) is bool for name in ("watched", "learned")):
+        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: expected a map with watched and learned, got {shown(given)}")
+    silences, losses = given.get("silences"), given.get("losses")
+    if not (type(silences) is list and len(silences) <= MAX_SILENCES and all(map(_is_silence, silences))):
+        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: silences: expected at most {MAX_SILENCES} of three numbers")
+    if not (type(losses) is list and len(losses) <= MAX_SILENCES and all(map(is_finite, losses))):
+        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: losses: expected at most {MAX_SILENCES} numbers")
+    for name in ("period_s", "first_s"):
+        if given.get(name) is not None and not is_finite(given[name]):
+            raise Refused(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a number, got {shown(given[name])}")
+    for name in _COUNTS:
+        if type(given.get(name)) is not int or given[name] < 0:
+            raise Refused(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a count, got {shown(given.get(name))}")
+    known = ("watched", "learned", "period_s", "first_s", "silences", "losses", *_COUNTS)
+    return {name: given.get(name) for name in known}
+
+
+def _is_silence(value: Any) -> bool:
+    return (
+        type(value) is list and len(value) == 3 and is_finite(value[0]) and type(value[1]) is int
+        and (value[2] is None or is_finite(value[2]))
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> bool:
+    """Return whether a value is a number, a flag, a short text or None."""
+    return value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= MAX_TEXT_LENGTH)
