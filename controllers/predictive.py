@@ -129,8 +129,8 @@ class Predictive(PlanFigures, rtmms.Controller):
         Place of the quadrotor's or the moth's destination along z; default 1 and 0. Unit: m.
     yaw_deg : float, default 0.0
         Heading of the quadrotor or the moth. Unit: deg.
-    iterations : int, default 2
-        Maximum number of iterations of a plan by ilqr.
+    iterations : int | None, optional
+        Maximum number of iterations of a plan by ilqr; default 4 of the quadrotor, 2 of others.
     stage_s : float | None, optional
         Time from knot to knot of the commands, for ilqr. Unit: s.
     smooth : float, default 0.001
@@ -191,7 +191,9 @@ class Predictive(PlanFigures, rtmms.Controller):
     yaw_deg: Annotated[float, Parameter(
         "Heading of the quadrotor or the moth.", "deg", signed=True, le=360, live=True,
     )] = 0.0
-    iterations: Annotated[int, Parameter("Maximum number of iterations of a plan by ilqr.", ge=1, le=1000)] = 2
+    iterations: Annotated[int | None, Parameter(
+        "Maximum number of iterations of a plan by ilqr; default 4 of the quadrotor, 2 of others.", ge=1, le=1000,
+    )] = None
     stage_s: Annotated[float | None, Parameter(
         "Time from knot to knot of the commands, for ilqr.", "s", ge=1e-4, le=1,
     )] = None
@@ -248,7 +250,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._refuse_words_of_others()
         own = {name: getattr(given, name) for name in _BY_ROBOT} | {
             "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
-            "speed_m_s": SPEED_M_S.get(self.model, 0.4),
+            "speed_m_s": SPEED_M_S.get(self.model, 0.4), "iterations": ITERATIONS.get(self.model, 2),
         }  # fmt: skip
         for name, value in own.items():
             if getattr(self, name) is None and not (name in _SAMPLING_ONLY and self.method in _SMOOTH):
@@ -283,7 +285,7 @@ class Predictive(PlanFigures, rtmms.Controller):
                 "controller 'predictive': waypoints: expected course=waypoints with them, got no course"
             )
         self._tick_s = self._per_tick * grid
-        self._tries = {LINEAR: 1, ILQR: int(self.iterations)}.get(self.method, int(self.samples or 32))
+        self._tries = {LINEAR: 1, ILQR: int(self.iterations or 1)}.get(self.method, int(self.samples or 32))
         self._senses, self._watch = Senses("predictive"), Watch("predictive", _print)
         self._following = Following("predictive", _print)
         self._own: Any = None
@@ -427,7 +429,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._planner: Planner | IterativeLqr
         if self.method == ILQR:
             self._planner = IterativeLqr(
-                planned, self._words, self._own, samples=int(self.iterations), threads=int(self.threads),
+                planned, self._words, self._own, samples=int(self.iterations or 1), threads=int(self.threads),
                 change=self.smooth,
             )  # fmt: skip
         else:
@@ -671,6 +673,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._made = None
 
 
+ITERATIONS = {"quadrotor": 4}
+"""Default of `iterations`: with two, plans of the quadrotor to near places drift aside."""
 _BY_ROBOT = ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets")
 """Parameters with defaults for each robot (PlanDefaults)."""
 _TIMES = ("horizon_s", "rate_hz", "grid_s", "stage_s")
