@@ -24,7 +24,7 @@ from rtmms.analysis.run_batch import batch_of
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.base.processes import core_count
 from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant, present_values
-from rtmms.plant.validation import obeyed, read_out, read_table
+from rtmms.plant.validation import obeyed, read_out, read_table, refuse_outputs
 
 Array = npt.NDArray[np.float64]
 
@@ -379,7 +379,10 @@ class _Outcome(ABC):
     def sample(self, run: int, sample: int, names: Iterable[str]) -> None:
         observed = self.asked.plant.observe()
         for name in names:
-            self.rows[run, sample, self.parts[name]] = np.ravel(observed[name])
+            row, value = self.rows[run, sample, self.parts[name]], np.ravel(observed.get(name, ()))
+            if value.size != row.size:
+                refuse_outputs(self.asked.plant, observed, f"rollout: run {run}, sample {sample}: ")
+            row[:] = value
 
 
 def _free_bytes() -> int:

@@ -22,7 +22,7 @@ from rtmms.identification.fitting import Settings, Solution
 from rtmms.identification.fitting import fit as fit_unknowns
 from rtmms.identification.objectives import Objective, read_objectives, with_objectives
 from rtmms.identification.recording import Recording, from_log
-from rtmms.identification.tables import ENDINGS, Column, from_table, of_mapping, of_table, read_columns
+from rtmms.identification.tables import ENDINGS, Column, from_table, of_mapping, of_table, read_columns, refuse_twice
 from rtmms.identification.unknowns import Unknown, asked_for
 from rtmms.plant.protocol import Plant
 from rtmms.record.log_arrays import LogArrays
@@ -432,6 +432,7 @@ class Reader:
         if not isinstance(one, (str, os.PathLike)):
             if hasattr(one, "columns") and hasattr(one, "to_numpy"):  # a DataFrame of pandas
                 frame: Any = one
+                refuse_twice(f"identify: {name}", [str(key) for key in frame.columns])
                 one = {str(key): frame[key].to_numpy() for key in frame.columns}
             if not isinstance(one, Mapping):
                 raise ArgumentError(

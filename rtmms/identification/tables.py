@@ -360,12 +360,14 @@ def _read(path: Path) -> Table:
                 raise
             except (ValueError, OSError) as fault:
                 raise ModelError(f"{path}: expected a Parquet file: {str(fault)[:120]}") from None
+            refuse_twice(path, found.column_names)
             columns = {name: found.column(name).to_pylist() for name in found.column_names}
         else:
             with TextIOWrapper(open_input(path, expected="a table"), encoding="utf-8-sig", newline="") as file:
                 rows = csv.reader(file)
                 names = [name.strip() for name in next(rows, [])]
                 lines = [row for row in rows if row]
+            refuse_twice(path, names)
             short = next((k for k, row in enumerate(lines) if len(row) != len(names)), None)
             if short is not None:
                 raise ModelError(f"{path}: row {short + 2}: expected {len(names)} cells, got {len(lines[short])}")
@@ -375,6 +377,26 @@ def _read(path: Path) -> Table:
     if not columns or not next(iter(columns.values())):
         raise ModelError(f"{path}: expected a line of names and rows of numbers, got none")
     return Table(path, {name: np.array([_number(cell) for cell in cells]) for name, cells in columns.items()}, columns)
+
+
+def refuse_twice(place: object, names: Sequence[str]) -> None:
+    """Refuse two columns of one name, of which one would be lost.
+
+    Parameters
+    ----------
+    place : object
+        Name of the table, for the message.
+    names : Sequence[str]
+        Names of its columns.
+
+    Raises
+    ------
+    ModelError
+        Two are equal.
+    """
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise ModelError(f"{place}: expected columns with unique names, got '{twice[0]}' {names.count(twice[0])} times")
 
 
 EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none"})

@@ -84,6 +84,11 @@ def test_runs_side_by_side_leave_the_commands_as_they_were() -> None:
     assert np.array_equal(writing.outputs["x"], plain.outputs["x"])
 
 
+def test_runs_side_by_side_name_an_output_that_changes() -> None:
+    with pytest.raises(RtmmsError, match=r"rollout: run 0, sample 49: output 'x': expected the declared shape \(2,\)"):
+        rollout(broken_plants.Shape(), np.zeros((1, 60, 1)), outputs=("x",))
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(("kind", "text"), [
     ("Shape", "step 50: output 'x': expected the declared shape (2,) from observe(), got (1,)"),

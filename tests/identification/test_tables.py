@@ -13,7 +13,7 @@ import pytest
 
 from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.identification.recording import Recording, Series, noise_of, refuse_still
-from rtmms.identification.tables import of_mapping, of_table
+from rtmms.identification.tables import from_table, of_mapping, of_table
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
@@ -105,3 +105,10 @@ def test_a_table_of_a_log_without_some_steps_is_refused(kept: Any, tmp_path: Pat
     assert len(recording(data, 0.01).commands) == ROWS
     with pytest.raises(ModelError, match=re.escape("the commands between are missing; give the log itself")):
         recording({name: column[kept] for name, column in data.items()}, 0.01)
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("time,command.shoulder.torque,q,q\n0,0,0,0\n")
+    with pytest.raises(ModelError, match=r"a\.csv: expected columns with unique names, got 'q' 2 times"):
+        from_table(path, "pendulum", {}, dt=0.01, make=lambda **_: plant(0.01))
