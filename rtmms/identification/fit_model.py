@@ -432,6 +432,9 @@ class Reader:
         if not isinstance(one, (str, os.PathLike)):
             if hasattr(one, "columns") and hasattr(one, "to_numpy"):  # a DataFrame of pandas
                 frame: Any = one
+                index = getattr(frame, "index", None)
+                if "time" in getattr(index, "names", ()) and "time" not in frame.columns:  # of `to_pandas` of a log
+                    frame = frame.reset_index()
                 refuse_twice(f"identify: {name}", [str(key) for key in frame.columns])
                 one = {str(key): frame[key].to_numpy() for key in frame.columns}
             if not isinstance(one, Mapping):

@@ -89,6 +89,8 @@ WORDS = {"true": 1.0, "false": 0.0}
 ENDINGS = (".csv", ".parquet")
 MAX_ROUNDING_STEPS = 0.1
 """Largest distance of rows from the steps' instants, in steps, that counts as rounding of their clock."""
+MAX_CLOCK_STEPS = 1e-3
+"""The same for samples, whose own time counts where it is known."""
 MAX_ROW_STEPS = 100.0
 """Steps between rows beyond which a warning asks whether time is in s."""
 MAX_GAP_ROWS = 10.0
@@ -336,7 +338,8 @@ def of_table(
         _warn_of_rows(path, time, plant.dt)
     begin = float(time[0]) - (plant.dt if exported else 0.0)
     time = time - begin
-    commands = _held(path, plant, values, _on_steps(time, plant.dt), before=exported)
+    time = _on_steps(time, plant.dt, MAX_CLOCK_STEPS)  # else the last sample may be past the last step
+    commands = _held(path, plant, values, _on_steps(time, plant.dt, MAX_ROUNDING_STEPS), before=exported)
     if len(commands) < MIN_SAMPLES:
         raise ModelError(f"{path}: expected at least {MIN_SAMPLES} steps of {plant.dt:g} s, got {len(commands)}")
     measured = {name: value for name, value in values.items() if name != "time" and not name.startswith(COMMAND)}
@@ -505,15 +508,15 @@ def _warn_of_rows(path: Path, time: Array, dt: float) -> None:
         )  # fmt: skip
 
 
-def _on_steps(time: Array, dt: float) -> Array:
+def _on_steps(time: Array, dt: float, most: float) -> Array:
     """Return times of rows, on the steps' instants where each row is near one: a clock that was printed is rounded."""
     steps = np.round(time / dt)
-    near = np.abs(time / dt - steps).max() <= MAX_ROUNDING_STEPS and bool((np.diff(steps) > 0.0).all())
+    near = np.abs(time / dt - steps).max() <= most and bool((np.diff(steps) > 0.0).all())
     return dt * steps if near else time
 
 
 def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *, before: bool) -> Array:
-    """Return (steps, n), the commands of the plant's own steps."""
+    """Return (steps, n), the commands of the plant's own steps: each the mean over its step of what the rows hold."""
     steps = math.floor(float(time[-1]) / plant.dt + 1e-6)
     if steps > 50_000_000:
         raise ModelError(f"{path}: time: expected seconds, got {time[-1]:g} from first to last, {steps:,} steps")
@@ -524,12 +527,26 @@ def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *,
         rows = np.flatnonzero(np.isfinite(logged))
         if not rows.size:
             raise ModelError(f"{path}: {COMMAND}{one.name}: expected numbers, got none")
+        since, value = time[rows], logged[rows]
         if before:
-            place = np.searchsorted(time[rows], at + plant.dt - 1e-6 * plant.dt)
+            place = np.searchsorted(since, at + plant.dt - 1e-6 * plant.dt)
         else:
-            place = np.searchsorted(time[rows], at + 1e-6 * plant.dt, side="right") - 1
-        out[:, k] = logged[rows][np.clip(place, 0, len(rows) - 1)]
+            place = np.searchsorted(since, at + 1e-6 * plant.dt, side="right") - 1
+        out[:, k] = value[np.clip(place, 0, len(rows) - 1)]
+        within = np.unique(np.floor(since / plant.dt).astype(int)[_between(since, plant.dt)])
+        within = within[(within >= 0) & (within < steps)]
+        if not before and len(within):
+            edges = np.concatenate([[min(0.0, since[0])], since[1:], [max(since[-1], at[-1] + plant.dt)]])
+            total = np.concatenate([[0.0], np.cumsum(value * np.diff(edges))])
+            begin, end = (np.interp(at[within] + by, edges, total) for by in (0.0, plant.dt))
+            out[within, k] = (end - begin) / plant.dt
     return out
+
+
+def _between(time: Array, dt: float) -> npt.NDArray[np.bool_]:
+    """Return which rows are between two instants of steps."""
+    steps = time / dt
+    return np.asarray(np.abs(steps - np.round(steps)) > 1e-6)
 
 
 def _all_series(

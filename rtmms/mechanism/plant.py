@@ -297,7 +297,7 @@ class TreePlant(Running):
         if self.initial is not None:
             if not isinstance(self.initial, State):
                 raise ModelError(f"{name}: initial: expected a State, got {self.initial!r:.60}")
-            self.initial = self.initial.check(self.model)
+            self.initial = self._checked("initial", self.initial)
 
     def _check_types(self) -> None:
         """Raise ModelError for a member of another type, before it is used."""
@@ -502,12 +502,7 @@ class TreePlant(Running):
             state = self._placed(given)
         elif given:
             raise ModelError(f"{self.model.name}: place: expected a state or {', '.join(given)}, got both")
-        state = state.check(self.model)
-        if self.model.base_mode == BASE_FIXED and np.any(state.twist):
-            raise ModelError(
-                f"{self.model.name}: place: velocity, angular_velocity: expected 0 of a base that is fixed, got "
-                f"{state.twist[:3].tolist()} m/s, {state.twist[3:].tolist()} rad/s"
-            )
+        state = self._checked("place", state)
         y, n = self.vector, self.model.n
         y[:3], y[3:7], y[7 : 7 + n] = state.position, state.orientation, state.q
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd
@@ -518,6 +513,16 @@ class TreePlant(Running):
         beyond = self._beyond(y, self.time)
         if beyond:
             raise ModelError(f"{self.model.name}: {beyond}")
+
+    def _checked(self, place: str, state: State) -> State:
+        """Return a state of the plant, or raise an error for shapes that do not fit and a fixed base that moves."""
+        state = state.check(self.model)
+        if self.model.base_mode == BASE_FIXED and np.any(state.twist):
+            raise ModelError(
+                f"{self.model.name}: {place}: velocity, angular_velocity: expected 0 of a base that is fixed, got "
+                f"{state.twist[:3].tolist()} m/s, {state.twist[3:].tolist()} rad/s"
+            )
+        return state
 
     def _follow_placed(self, vector: Array) -> None:
         """Write imposed joints from their law, and joints whose rate is commanded from `vector`."""

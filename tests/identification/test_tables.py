@@ -58,10 +58,25 @@ def test_a_clock_that_is_rounded_delays_no_command(dt: float, clock: Callable[[A
     assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"][:-1])
 
 
-def test_rows_between_the_steps_hold_from_the_next_step_on() -> None:
+def test_a_command_that_changes_within_a_step_counts_by_its_mean() -> None:
     data = columns(0.01)
+    command = data["command.shoulder.torque"]
     found = recording(data | {"time": 0.5 * data["time"]}, 0.01)  # two rows a step
-    assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"][: ROWS - 1 : 2][: len(found.commands)])
+    np.testing.assert_allclose(found.commands[:, 0], command.reshape(-1, 2).mean(axis=1)[: len(found.commands)])
+    late = np.random.default_rng(3).uniform(0.1, 0.4, ROWS) * 0.01  # a logger that is late by up to 4 ms
+    late[0] = 0.0
+    found = recording(data | {"time": data["time"] + late}, 0.01)
+    share = late[:-1] / 0.01
+    before = np.concatenate([command[:1], command[:-2]])
+    np.testing.assert_allclose(found.commands[:, 0], share * before + (1.0 - share) * command[:-1], atol=1e-12)
+
+
+def test_the_last_sample_counts_whatever_the_clock() -> None:
+    data = columns(0.01)
+    for begin in (0.0, 1.7e9):
+        (one,) = recording(data | {"time": data["time"] + begin}, 0.01).series
+        assert one.time[-1] == pytest.approx(0.01 * (ROWS - 1), abs=1e-12)
+        assert one.time[-1] <= 0.01 * (ROWS - 1) * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("gaps", [[], [(50, 100)], [(50, 100), (200, 260), (300, 350)]])

@@ -347,3 +347,22 @@ def test_other_refusals() -> None:
 def test_importing_rtmms_loads_neither_numba_nor_scipy() -> None:
     code = "import rtmms, sys; 'TreePlant' in dir(rtmms); sys.exit('numba' in sys.modules or 'scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize(("base", "refused"), [("fixed", True), ("free", False)])
+def test_a_fixed_base_has_no_velocity(base: str, refused: bool) -> None:
+    rod = m.Body("rod", solids=[m.Box(0.4, 0.04, 0.04, 500.0)])
+    hub = m.Body("hub", solids=[m.Box(0.1, 0.1, 0.1, 500.0)])
+    tree = m.Mechanism("arm", [hub, rod], [m.Joint("elbow", "hub", "rod")], base=base)
+    plant = rtmms.TreePlant(tree, 1e-3)
+    state = plant.model.state()
+    moving = State(state.position, state.orientation, state.q, np.array([1.0, 0, 0, 0, 0, 0]), state.qd)
+    for made in (
+        lambda: plant.place(velocity=(1, 0, 0)), lambda: plant.place(angular_velocity=(0, 1, 0)),
+        lambda: plant.place(moving), lambda: rtmms.TreePlant(tree, 1e-3, initial=moving),
+    ):  # fmt: skip
+        if refused:
+            with pytest.raises(rtmms.ModelError, match="velocity: expected 0 of a base that is fixed"):
+                made()
+        else:
+            made()

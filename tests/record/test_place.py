@@ -127,7 +127,7 @@ def test_a_pipe_is_neither_written_nor_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_log_that_is_deleted_within_a_run_is_reported(tmp_path: Path) -> None:
-    run = start(tmp_path, *RUN, "--mode", "realtime", "--duration", "2", "--log", "run.mcap")
+    run = start(tmp_path, *RUN, "--mode", "realtime", "--duration", "10", "--log", "run.mcap")
     part = part_of(tmp_path / "run.mcap")
     while run.poll() is None and not (part.exists() and part.stat().st_size > 2000):
         time.sleep(0.01)
