@@ -6,7 +6,7 @@ PYTHON ?= python3
 run: .venv/installed       ## the manta swims for 20 s; picture in manta.png
 	.venv/bin/rtmms run manta --figure manta.png
 
-test: .venv/tested         ## all tests
+test: .venv/tested         ## the default tests
 	.venv/bin/python -m pytest -q
 
 check:                     ## what a change must pass: style, types, imports, tests

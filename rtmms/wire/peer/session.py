@@ -494,7 +494,7 @@ class Refusals:
             self._raised = self._raised or RefusedError(text, code)
         elif self.how == PRINT and code not in self._printed:
             self._printed.add(code)
-            once = "printed once for each kind; link.errors has all"
+            once = "printed once for each kind; link.errors has the last ones"
             print_text(f"rtmms: the plant refused: {shown(text)} ({once})", err=True)
 
     def due(self) -> None:
