@@ -253,7 +253,9 @@ class Predictive(PlanFigures, rtmms.Controller):
             "speed_m_s": SPEED_M_S.get(self.model, 0.4), "iterations": ITERATIONS.get(self.model, 2),
         }  # fmt: skip
         for name, value in own.items():
-            if getattr(self, name) is None and not (name in _SAMPLING_ONLY and self.method in _SMOOTH):
+            others = name in _SAMPLING_ONLY if self.method in _SMOOTH else False
+            others |= name == "iterations" and self.method != ILQR
+            if getattr(self, name) is None and not others:
                 setattr(self, name, value)
         check_parameters("controller 'predictive': ", self)
         horizon, rate, grid, stage = (float(getattr(self, name)) for name in _TIMES)

@@ -72,7 +72,8 @@ def tree(
     plant: Any = TreePlant(replace(mechanism, bodies=bodies), dt, law, actuators=actuators, flow=flow, **more)
     for k in range(20):
         plant.step(0.2 * np.sin(0.1 * k + np.arange(8.0)))
-    plant.place(random_state(plant.model, seed, rate))
+    state = random_state(plant.model, seed, rate)
+    plant.place(replace(state, twist=np.zeros(6)) if base == "fixed" else state)
     return plant
 
 
