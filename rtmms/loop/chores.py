@@ -6,11 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rtmms.plant.protocol import HasCompiledStep
-from rtmms.plant.validation import refuse_outputs
-
 if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
     from rtmms.loop.fault_attribution import FaultAttribution
@@ -137,6 +132,8 @@ class View:
 
     def __init__(self, plant: Plant, observers: Sequence[Observer]) -> None:
         self._plant, self.observers, self.due = plant, tuple(observers), NEVER
+        from rtmms.plant.protocol import HasCompiledStep  # here, as the words of a run are read without numpy
+
         compiled = isinstance(plant, HasCompiledStep)  # its outputs have the shapes of their memory
         self._shapes = [] if compiled else [(one.name, tuple(one.shape)) for one in plant.outputs]
         self.step_recorder: StepRecorder | None = None
@@ -159,9 +156,15 @@ class View:
         if self._step != step:
             self._outputs = outputs = self._plant.observe()
             self._step = step
-            if any(name not in outputs or np.shape(outputs[name]) != shape for name, shape in self._shapes):
-                refuse_outputs(self._plant, outputs, f"step {step}: ")
+            if any(getattr(outputs.get(name), "shape", None) != shape for name, shape in self._shapes):
+                self._refuse(step)
         return self._outputs
+
+    def _refuse(self, step: int) -> None:
+        """Raise RtmmsError where the outputs differ from the plant's channels; a list may have its channel's shape."""
+        from rtmms.plant.validation import refuse_outputs
+
+        refuse_outputs(self._plant, self._outputs, f"step {step}: ")
 
     def forget(self) -> None:
         """Discard the observed outputs, because the state was changed from outside."""
