@@ -493,6 +493,7 @@ def _warn_of_rows(path: Path, time: Array, dt: float) -> None:
     apart = np.diff(time)
     if not apart.size:
         return
+    apart[0] = min(apart[0], float(np.median(apart)))  # a first row may have the command from long before
     usual, k = float(np.median(apart)), int(np.argmax(apart))
     if usual > MAX_ROW_STEPS * dt:
         warnings.warn(

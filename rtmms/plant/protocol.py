@@ -539,13 +539,12 @@ def present_values(about: PlantDescription, names: Iterable[str]) -> dict[str, A
             found |= about.present(name)
             continue
         values = about.parameters()
-        known = values if isinstance(values, Mapping) else vars(values) if hasattr(values, "__dict__") else {}
-        value = known.get(name, getattr(values, name, None))
-        if value is None:
+        try:
+            found[name] = values[name] if isinstance(values, Mapping) else getattr(values, name)
+        except (KeyError, AttributeError):
             raise ModelError(
                 f"{name}: expected a parameter of the robot; faults and levels have no number: begin them by `set`"
-            )
-        found[name] = value
+            ) from None
     return found
 
 

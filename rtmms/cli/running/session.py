@@ -126,8 +126,6 @@ class Session:
         try:
             with self._to_the_end, ExitStack() as stack:
                 stack.callback(self._close)
-                if self.plan.as_json:  # what a plant or a library prints must not precede the object
-                    stack.enter_context(redirect_stdout(sys.stderr))
                 try:
                     status, text = self._run(stack)
                 finally:
@@ -261,6 +259,8 @@ class Session:
         if plan.quiet:
             os.environ["RTMMS_QUIET"] = "1"
         brace(plan.robot)
+        if plan.as_json:  # what a plant prints from Python must not precede the object
+            self._to_the_end.enter_context(redirect_stdout(sys.stderr))
         self.requirements = requirements_of(plan.bridges)
         try:
             if plan.parent is not None:
