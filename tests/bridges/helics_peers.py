@@ -109,6 +109,8 @@ h.helicsFederateInfoSetCoreInitString(info, f"--federates=1 --loglevel=no_print 
 wind = h.helicsCreateValueFederate("wind", info)
 out = h.helicsFederateRegisterGlobalPublication(wind, "wind/speed", h.HELICS_DATA_TYPE_DOUBLE, unit)
 h.helicsPublicationAddTarget(out, target)
+# it depends on the plant: else it would run ahead, and its death would delay no grant for that time
+h.helicsFederateRegisterSubscription(wind, "one/position[0]", "")
 h.helicsFederateEnterExecutingMode(wind)
 for k in range(1, 1_000_000):
     h.helicsPublicationPublishDouble(out, 1.5)
