@@ -156,8 +156,9 @@ class View:
         if self._step != step:
             self._outputs = outputs = self._plant.observe()
             self._step = step
-            if any(getattr(outputs.get(name), "shape", None) != shape for name, shape in self._shapes):
-                self._refuse(step)
+            for name, shape in self._shapes:
+                if getattr(outputs.get(name), "shape", None) != shape:
+                    self._refuse(step)
         return self._outputs
 
     def _refuse(self, step: int) -> None:
