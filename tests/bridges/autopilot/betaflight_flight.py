@@ -3,7 +3,8 @@
 python -m tests.bridges.autopilot.betaflight_flight FIRMWARE FOLDER MODE HOLD_S FLIGHTS
 
 Prints a JSON object: heights in the last hold, m, the heading after the turn, deg, the plant's report, the error of a
-flight that did not end, and the longest pause of this process, s, which the machine made. Of two flights the first ends with `kill -9` of the firmware in the hold.
+flight that did not end, and the longest pause of this process, s, which the machine made. Of two flights the first ends
+with `kill -9` of the firmware in the hold.
 
 Each wait has an end. A program that hangs all the same prints its stacks and ends after END_S.
 """
