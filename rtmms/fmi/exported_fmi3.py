@@ -245,7 +245,7 @@ class Slave(Variables):
         self.command = np.array([channel.neutral for channel in self.plant.actuators], dtype=np.float64)
         self.lower = np.array([_or(channel.lower, -math.inf) for channel in self.plant.actuators])
         self.upper = np.array([_or(channel.upper, math.inf) for channel in self.plant.actuators])
-        self.now = 0.0
+        self.now, self._begun = 0.0, False
         self.plant.reset(self.seed)
         self._observed: dict[str, Any] | None = None
         self._declare()
@@ -256,7 +256,7 @@ class Slave(Variables):
     def enter_initialization_mode(self) -> None:
         """Reset the plant with the seed."""
         self.plant.reset(self.seed)
-        self._observed, self.now = None, 0.0
+        self._observed, self.now, self._begun = None, 0.0, False
 
     def _refusal(self, current_time: float, step_size: float) -> str:
         """Take whole steps of the plant under the present inputs.
@@ -281,6 +281,11 @@ class Slave(Variables):
         dt = self.plant.dt
         if not math.isfinite(current_time):
             raise ModelError(f"communication point: expected a finite time, got {current_time:g} s")
+        if self._begun and abs(current_time - self.now) > STEP_TOLERANCE * dt:  # the first one is the tool's start time
+            raise ModelError(
+                f"communication point: expected {self.now:.17g} s, the end of the last step, got {current_time:.17g} s; "
+                "go back by a state of the FMU"
+            )
         count = round(step_size / dt) if 0.0 < step_size <= MAX_STEPS * dt else 0
         if count < 1 or abs(step_size - count * dt) > STEP_TOLERANCE * dt:
             raise ModelError(f"communication step: expected a multiple of {dt:g} s, got {step_size:.17g} s")
@@ -293,7 +298,7 @@ class Slave(Variables):
         self._observed = None
         for _ in range(count):
             self.plant.step(command)
-        self.now = current_time + step_size
+        self.now, self._begun = current_time + step_size, True
 
     @guarded
     def terminate(self) -> None:
@@ -313,7 +318,13 @@ class Slave(Variables):
     @guarded
     def _get_fmu_state(self) -> dict[str, Any]:
         blob = base64.b64encode(self.plant.snapshot()).decode()
-        return {"plant": blob, "command": self.command.tolist(), "time": self.now, "seed": self.seed}
+        return {
+            "plant": blob,
+            "command": self.command.tolist(),
+            "time": self.now,
+            "begun": self._begun,
+            "seed": self.seed,
+        }
 
     @guarded
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
@@ -324,6 +335,7 @@ class Slave(Variables):
         now, seed = float(state["time"]), int(state["seed"])
         self.plant.restore(base64.b64decode(state["plant"], validate=True))
         self.command[:], self.now, self.seed, self._observed = command, now, seed, None
+        self._begun = bool(state["begun"])
 
     _fmu_state_to_bytes = staticmethod(state_to_bytes)
     _fmu_state_from_bytes = staticmethod(state_from_bytes)

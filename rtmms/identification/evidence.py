@@ -31,6 +31,8 @@ MAX_CORRELATION = 0.995
 """Magnitude of a partial correlation of residuals."""
 WHITE = 0.01
 """Probability below which residuals do not pass for white noise."""
+DISPUTED = 4.0
+"""Distance between the data's value and a prior's mean, in standard deviations, from which on the fit reports it."""
 WINDOWS = 5
 AT_BOUND = 1e-6
 
@@ -385,7 +387,7 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
     found = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
-    found = [text for text in found if text]
+    found = [text for text in (*found, *_disputed_priors(solution)) if text]
     worst: list[tuple[float, str]] = []
     for block in residuals.blocks:
         feature = block.series.feature
@@ -433,6 +435,29 @@ def _at_bound(solution: Solution, k: int, side: str) -> str:
         f"{one.name}: stopped at {bound}; {block.channel} of {recording.name} pushes it there most: widen --bounds "
         f"{one.key}=LOW:HIGH, or free what else moves {block.channel}"
     )
+
+
+def _disputed_priors(solution: Solution) -> list[str]:
+    """Return a sentence for each prior that the data contradict.
+
+    Without the row p of its prior, a value moves by the Gauss-Newton step (J' J - p p')^-1 p r: to that of the data and
+    the other priors, whose variance is the diagonal of the same inverse.
+    """
+    found, information = [], solution.jacobian.T @ solution.jacobian
+    for row, (k, mean, deviation) in enumerate(solution.residuals.priors, solution.residuals.size):
+        one, p = solution.unknowns[k], solution.jacobian[row]
+        if not one.asked:
+            continue
+        inverse, _ = _inverse(information - np.outer(p, p))
+        value = float((solution.z[k] + inverse[k] @ p * solution.residual[row]) * one.scale)
+        error = float(np.sqrt(max(inverse[k, k], 0.0)) * one.scale)
+        distance = abs(value - mean) / np.hypot(deviation, error)
+        if distance > DISPUTED:
+            found.append(
+                f"{one.name}: the data alone give about {value:.4g} +- {error:.2g}, {distance:.3g} standard deviations "
+                f"from --prior {mean:g}:{deviation:g}: check the prior, or free what else the model lacks"
+            )
+    return found
 
 
 def _remedy(solution: Solution, block: Block, off: Array) -> str:

@@ -66,6 +66,8 @@ attempt("seed", lambda: a.setInt64([vr["seed"]], [-1]))
 for name, step in (("half", 5e-4), ("nan", math.nan), ("inf", math.inf), ("huge", 1e300), ("back", -1e-3)):
     attempt(name, lambda: a.doStep(0.02, step))
 attempt("when", lambda: a.doStep(math.nan, 1e-3))
+attempt("ahead", lambda: a.doStep(0.5, 1e-3))
+attempt("again", lambda: a.doStep(0.019, 1e-3))
 kept = a.getFloat64([vr["left.front"]])[0]
 whole_after = run(a, 20, 20)
 again = a.deserializeFMUState(text)
@@ -116,6 +118,8 @@ def found(manta: Path) -> list[Any]:
         ("huge", ERROR, "communication step: expected a multiple of 0.001 s, got 1"),
         ("back", ERROR, "communication step: expected a multiple of 0.001 s, got -0.001"),
         ("when", ERROR, "communication point: expected a finite time, got nan s"),
+        ("ahead", ERROR, "communication point: expected 0.02"),
+        ("again", ERROR, "the end of the last step, got 0.019"),
     ],
 )
 def test_each_is_answered_in_a_sentence(found: list[Any], name: str, status: int, text: str) -> None:
