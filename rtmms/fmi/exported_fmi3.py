@@ -283,8 +283,8 @@ class Slave(Variables):
             raise ModelError(f"communication point: expected a finite time, got {current_time:g} s")
         if self._begun and abs(current_time - self.now) > STEP_TOLERANCE * dt:  # the first one is the tool's start time
             raise ModelError(
-                f"communication point: expected {self.now:.17g} s, the end of the last step, got {current_time:.17g} s; "
-                "go back by a state of the FMU"
+                f"communication point: expected {self.now:.17g} s, the end of the last step, got "
+                f"{current_time:.17g} s; go back by a state of the FMU"
             )
         count = round(step_size / dt) if 0.0 < step_size <= MAX_STEPS * dt else 0
         if count < 1 or abs(step_size - count * dt) > STEP_TOLERANCE * dt:
