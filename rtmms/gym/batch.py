@@ -104,6 +104,8 @@ class _Forked:
         self.places = dict(fork.places)
         self.states, self.counts = np.zeros((runs, fork.state.size)), np.zeros(runs, dtype=np.int64)
         self.order, self.run_forks = np.arange(runs), dict[int, PackedFork]()
+        self.parameters: dict[int, Mapping[str, Any]] = {}
+        self.in_plant: Mapping[str, Any] = {}  # the parameters that its `set` received last
         self.batch = batch_of(
             self.states, self.counts, np.zeros((runs, 1, len(plant.actuators))), plant.dt, ends=self.states
         )
@@ -115,6 +117,7 @@ class _Forked:
             if not self.run_forks:
                 self.batch = self.batch._replace(run_forks=np.zeros((self.runs, len(fork.row())), dtype=np.int64))
             self.run_forks[run], self.batch.run_forks[run] = fork, fork.row()
+            self.parameters[run] = self.in_plant = parameters
 
     def advance(self, commands: Array, steps: int, active: Mask) -> Mask:
         order = self.order if active.all() else np.flatnonzero(active)
@@ -135,7 +138,11 @@ class _Forked:
         if asked:
             columns: dict[str, list[Array]] = {name: [] for name in asked}
             before = self.plant.present()
-            for state, count in zip(self.states, self.counts.tolist(), strict=True):
+            for run, (state, count) in enumerate(zip(self.states, self.counts.tolist(), strict=True)):
+                own = self.parameters.get(run, self.in_plant)
+                if own is not self.in_plant:
+                    self.plant.set(**own)
+                    self.in_plant = own
                 self.plant.put(state, count)
                 seen = self.plant.observe()
                 for name in asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import gymnasium
@@ -39,10 +40,10 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
     ArgumentError
         It is no task, or a required member is missing.
     """
-    if isinstance(given, str) and reward is None:
+    names = [task for task, _ in IDS.values()]
+    if isinstance(given, str) and (reward is None or given in names):
         from rtmms.gym import tasks
 
-        names = [task for task, _ in IDS.values()]
         if given not in names:
             raise UnknownNameError("task", given, names, "for a robot of your own give a reward, or a rtmms.gym.Task")
         made: Task = getattr(tasks, given)()
@@ -52,7 +53,7 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
     elif isinstance(given, type) and issubclass(given, Task):
         made = given()
     else:
-        made = given
+        made = copy(given)  # what follows writes into it, and another environment may have the given one
     if not isinstance(made, Task):
         raise ArgumentError(f"gym: expected a rtmms.gym.Task or a robot's name, got {given!r:.60}")
     if reward is not None:
@@ -87,7 +88,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
     task : Any
         A `Task`, its class, a name of rtmms.gym.tasks, or the name of a robot together with a reward.
     reward : Callable[..., Any] | None, optional
-        (seen, action, memory) -> (runs,).
+        (seen, action, memory) -> (runs,), instead of the task's own.
     sensors, randomise : str | None, Mapping[str, Sequence[float]] | None
         See rtmms.gym.episodes.Episodes.
     render_mode : str | None, optional

@@ -125,6 +125,34 @@ def test_parameters_that_differ_from_episode_to_episode():
     assert not np.array_equal(one.step(np.ones(3))[0], usual.step(np.ones(3))[0])
 
 
+def test_outputs_that_are_computed_have_the_parameters_of_their_run():
+    """Energies and powers are not in a robot's state: they are computed when they are read."""
+    names = ("buoyancy_energy", "drag_power")
+
+    def observation(seen: Any, memory: Any) -> Any:
+        return np.stack([seen[name] for name in names], axis=1)
+
+    more = {
+        "randomise": {"drag_coefficient": (0.5, 2.0), "gravity_m_s2": (9.0, 10.0)}, "observation": observation,
+        "parameters": {"chains": 5}, "outputs": ("position", "quaternion", *names), "max_episode_steps": 5,
+    }  # fmt: skip
+    reward = lambda seen, action, memory: seen["drag_power"]  # noqa: E731
+    many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=3, reward=reward, **more)
+    singles = [gymnasium.make("rtmms/MantaDepth-v0", reward=reward, **more) for _ in range(3)]
+    assert compare(many, singles, 12) >= 4
+
+
+def test_a_task_serves_several_environments():
+    """Each has a copy: members that are given to one, and what `prepare` writes, are not in the other."""
+    task = Fast()
+    first = rtmms.gym.RobotEnv(task, step_s=0.02)
+    rtmms.gym.RobotEnv(task, step_s=0.04, robot="manta", reward=lambda seen, action, memory: seen["position"][:, 2])
+    assert first.episodes.task.step_s == 0.02
+    assert first.episodes.task.robot == Fast.robot
+    assert task.step_s == Fast.step_s
+    assert "reward" not in vars(first.episodes.task)
+
+
 def test_a_step_that_is_known_to_be_too_long_is_a_warning():
     with pytest.warns(RuntimeWarning, match="manta: accuracy: dt = 0.05 s is known to be inaccurate"):
         rtmms.gym.RobotEnv("MantaDepth", dt=0.05, step_s=0.1)
