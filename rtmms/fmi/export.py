@@ -16,7 +16,7 @@ import rtmms.plant.loading
 from rtmms.base.errors import ModelError
 from rtmms.base.files import beside
 from rtmms.fmi.archive import needed
-from rtmms.fmi.exported_fmi3 import SPECIFICATION
+from rtmms.fmi.exported_fmi3 import SPECIFICATION, digest
 from rtmms.version import VERSION
 
 OPTIONS = {
@@ -44,6 +44,13 @@ except Exception as fault:  # without a class the binary would crash its host
 
 class Robot(RobotSlave, {base}):
     """A robot of rtmms as a co-simulation slave."""
+
+    def __init__(self, **kwargs):
+        try:
+            super().__init__(**kwargs)
+        except Exception as fault:  # the binary passes on no reason
+            sys.stderr.write(f"{{self.__class__.__module__}}: {{fault}}\\n")
+            raise
 '''
 
 VERSIONS: Mapping[int, Mapping[str, str]] = {
@@ -117,6 +124,13 @@ def export(
         "robot": robot, "identifier": identifier if identifier[0].isalpha() else f"robot_{identifier}", "dt": plant.dt,
         "preset": preset, "parameters": parameters, "seed": seed, "version": VERSION,
     }  # fmt: skip
+    files = {}
+    for key, word in (("robot", robot), ("preset", preset)):  # the tool that runs the FMU has another working folder
+        file = None if word is None or word in rtmms.plant.loading.robots() else _file(word)
+        if file is not None:
+            specification[key] = str(file.resolve()) + str(word).removeprefix(str(file))
+            files[str(file.resolve())] = digest(file)
+    specification["files"] = files
     del plant
     try:
         text = json.dumps(specification)
@@ -135,6 +149,11 @@ def export(
             )  # fmt: skip
         shutil.copyfile(made, part)
     return path
+
+
+def _file(word: str) -> Path | None:
+    """Return the file that a robot (FILE.urdf, FILE.py:NAME) or a preset is read from; None for one by its name."""
+    return next((Path(one) for one in (word, word.rpartition(":")[0]) if one and Path(one).is_file()), None)
 
 
 @contextmanager

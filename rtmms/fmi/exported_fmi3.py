@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import ctypes
 import functools
+import hashlib
 import json
 import math
 import sys
@@ -216,6 +217,32 @@ MAX_STEPS = 10**9
 """
 
 
+def digest(file: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Parameters
+    ----------
+    file : Path
+        File of a robot.
+
+    Returns
+    -------
+    str
+        Hexadecimal digits.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read.
+    """
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as fault:
+        raise ModelError(
+            f"'{file}': {fault.strerror or fault}; an FMU that was exported from files needs them"
+        ) from None
+
+
 class Slave(Variables):
     """Common part of FMI 2 and FMI 3, mixed with the class of a slave that comes with each FMU.
 
@@ -235,6 +262,12 @@ class Slave(Variables):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         given = json.loads(read_input_text(Path(self.resources) / SPECIFICATION, max_bytes=MIB))
+        for file, expected in given["files"].items():
+            if digest(Path(file)) != expected:
+                raise ModelError(
+                    f"'{file}': expected the file from which this FMU was exported, got another one; export the FMU "
+                    "again"
+                )
         self.plant = rtmms.plant.loading.load(
             given["robot"], dt=given["dt"], preset=given["preset"], **given["parameters"]
         )

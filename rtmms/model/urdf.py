@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import math
 import struct
@@ -308,6 +309,29 @@ _NUMBERS: Mapping[str, tuple[tuple[str, int], ...]] = {
     "box": (("size", 3),), "cylinder": (("radius", 1), ("length", 1)), "sphere": (("radius", 1),),
 }  # fmt: skip
 """Attributes with numbers, and how many, of each element of a link or a joint."""
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "mass": ("value",), "axis": ("xyz",), "inertia": ("ixx", "iyy", "izz"), "box": ("size",),
+    "cylinder": ("radius", "length"), "sphere": ("radius",), "mesh": ("filename",),
+}  # fmt: skip
+_ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
+    **{element: tuple(name for name, _ in numbers) for element, numbers in _NUMBERS.items()},
+    "link": ("name", "type"), "joint": ("name", "type"), "parent": ("link",), "child": ("link",),
+    "mesh": ("filename", "scale"), "mimic": ("joint", "multiplier", "offset"), "inertial": (), "collision": ("name",),
+    "visual": ("name",), "geometry": (),
+}  # fmt: skip
+"""Attributes of the elements that are read."""
+_CHILDREN: Mapping[str, tuple[str, ...]] = {
+    "robot": ("link", "joint", "material", "transmission", "ros2_control", "gazebo", "rtmms"),
+    "link": ("inertial", "visual", "collision"), "inertial": ("origin", "mass", "inertia"),
+    "joint": ("origin", "parent", "child", "axis", "calibration", "dynamics", "limit", "mimic", "safety_controller"),
+    "visual": ("origin", "geometry", "material"), "collision": ("origin", "geometry", "verbose"),
+    "geometry": ("box", "cylinder", "sphere", "mesh", "capsule"),
+}  # fmt: skip
+"""Elements that may be in these, by URDF's definition. Further ones belong to other tools."""
+_NEAR = 0.6
+"""Similarity from which on an unknown name is a misspelt one."""
+_SEVERAL = ("visual", "collision", *_CHILDREN["robot"])
+"""Elements that may occur more than once in one."""
 
 
 MAX_URDF_BYTES = 16 << 20
@@ -340,6 +364,9 @@ def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
         raise ModelError(f"urdf '{path}': cannot be read: expected XML: {fault}") from None
     if root.tag != "robot":
         raise ModelError(f"urdf '{path}': expected the element <robot>, got <{root.tag:.40}>")
+    for one in root:
+        if str(one.tag) not in _CHILDREN["robot"]:
+            _refuse_misspelt(one, root, f"urdf '{path}'")
     for kind in ("link", "joint"):
         for k, one in enumerate(root.findall(kind)):
             if not one.get("name"):
@@ -347,6 +374,7 @@ def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
             place = f"urdf '{path}': {kind} '{one.get('name')}'"
             if kind == "joint":
                 _check_joint(one, place)
+            _check_element(one, place)
             for inner in one.iter():
                 _check_numbers(inner, place)
     return root, text
@@ -359,6 +387,42 @@ def _check_joint(joint: ElementTree.Element, place: str) -> None:
         element = joint.find(end)
         if element is None or not element.get("link"):
             raise ModelError(f'{place}: expected <{end} link="...">, got none')
+
+
+def _check_element(element: ElementTree.Element, place: str) -> None:
+    """Refuse what a reader would pass over in an element of a link or a joint, and in those within it.
+
+    These are misspelt names, absent attributes, and a second element where the first one would count. Elements and
+    attributes that resemble none of URDF's own are extensions of other tools.
+    """
+    tag, known = element.tag, _ATTRIBUTES.get(element.tag, ())
+    for name in element.attrib:
+        if tag in _ATTRIBUTES and name not in known:
+            near = difflib.get_close_matches(name, [one for one in known if one not in element.attrib], 1, _NEAR)
+            if near:
+                raise ModelError(f"{place}: <{tag}>: unknown attribute '{name:.40}'; did you mean '{near[0]}'?")
+    for name in _REQUIRED.get(tag, ()):
+        if name not in element.attrib:
+            raise ModelError(f"{place}: <{tag}>: expected the attribute '{name}', got none")
+    if tag not in _CHILDREN:
+        return
+    seen: set[str] = set()
+    for inner in element:
+        name = str(inner.tag)
+        if name in _CHILDREN[tag]:
+            if name in seen and name not in _SEVERAL:
+                raise ModelError(f"{place}: <{tag}>: expected one <{name}>, got several")
+            seen.add(name)
+            _check_element(inner, place)
+        else:
+            _refuse_misspelt(inner, element, place)
+
+
+def _refuse_misspelt(inner: ElementTree.Element, element: ElementTree.Element, place: str) -> None:
+    name, tag = str(inner.tag), element.tag
+    near = difflib.get_close_matches(name, _CHILDREN[tag], 1, _NEAR)
+    if near and (near[0] in _SEVERAL or element.find(near[0]) is None):
+        raise ModelError(f"{place}: <{tag}>: unknown element <{name:.40}>; did you mean <{near[0]}>?")
 
 
 def _check_numbers(element: ElementTree.Element, place: str) -> None:
@@ -407,8 +471,9 @@ def _limit(joint: Any, path: Path) -> Limit:
 def _interfaces(root: Any, joints: set[str], path: Path) -> tuple[tuple[str, str], ...]:
     """Return the command interface of each joint, from <transmission> (ROS 1) and <ros2_control>."""
     found: list[tuple[str, str]] = []
+    # the interface of older files is in the transmission's actuator alone
     named = [(joint, word.text or "") for way in root.findall("transmission") for joint in way.findall("joint")
-             for word in joint.findall("hardwareInterface")]  # fmt: skip
+             for word in joint.findall("hardwareInterface") or way.findall("actuator/hardwareInterface")]  # fmt: skip
     named += [(joint, word.get("name", "")) for way in root.findall("ros2_control") for joint in way.findall("joint")
               for word in joint.findall("command_interface")]  # fmt: skip
     for joint, word in named:

@@ -336,9 +336,17 @@ def read(robots: Any) -> tuple[Member, ...]:
     if not 0 < len(found) <= MAX_MEMBERS:
         raise ModelError(f"world: expected 1 to {MAX_MEMBERS} robots, got {len(found)}")
     names = [one.name for one in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise ModelError(f"world: two robots have the name '{name}'; give each another name")
+    owner: dict[int, str] = {}
+    for one in found:
+        if names.count(one.name) > 1:
+            raise ModelError(f"world: two robots have the name '{one.name}'; give each another name")
+        if not isinstance(one.robot, str):
+            first = owner.setdefault(id(bare(one.robot)), one.name)
+            if first != one.name:
+                raise ModelError(
+                    f"world: robot '{one.name}': expected a plant of its own, got that of '{first}', whose state it "
+                    "would step; make another plant"
+                )
     return found
 
 

@@ -114,6 +114,35 @@ def test_inputs_beyond_their_limits_are_moved_to_them(manta: Path) -> None:
     assert np.array_equal(ours.observe()["rod_angle"], theirs.observe()["rod_angle"])
 
 
+def test_an_fmu_of_a_file_is_of_that_file(tmp_path: Path) -> None:
+    """Whatever the folder of the tool, and no longer when the file has changed."""
+    pytest.importorskip("yourdfpy")
+    own, other = tmp_path / "own", tmp_path / "other"
+    for folder, name in ((own, "one"), (other, "two")):
+        folder.mkdir()
+        links = "".join(f'<link name="{name}{k}"/>' for k in range(2))
+        inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        links = links.replace("/>", f'><inertial><mass value="1"/>{inertia}</inertial></link>')
+        joint = f'<parent link="{name}0"/><child link="{name}1"/><axis xyz="0 1 0"/>'
+        text = f'<robot name="r">{links}<joint name="{name}" type="continuous">{joint}</joint></robot>'
+        (folder / "robot.urdf").write_text(text)
+    exported = subprocess.run(
+        [sys.executable, "-m", "rtmms.cli.main", "export-fmu", "robot.urdf", "-o", "robot.fmu"], cwd=own, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert exported.returncode == 0, exported.stderr
+
+    def simulate() -> subprocess.CompletedProcess[str]:
+        code = "import fmpy; print(fmpy.simulate_fmu('../own/robot.fmu', stop_time=0.01, step_size=0.001).dtype.names)"
+        return subprocess.run([sys.executable, "-c", code], cwd=other, check=False, capture_output=True, text=True)
+
+    assert "joint_position" in simulate().stdout
+    (own / "robot.urdf").write_text((other / "robot.urdf").read_text())
+    assert "robot.urdf': expected the file from which this FMU was exported, got another" in simulate().stderr
+    (own / "robot.urdf").unlink()
+    assert "robot.urdf': No such file or directory; an FMU that was exported from files needs them" in simulate().stderr
+
+
 def test_several_steps_within_one_communication_step(manta: Path) -> None:
     ours, theirs = rtmms.load("manta", **PARAMETERS), rtmms.load(str(manta), dt=4e-3)
     for step in range(10):

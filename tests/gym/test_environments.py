@@ -136,7 +136,7 @@ def test_outputs_that_are_computed_have_the_parameters_of_their_run():
         "randomise": {"drag_coefficient": (0.5, 2.0), "gravity_m_s2": (9.0, 10.0)}, "observation": observation,
         "parameters": {"chains": 5}, "outputs": ("position", "quaternion", *names), "max_episode_steps": 5,
     }  # fmt: skip
-    reward = lambda seen, action, memory: seen["drag_power"]  # noqa: E731
+    reward = lambda seen, action, memory: seen["drag_power"]
     many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=3, reward=reward, **more)
     singles = [gymnasium.make("rtmms/MantaDepth-v0", reward=reward, **more) for _ in range(3)]
     assert compare(many, singles, 12) >= 4

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -295,6 +297,61 @@ def test_what_a_urdf_cannot_be(tmp_path: Path, more: str, text: str) -> None:
     pytest.importorskip("yourdfpy")
     with pytest.raises(rtmms.ModelError, match=text):
         rtmms.load(arm(tmp_path, more))
+
+
+def altered() -> Iterator[tuple[str, str]]:
+    """Yield files with one fault each that a reader would pass over, and what the error must name."""
+    whole = ARM.format(more=TRANSMISSION.format(joint="elbow", kind="EffortJointInterface") + "<rtmms/>")
+    for one in re.finditer(r'(?<=[ "])(\w+)="', whole):
+        name, begin = one[1], one.start(1)
+        if whole.rfind("<", 0, begin) < whole.rfind("<robot", 0, begin) + 7 or len(name) < 3:
+            continue
+        tag = re.match(r"<(\w+)", whole[whole.rfind("<", 0, begin) :])
+        assert tag is not None
+        if tag[1] in ("actuator", "transmission") or name in ("name", "type", "link"):
+            continue  # what belongs to no link or joint, and what has a check of its own
+        yield whole[:begin] + name[0] + name[2:] + whole[begin + len(name) :], f"<{tag[1]}>"
+    for tag in ("inertial", "collision", "origin", "geometry", "mass", "inertia", "axis", "limit", "dynamics", "rtmms"):
+        wrong = tag[:1] + tag[2:]
+        opened = re.sub(rf"<{tag}\b", f"<{wrong}", whole, count=1)
+        yield re.sub(rf"</{tag}>", f"</{wrong}>", opened, count=1), f"did you mean <{tag}>"
+    for tag in ("mass", "inertia", "axis", "limit", "dynamics", "origin", "geometry", "inertial"):
+        found = re.search(rf"<{tag}( [^<>]*/>|>.*?</{tag}>)", whole, re.DOTALL)
+        assert found is not None
+        yield whole.replace(found[0], found[0] * 2, 1), f"expected one <{tag}>, got several"
+
+
+@pytest.mark.full
+def test_a_urdf_with_a_misspelt_absent_or_second_entry_is_refused(tmp_path: Path) -> None:
+    """Readers of URDF pass over these, so that a robot would have no mass, no limit, or another axis."""
+    pytest.importorskip("yourdfpy")
+    path, count = tmp_path / "arm.urdf", 0
+    for count, (text, expected) in enumerate(altered(), 1):  # noqa: B007
+        path.write_text(text)
+        with pytest.raises(rtmms.ModelError) as refused:
+            rtmms.load(str(path))
+        assert expected in str(refused.value), text
+    assert count > 50
+
+
+@pytest.mark.full
+def test_extensions_of_other_tools_are_passed_over(tmp_path: Path) -> None:
+    pytest.importorskip("yourdfpy")
+    path = tmp_path / "arm.urdf"
+    more = '<gazebo reference="base"/><sensor name="s"/>'
+    text = ARM.format(more=more).replace("<axis", '<drake_limits a="1"/><axis').replace(
+        "<collision>", '<contact><lateral_friction value="1"/></contact><collision>').replace(
+        'effort="7"', 'effort="7" acceleration="2"')  # fmt: skip
+    path.write_text(text)
+    assert [c.name for c in rtmms.load(str(path), base="fixed").actuators] == ["shoulder.torque", "elbow.torque"]
+
+
+@pytest.mark.full
+def test_the_interface_may_be_in_the_transmission_s_actuator(tmp_path: Path) -> None:
+    pytest.importorskip("yourdfpy")
+    more = """<transmission name="t"><joint name="elbow"/><actuator name="m">
+    <hardwareInterface>PositionJointInterface</hardwareInterface></actuator></transmission>"""
+    assert [c.name for c in rtmms.load(arm(tmp_path, more), base="fixed").actuators] == ["elbow.angle"]
 
 
 @pytest.mark.full

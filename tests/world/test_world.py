@@ -11,6 +11,7 @@ import rtmms
 from rtmms.base.jit import COMPILED
 from rtmms.model import Body, Mechanism
 from rtmms.plant.protocol import Plant
+from rtmms.sensing.faults import Faulty
 from tests.wire.bench import Toy
 
 TURNED = {"position": (0.0, 1.0, -1.0), "heading_deg": 90.0}
@@ -160,9 +161,14 @@ def test_the_one_that_diverges_is_named() -> None:
         world.step(np.zeros(8))
 
 
+ONE = Toy()
+
+
 @pytest.mark.parametrize(
     ("robots", "message"),
     [
+        ([("one", ONE), ("two", ONE)], "robot 'two': expected a plant of its own, got that of 'one'"),
+        ([("one", ONE), ("two", Faulty(ONE))], "robot 'two': expected a plant of its own, got that of 'one'"),
         ([("one", "manta"), ("one", "eel")], "two robots have the name 'one'"),
         ([("one", "mante")], "robot 'one': unknown robot 'mante'; did you mean manta"),
         ([("a.b", "manta")], "expected a letter, then letters"),
