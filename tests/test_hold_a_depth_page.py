@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import rtmms
 from tests.cli.shell import ROOT, Finished, finish, start
 
 PAGE = (ROOT / "docs" / "hold_a_depth.md").read_text(encoding="utf-8")
@@ -40,9 +41,10 @@ def test_the_page_works_as_printed(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.timeout(300)
-def test_the_set_points_and_gains_change_while_it_runs(tmp_path: Path) -> None:
+def test_the_set_points_and_gains_change_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     live = next(parts for parts in COMMANDS if parts[0] == "set")
-    running = start(tmp_path, *COMMANDS[0][:-1], "60", "--json", "--exchange", "tcp://127.0.0.1:*", "--rate", "4")
+    running = start(tmp_path, *COMMANDS[0][:-1], "7200", "--json", "--exchange", "tcp://127.0.0.1:*", "--rate", "4")
     assert running.stderr is not None
     endpoint = next(line for line in running.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
     for _ in range(100):
@@ -54,6 +56,14 @@ def test_the_set_points_and_gains_change_while_it_runs(tmp_path: Path) -> None:
     wrong = finish(start(tmp_path, "set", "autopilot.depth_p=-1", "--exchange", endpoint), 60)
     assert wrong.status != 0
     assert "depth_p: expected a number from 0 to 110" in wrong.err
+    since = 0.0  # simulated time, s, from which on it has been there
+    with rtmms.connect(endpoint, outputs=("position",), timeout_s=60.0) as link:
+        for state in link:
+            if abs(state["position"][2] + 4.0) >= 0.1:
+                since = state.time
+            elif state.time - since > 5.0:
+                break
+        link.request("stop", timeout_s=60.0)
     done = finish(running, 120)
     assert done.status == 0, done.err
     (own,) = (one for one in done.report["exchange"]["peers"] if one["name"] == "autopilot")

@@ -567,7 +567,7 @@ def test_serve_takes_controllers_from_elsewhere_and_stops_on_request(tmp_path: P
 @pytest.mark.full
 def test_after_a_reset_the_report_is_of_the_last_run_alone(tmp_path: Path) -> None:
     """Its seed, and the steps of each peer, which have the sum of the whole report."""
-    running = start(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "4", "--json", "--exchange",
+    running = start(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "12", "--json", "--exchange",
                     "tcp://127.0.0.1:*")  # fmt: skip
     assert running.stderr is not None
     endpoint = next(line for line in running.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
@@ -583,4 +583,4 @@ def test_after_a_reset_the_report_is_of_the_last_run_alone(tmp_path: Path) -> No
     exchange = report["exchange"]
     (own,) = (one for one in exchange["peers"] if one["name"] == "swing")
     assert (own["applied"], own["missed"]) == (exchange["commands_applied"], exchange["misses"])
-    assert own["applied"] + own["missed"] == report["steps"] == 400
+    assert own["applied"] + own["missed"] == report["steps"] == 1200
