@@ -1,12 +1,13 @@
 """Provide a flow on a grid, from a file of a flow solver: linear between its nodes in space and time.
 
 Files are .npz (numpy) or .nc (NetCDF 3, read by scipy) with t (nt,) s, x (nx,), y (ny,), z (nz,) m, ascending, world
-frame, and the velocity, m/s: u (nt, nx, ny, nz, 3) in .npz, u, v, w (nt, nx, ny, nz) each in .nc. An axis of one node,
-or an absent one, means that nothing depends on it.
+frame, and the velocity, m/s: u (nt, nx, ny, nz, 3) in .npz, u, v, w in .nc, whose dimensions have any order. An axis of
+one node, or an absent one, means that nothing depends on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -188,21 +189,66 @@ def _arrays(raw: BinaryIO) -> dict[str, Any]:
         return {**found, "u": file["u"]}
 
 
+_UNITS: Mapping[str, tuple[str, ...]] = {
+    "t": ("s", "sec", "second", "seconds"), "m": ("m", "meter", "meters", "metre", "metres"),
+    "m/s": ("m/s", "m s-1", "m s^-1", "m s**-1", "m.s-1", "meter second-1", "meters/second", "metre second-1"),
+}  # fmt: skip
+"""Texts of the attribute `units` that mean ours."""
+
+
 def _netcdf(path: Path) -> dict[str, Any]:
+    """Read a NetCDF file by its own conventions: names of dimensions, packed values, missing values, units."""
     import scipy.io
 
     raw = open_input(path, place="flow:", expected="a NetCDF file", max_bytes=MAX_NETCDF_BYTES)
     opened: Any = getattr(scipy.io, "netcdf_file")  # noqa: B009  half typed
-    with raw, opened(raw, "r", mmap=False) as file:
+    with raw, opened(raw, "r", mmap=False, maskandscale=True) as file:
         variables = file.variables
-        found: dict[str, Any] = {
-            k: np.array(variables[k][:], dtype=float) if k in variables else np.zeros(1) for k in AXES
-        }
-        shape = tuple(len(found[k]) for k in AXES)
-        parts = [
-            np.array(variables[k][:], dtype=float).reshape(shape) if k in variables else np.zeros(shape) for k in "uvw"
-        ]
+        found: dict[str, Any] = {}
+        axis_of: dict[str, str] = {}  # axis by the name of its dimension
+        for k in AXES:
+            found[k] = np.zeros(1)
+            if k in variables:
+                found[k] = _unpacked(variables[k], path, k, "t" if k == "t" else "m")
+                for dimension in variables[k].dimensions:
+                    axis_of[dimension] = k
+        parts = []
+        for k in "uvw":
+            part = np.zeros(1)
+            names: list[str] = []
+            if k in variables:
+                part, names = _unpacked(variables[k], path, k, "m/s"), list(variables[k].dimensions)
+            for n, dimension in reversed(list(enumerate(names))):
+                if dimension not in axis_of and part.shape[n] == 1:
+                    part = part[(slice(None),) * n + (0,)]
+                    del names[n]
+            strange = [one for one in names if one not in axis_of]
+            if strange or len({axis_of[one] for one in names if one in axis_of}) < len(names):
+                raise ModelError(
+                    f"flow: {path}: {k}: expected dimensions that are those of t, x, y, z, each once, got "
+                    f"({', '.join(variables[k].dimensions)})"
+                )
+            order = [names.index(one) for axis in AXES for one in names if axis_of[one] == axis]
+            present = [axis_of[one] for one in names]
+            shape = tuple(len(found[axis]) if axis in present else 1 for axis in AXES)
+            part = np.transpose(part, order).reshape(shape) if names else part.reshape((1,) * len(AXES))
+            parts.append(np.broadcast_to(part, tuple(len(found[axis]) for axis in AXES)))
     return {**found, "u": np.stack(parts, axis=-1)}
+
+
+def _unpacked(variable: Any, path: Path, name: str, unit: str) -> Array:
+    """Return the values of a variable, scaled; ModelError where some are missing or in another unit."""
+    given = getattr(variable, "units", b"")
+    text = given.decode("latin-1").strip() if isinstance(given, bytes) else str(given)
+    if text and text not in _UNITS[unit] and not (unit == "t" and text.startswith("seconds since")):
+        raise ModelError(f"flow: {path}: {name}: expected the unit {'s' if unit == 't' else unit}, got '{text:.40}'")
+    if getattr(variable, "positive", b"") in (b"down", "down"):
+        raise ModelError(f"flow: {path}: {name}: expected values that grow upwards, got positive = 'down'")
+    values = np.ma.asarray(variable[:])
+    missing = int(np.ma.getmaskarray(values).sum())
+    if missing:
+        raise ModelError(f"flow: {path}: {name}: expected a value at each node, got {missing} missing ones")
+    return np.array(values.filled(), dtype=float)
 
 
 @kernel(inline=True)

@@ -1,5 +1,6 @@
 """Flows with gradient and acceleration: streets, shears, accelerating streams, grids from files, compiled functions."""
 
+import re
 import zipfile
 
 import numpy as np
@@ -99,6 +100,67 @@ def test_a_grid_is_right_at_its_nodes_and_exact_for_what_is_linear(tmp_path):
     steady = Flow(grid=Grid(0.0, AXIS, AXIS, 0.0, u[:1, :, :, :1]))
     assert steady.grid.ends is None
     assert np.all(np.isfinite(at(steady, (0.3, 0.1, 99.0), 1e6)))
+
+
+def write_netcdf(path, order="txyz", named="{}", change=lambda file: None):
+    """A field that is linear in each coordinate, and differs in all of them, with dimensions in an order."""
+    axes = {letter: np.linspace(0.0, 1.0, 3 + k) for k, letter in enumerate("txyz")}
+    grid = np.meshgrid(*(axes[letter] for letter in order), indexing="ij")
+    t, x, y, z = (grid[order.index(letter)] for letter in "txyz")
+    with netcdf_file(path, "w") as file:
+        for letter, values in axes.items():
+            file.createDimension(named.format(letter), len(values))
+            file.createVariable(letter, "d", (named.format(letter),))[:] = values
+        for letter, values in zip("uvw", (x + 10.0 * y, z - t, x - z), strict=True):
+            file.createVariable(letter, "d", tuple(named.format(one) for one in order))[:] = values
+        change(file)
+
+
+@pytest.mark.parametrize("order", ["txyz", "tzyx", "zyxt", "yxzt"])
+@pytest.mark.parametrize("named", ["{}", "n{}"])
+def test_a_netcdf_file_names_its_dimensions(tmp_path, order, named):
+    write_netcdf(tmp_path / "flow.nc", order, named)
+    found = at(Flow(grid=Grid.load(tmp_path / "flow.nc")), (0.3, 0.2, 0.9), 0.4).real
+    np.testing.assert_allclose(found[:3], [0.3 + 2.0, 0.9 - 0.4, 0.3 - 0.9], atol=1e-12)
+
+
+def test_a_netcdf_file_is_read_by_its_attributes(tmp_path):
+    """Packed values are scaled; missing ones, other units and depths are refused."""
+
+    def packed(file):
+        v = file.variables["v"]
+        v[:] = np.round(v[:] / 0.5)
+        v.scale_factor, v.add_offset = 0.25, 1.0
+
+    write_netcdf(tmp_path / "flow.nc", change=packed)
+    found = at(Flow(grid=Grid.load(tmp_path / "flow.nc")), (0.0, 0.0, 1.0), 0.0).real
+    assert found[1] == 0.25 * 2.0 + 1.0
+
+    def missing(file):
+        file.variables["w"]._FillValue = -9999.0
+        file.variables["w"][0, 0, 0, 1] = -9999.0
+
+    def unit(name, text):
+        return lambda file: setattr(file.variables[name], "units", text)
+
+    def foreign(file):
+        file.createDimension("level", 2)
+        del file.variables["u"]
+        file.createVariable("u", "d", ("t", "x", "y", "level"))[:] = 0.0
+
+    write_netcdf(tmp_path / "flow.nc", change=unit("u", "m s-1"))
+    Grid.load(tmp_path / "flow.nc")
+    for change, text in (
+        (missing, "w: expected a value at each node, got 1 missing"),
+        (unit("u", "cm/s"), "u: expected the unit m/s, got 'cm/s'"),
+        (unit("x", "degrees_east"), "x: expected the unit m, got 'degrees_east'"),
+        (unit("t", "days since 2000-01-01"), "t: expected the unit s, got 'days since"),
+        (lambda file: setattr(file.variables["z"], "positive", "down"), "z: expected values that grow upwards"),
+        (foreign, "u: expected dimensions that are those of t, x, y, z, each once, got"),
+    ):
+        write_netcdf(tmp_path / "flow.nc", change=change)
+        with pytest.raises(rtmms.ModelError, match=re.escape(text)):
+            Grid.load(tmp_path / "flow.nc")
 
 
 def test_grids_and_functions_that_cannot_be_are_refused(tmp_path):
