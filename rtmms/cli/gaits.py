@@ -112,7 +112,7 @@ def gaits(
     else:
         from rtmms.locomotion.plant import limits
 
-        gait = gait_path(word, plant.model.n, own)
+        gait = gait_path(word, plant.model.n, own, plant.model.joint_names)
         keep_limits(gait, *limits(plant), plant.model.joint_names, word)
         if not is_closed(plant.model, gait):
             raise ModelError(f"gait '{word}': expected a closed gait, got one whose last shape differs from its first")

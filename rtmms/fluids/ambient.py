@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class AskedFunction:
         if COMPILED:
             inner = function if hasattr(function, "py_func") else njit(error_model="numpy")(plain)
         given = _gives(inner, plain.__name__)
-        self.contents = plain.__code__.co_code + repr((plain.__code__.co_consts, plain.__code__.co_names)).encode()
+        self.contents = _contents(plain)
         whole = inner if given else _with_differences(inner)
         if not COMPILED:
             self.address = id(self)
@@ -74,6 +75,28 @@ class AskedFunction:
             whole(t, x, y, z, carray(pointer, (NUMBERS,)))
 
         self._entry, self.address = entry, int(entry.address)
+
+
+def _contents(given: Any, seen: tuple[int, ...] = ()) -> bytes:
+    """Return bytes that differ where functions do: their code, and the values that they use from outside."""
+    given = getattr(given, "py_func", given)
+    if id(given) in seen:
+        return b"again"
+    seen = (*seen, id(given))
+    if isinstance(given, FunctionType):
+        cells = [cell.cell_contents for cell in given.__closure__ or ()]
+        used = [given.__globals__[name] for name in given.__code__.co_names if name in given.__globals__]
+        return b"".join(_contents(one, seen) for one in (given.__code__, *cells, given.__defaults__ or (), *used))
+    if isinstance(given, CodeType):
+        parts = (given.co_code, *(_contents(one, seen) for one in given.co_consts), repr(given.co_names).encode())
+        return b"".join(parts)
+    if isinstance(given, np.ndarray):
+        return f"{given.dtype}{given.shape}".encode() + given.tobytes()
+    if isinstance(given, tuple | list):
+        return b"(" + b",".join(_contents(one, seen) for one in given) + b")"
+    if isinstance(given, bool | int | float | complex | str | bytes | np.generic) or given is None:
+        return f"{type(given).__name__}{given!r}".encode()
+    return getattr(given, "__name__", type(given).__name__).encode()
 
 
 def _gives(function: Callable[..., Any], name: str) -> bool:

@@ -213,6 +213,8 @@ def _netcdf(path: Path) -> dict[str, Any]:
                 for dimension in variables[k].dimensions:
                     axis_of[dimension] = k
         parts = []
+        if not any(k in variables for k in "uvw"):
+            raise ModelError(f"flow: {path}: expected velocities u, v, w, got none: {', '.join(variables)}")
         for k in "uvw":
             part = np.zeros(1)
             names: list[str] = []

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.errors import ArgumentError
 from rtmms.plant.protocol import Plant
 
 Array = npt.NDArray[np.float64]
@@ -70,7 +71,19 @@ class Task:
         ----------
         plant : Plant
             The robot.
+
+        Raises
+        ------
+        ArgumentError
+            An actuator has one limit only.
         """
+        for one in plant.actuators:
+            if (one.lower is None) != (one.upper is None):
+                side = "upper" if one.lower is None else "lower"
+                raise ArgumentError(
+                    f"gym: actuator '{one.name}' has a limit on its {side} side only, so its range is unknown; write "
+                    "a Task with `prepare` and `commands`"
+                )
         low = [-1.0 if one.lower is None else one.lower for one in plant.actuators]
         high = [1.0 if one.upper is None else one.upper for one in plant.actuators]
         self.middle = 0.5 * (np.array(low) + np.array(high))

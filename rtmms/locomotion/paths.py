@@ -488,7 +488,9 @@ FORMS: dict[str, tuple[Callable[..., Path], dict[str, float]]] = {
 """Paths of two shape variables: the function that makes each, and its parameters with their defaults."""
 
 
-def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Path:
+def gait_path(
+    word: str, size: int, own: Mapping[str, Gait] | None = None, names: Sequence[str] | None = None
+) -> Path:  # fmt: skip
     """Return the path of a word.
 
     Parameters
@@ -499,6 +501,8 @@ def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Pa
         Number of shape variables of the mechanism.
     own : Mapping[str, Gait], optional
         Gaits of the robot, by name.
+    names : Sequence[str], optional
+        Names of the shape variables, for the heading of a file.
 
     Returns
     -------
@@ -519,7 +523,7 @@ def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Pa
     [0.5, 0.0]
     """
     if word.lower().endswith(".csv"):
-        return read_shapes(word, size)
+        return read_shapes(word, size, names)
     name, _, rest = word.partition(":")
     own = own or {}
     if name in own and not (rest and name in FORMS):
@@ -563,15 +567,17 @@ MAX_SHAPES = 100_000
 """Limit for a file of shapes, lines."""
 
 
-def read_shapes(name: str, size: int) -> Path:
+def read_shapes(name: str, size: int, names: Sequence[str] | None = None) -> Path:
     """Read a file of shapes and join them by straight lines in equal times.
 
     Parameters
     ----------
     name : str
-        File; each line has one shape of `size` numbers, and the first line may be a heading.
+        File; each line has one shape of `size` numbers. The first line may have the names, in any order.
     size : int
         Number of shape variables.
+    names : Sequence[str], optional
+        Their names. Without them a heading is ignored.
 
     Returns
     -------
@@ -585,20 +591,28 @@ def read_shapes(name: str, size: int) -> Path:
     """
     text = read_input_text(name, place="gait", max_bytes=MAX_PATH_FILE_BYTES, expected="a table of shapes in UTF-8")
     rows: list[Array] = []
+    order = list(range(size))
     for number, cells in enumerate(csv.reader(text.splitlines()), 1):
-        if not any(cell.strip() for cell in cells):
+        if not "".join(cells).strip() and len(cells) < 2:
             continue
         try:
             row = np.array([float(cell) for cell in cells])
         except ValueError:
             if not rows and number == 1:
-                continue  # a heading
+                heading = [cell.strip() for cell in cells]
+                if names is not None and sorted(heading) != sorted(names):
+                    raise ModelError(
+                        f"gait '{name}' line 1: expected the heading {','.join(names)}, in any order, got "
+                        f"'{','.join(heading)}'"
+                    ) from None
+                order = [heading.index(one) for one in names or ()] or order
+                continue
             raise ModelError(f"gait '{name}' line {number}: expected {size} numbers, got '{','.join(cells)}'") from None
         if len(row) != size or not np.isfinite(row).all():
             raise ModelError(f"gait '{name}' line {number}: expected {size} finite numbers, got '{','.join(cells)}'")
         if len(rows) >= MAX_SHAPES:
             raise ModelError(f"gait '{name}': expected at most {MAX_SHAPES} shapes, got more")
-        rows.append(row)
+        rows.append(row[order])
     if len(rows) < 2:
         raise ModelError(f"gait '{name}': expected at least 2 shapes, got {len(rows)}")
     if np.max(np.abs(rows[-1] - rows[0])) > 1e-9:

@@ -74,6 +74,12 @@ def test_a_file_of_shapes(tmp_path: Path, gaits: Any) -> None:
         found = json.loads(gaits("purcell", "--gait", str(file), "--json")[1])
         np.testing.assert_allclose(found["displacement"], wanted["displacement"], atol=1e-12)
         assert found["cost"] == pytest.approx(wanted["cost"], rel=1e-12)
+    file = tmp_path / "swapped.csv"  # columns go by the names of their heading
+    file.write_text("right,left\n" + "\n".join(f"{b},{2 * a}" for a, b in corners) + "\n")
+    plain = tmp_path / "plain.csv"
+    plain.write_text("\n".join(f"{2 * a},{b}" for a, b in corners) + "\n")
+    swapped, wanted = (json.loads(gaits("purcell", "--gait", str(one), "--json")[1]) for one in (file, plain))
+    assert swapped["displacement"] == wanted["displacement"]
 
 
 @pytest.mark.full
@@ -164,9 +170,11 @@ def test_robots_that_their_shape_moves_are_driven_by_shape() -> None:
         ("1,2\n3\n", "line 2: expected 2 finite numbers, got '3'"),
         ("1,2\n3,x\n", "line 2: expected 2 numbers, got '3,x'"),
         ("1,2\n3,nan\n", "line 2: expected 2 finite numbers"),
-        ("a,b\n1,2\n", "expected at least 2 shapes, got 1"),
+        ("left,right\n1,2\n", "expected at least 2 shapes, got 1"),
         ("", "expected at least 2 shapes, got 0"),
         ("9,0\n0,1\n", "joint 'left' would move to 9"),
+        ("front,back\n0,1\n1,0\n", "line 1: expected the heading left,right, in any order, got 'front,back'"),
+        ("0,1\n,\n1,0\n", "line 2: expected 2 numbers, got ','"),
     ],
 )
 def test_a_broken_file(text: str, message: str, tmp_path: Path, gaits: Any) -> None:

@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy.io import netcdf_file
 
 import rtmms
@@ -148,6 +149,10 @@ def test_a_netcdf_file_is_read_by_its_attributes(tmp_path):
         del file.variables["u"]
         file.createVariable("u", "d", ("t", "x", "y", "level"))[:] = 0.0
 
+    def still(file):
+        for name in "uvw":
+            del file.variables[name]
+
     write_netcdf(tmp_path / "flow.nc", change=unit("u", "m s-1"))
     Grid.load(tmp_path / "flow.nc")
     for change, text in (
@@ -156,6 +161,7 @@ def test_a_netcdf_file_is_read_by_its_attributes(tmp_path):
         (unit("x", "degrees_east"), "x: expected the unit m, got 'degrees_east'"),
         (unit("t", "days since 2000-01-01"), "t: expected the unit s, got 'days since"),
         (lambda file: setattr(file.variables["z"], "positive", "down"), "z: expected values that grow upwards"),
+        (still, "expected velocities u, v, w, got none"),
         (foreign, "u: expected dimensions that are those of t, x, y, z, each once, got"),
     ):
         write_netcdf(tmp_path / "flow.nc", change=change)
@@ -217,4 +223,16 @@ def test_snapshots_know_a_flow_by_what_it_is_and_not_by_where_it_lies():
     grids = [Grid(0.0, AXIS, 0.0, 0.0, np.full((1, 4, 1, 1, 3), value)) for value in (1.0, 1.0, 2.0)]
     found = [Flow(grid=grid).contents for grid in grids]
     assert found[0] == found[1] != found[2]
+
+    def swirl_of(speed):
+        table = np.array([speed, 0.0])
+
+        @njit
+        def swirl(t, x, y, z, out):
+            out[0], out[1], out[2] = speed + table[0], speed, 0.0
+
+        return Flow(compiled=swirl).contents
+
+    swirls = [swirl_of(speed) for speed in (1.0, 2.0, 1.0)]
+    assert swirls[0] == swirls[2] != swirls[1], "values from outside belong to a function"
     assert Flow(compiled=of_place).contents == Flow(compiled=of_place).contents != Flow(compiled=whole).contents

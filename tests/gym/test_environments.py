@@ -8,6 +8,7 @@ import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,16 @@ def test_outputs_that_are_computed_have_the_parameters_of_their_run():
     many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=3, reward=reward, **more)
     singles = [gymnasium.make("rtmms/MantaDepth-v0", reward=reward, **more) for _ in range(3)]
     assert compare(many, singles, 12) >= 4
+
+
+def test_a_range_with_one_end_is_refused():
+    """Its middle and its sign would be guesses."""
+    from rtmms.plant import Channel
+
+    task = Fast()
+    for given in (Channel("a", lower=5.0), Channel("a", upper=-5.0)):
+        with pytest.raises(ArgumentError, match="actuator 'a' has a limit on its"):
+            task.prepare(SimpleNamespace(actuators=(given,)))  # type: ignore[arg-type]
 
 
 def test_a_task_serves_several_environments():
