@@ -100,6 +100,8 @@ def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) ->
         print_json(json.dumps(answer))
         return
     state = "paused" if answer["paused"] else "running"
+    if not answer.get("begun", True):
+        state = "waiting for its peers"
     of = "" if answer["steps"] is None else f" of {answer['steps']}"
     print_text(f"{shown(answer['robot'])}: {state}, {shown(answer['mode'])}, dt {answer['dt']:g} s")
     print_text(f"step {answer['step']}{of}, t = {answer['time']:.3f} s")

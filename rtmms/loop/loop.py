@@ -478,9 +478,12 @@ class Loop:
 
     def _take_steps(self) -> None:
         requests, advance, ready = self.requests, self.advance, self.pace.ready
+        requests.begun = True
         agenda = requests.agenda
         batches = self._compiled.can_batch and self.commands is None and self.attribution is None and not self._limited
         run_batch = self._compiled.run_batch
+        if requests.paused:  # before the first step
+            requests.between_steps()
         while self.step < self.steps and not self.ended:
             if requests.pending or agenda.next <= self.step:
                 requests.between_steps()

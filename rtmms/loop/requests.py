@@ -35,6 +35,8 @@ MAX_NOTE_VALUES = 1024
 """Numbers or texts of each name in a note."""
 WHILE_WAITING = ("note", "set", "snapshot", "status")
 """Requests that are also performed while a step waits for its commands."""
+AFTER_BEGIN = ("reset", "restore", "step")
+"""Requests that a run that waits for its peers cannot perform."""
 PAUSE_SLICE_NS = 5_000_000
 
 
@@ -127,13 +129,15 @@ class Requests:
         Whether no step is taken.
     singles : int
         Requested single steps during the pause.
+    begun : bool
+        Whether the run has begun.
     """
 
     def __init__(self, run: Run, agenda: Agenda | None = None) -> None:
         self.run, self.agenda = run, agenda or Agenda()
         self._passed = False
         self.pending: deque[Request] = deque()
-        self.paused, self.singles = False, 0
+        self.paused, self.singles, self.begun = False, 0, False
 
     def fetch(self) -> None:
         """Read new requests.
@@ -177,6 +181,22 @@ class Requests:
             if self.paused and not self.singles:
                 run.clock.sleep_until(now + PAUSE_SLICE_NS)
         run.pace.anchor(run.step)
+
+    def stopped_before_begin(self) -> bool:
+        """Perform requests while the run waits for its peers, before its first step.
+
+        Returns
+        -------
+        bool
+            Whether one of them stopped the run.
+        """
+        self.fetch()
+        for request in [one for one in self.pending if one.op in AFTER_BEGIN]:
+            self.pending.remove(request)
+            error = "the run has not begun; it waits for its peers"
+            self.run.exchange.reply(request, ok=False, error=error)
+        self._do_pending()
+        return bool(self.run.ended)
 
     def while_waiting(self) -> None:
         """Perform waiting requests that neither move the run's time nor stop it, in their order.
@@ -290,7 +310,8 @@ def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
     statistics = run.statistics
     return {
         "mode": run.pace.mode, "dt": run.plant.dt, "time": run.step * run.plant.dt,
-        "wall_s": (run.clock.now() - run.started_ns) * 1e-9, "paused": requests.paused,
+        "wall_s": (run.clock.now() - run.started_ns) * 1e-9 if requests.begun else 0.0,
+        "begun": requests.begun, "paused": requests.paused,
         "steps": None if run.steps >= NEVER else run.steps, "commands_applied": statistics.applied,
         "stale": statistics.stale, "misses": statistics.misses, "overruns": statistics.overruns,
         "late": report.get("late", 0),

@@ -265,6 +265,8 @@ class Log:
             self._add("/event", head.step, head.wall_ns, self.encoder.event(head.step, "altered"))
         for topic, message in self.encoder.messages(head, floats):
             self._add(topic, head.step + (topic == "/state" and head.kind != START), head.wall_ns, message)
+        if self.last is None and head.altered:  # a request came while the run waited for its peers
+            self._add("/event", head.step, head.wall_ns, self.encoder.event(head.step, "altered"))
         if head.kind == START:
             self.columns.start()
         else:

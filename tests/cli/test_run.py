@@ -17,7 +17,7 @@ import pytest
 
 from rtmms.cli.running.children import Children
 from rtmms.wire.endpoints.addresses import first_port
-from tests.cli.shell import environment, finish, process, rtmms, start
+from tests.cli.shell import Finished, environment, finish, process, rtmms, start
 from tests.ports import reserve_ports
 
 KEYS = {
@@ -562,6 +562,52 @@ def test_serve_takes_controllers_from_elsewhere_and_stops_on_request(tmp_path: P
     result = finish(process)
     assert (result.status, result.report["ended"]) == (0, "stop")
     assert result.report["steps"] >= 50
+
+
+@pytest.mark.full
+def test_a_plant_that_waits_for_a_claim_answers_requests(tmp_path: Path) -> None:
+    """A value that is set meanwhile counts from the first step on, also in the replay of the log."""
+    served = start(tmp_path, "serve", "quadrotor", "--mode", "lockstep", "--exchange", "tcp://127.0.0.1:*", "--json",
+                   "--log", "run.mcap")  # fmt: skip
+    assert served.stderr is not None
+    endpoint = next(line for line in served.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
+    next(line for line in served.stderr if line.startswith("waiting for a controller"))
+
+    def asked(*words: str) -> Finished:
+        return rtmms(tmp_path, *words, "--exchange", endpoint)
+
+    status = asked("status", "--json")
+    assert (status.report["begun"], status.report["step"], status.report["wall_s"]) == (False, 0, 0.0)
+    assert "waiting for its peers" in asked("status").out
+    assert asked("set", "wind_x_m_s=2.5").status == 0
+    refused = asked("reset")
+    assert refused.status == 2
+    assert refused.err == "rtmms: request 'reset': the run has not begun; it waits for its peers\n"
+    assert asked("pause").status == 0
+    script = (
+        "import rtmms, sys\n"
+        "with rtmms.connect(sys.argv[1], name='mine', claim='*', timeout_s=100) as link:\n"
+        "    link.request('resume')\n"
+        "    for state in link:\n"
+        "        link.command(dict.fromkeys(link.plant.granted, 460.0))\n"
+        "        if state.step == 50: link.request('stop'); break\n"
+    )
+    subprocess.run([sys.executable, "-c", script, endpoint], env=environment(tmp_path), timeout=240, check=True)
+    result = finish(served)
+    assert (result.status, result.report["ended"]) == (0, "stop")
+    assert result.report["final"]["velocity"][0] > 0.0
+    assert rtmms(tmp_path, "replay", "run.mcap", "--check").status == 0
+
+
+@pytest.mark.full
+def test_a_plant_that_waits_for_a_claim_is_stopped(tmp_path: Path) -> None:
+    served = start(tmp_path, "serve", "pendulum", "--mode", "lockstep", "--exchange", "tcp://127.0.0.1:*", "--json")
+    assert served.stderr is not None
+    endpoint = next(line for line in served.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
+    next(line for line in served.stderr if line.startswith("waiting for a controller"))
+    assert rtmms(tmp_path, "stop", "--exchange", endpoint).status == 0
+    result = finish(served)
+    assert (result.status, result.report["ended"], result.report["steps"]) == (0, "stop", 0)
 
 
 @pytest.mark.full

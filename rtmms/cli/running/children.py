@@ -419,8 +419,11 @@ class StartError(RtmmsError):
         self.status = status
 
 
-def await_peers(server: Server, children: Children, for_claim: bool, report: Callable[[str], None]) -> None:
-    """Wait until every started process is admitted and warm.
+def await_peers(
+    server: Server, children: Children, for_claim: bool, report: Callable[[str], None],
+    stopped: Callable[[], bool] = lambda: False,
+) -> None:  # fmt: skip
+    """Wait until every started process is admitted and warm, or the run is stopped.
 
     Parameters
     ----------
@@ -432,6 +435,8 @@ def await_peers(server: Server, children: Children, for_claim: bool, report: Cal
         Also wait until a peer claims an actuator.
     report : Callable[[str], None]
         Receives the present wait.
+    stopped : Callable[[], bool], optional
+        Performs the requests that came meanwhile, and returns whether one of them stopped the run.
 
     Raises
     ------
@@ -447,6 +452,8 @@ def await_peers(server: Server, children: Children, for_claim: bool, report: Cal
     latest, compiled = begun + COMPILING_S, True
     while True:
         server.serve(time.monotonic_ns() + 2_000_000)
+        if stopped():
+            return
         if expected <= server.admitted() and (not for_claim or bool(server.claimed.any())):
             return
         for child in children.ended():

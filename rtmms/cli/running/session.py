@@ -176,7 +176,9 @@ class Session:
             keep_off([self.recorder.process] if self.recorder is not None else [], ready)
             server, loop, keep = self._assemble(plant, sockets, ready, stack)
             stack.callback(server.close)
-        await_peers(server, self.children, self.plan.wait_for_claim, self.progress.report)
+        await_peers(
+            server, self.children, self.plan.wait_for_claim, self.progress.report, loop.requests.stopped_before_begin
+        )
         await_stall_detector(loop.attribution, ready)
         if self.recorder is not None:
             self.recorder.await_ready()
