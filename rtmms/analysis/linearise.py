@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from rtmms.analysis.block_matrices import Bordered
 from rtmms.analysis.chart import Chart, chart_of
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.base.spatial import Array, ad
 from rtmms.dynamics.hybrid import stand
 from rtmms.fluids.immersed import held_flow
@@ -257,9 +258,32 @@ def linearise_step(plant: Plant, commands: Array | None = None, *, chart: Chart 
         raise ModelError(
             "linearise: chart: expected none with several commands; give the plant a method chart() instead"
         )
+    warn_beyond_limits(plant, held)
     if len(held) == 1:
         return _one(plant, held[0], chart)
     return mean_of(plant, held, lambda command: _one(plant, command))
+
+
+def warn_beyond_limits(plant: Plant, commands: Array) -> None:
+    """Warn of the first actuator whose commands the loop would clamp: no run has the motion of such a model.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    commands : Array
+        (steps, n_actuators) commands.
+    """
+    for channel, values in zip(plant.actuators, np.atleast_2d(commands).T, strict=True):
+        low = -math.inf if channel.lower is None else channel.lower
+        high = math.inf if channel.upper is None else channel.upper
+        worst = float(values[np.argmax(np.maximum(low - values, values - high))])
+        if not low <= worst <= high:
+            warnings.warn(
+                f"linearise: {channel.name}: expected a command from {low:g} to {high:g} {channel.unit}, got "
+                f"{worst:g}; in a run it would be clamped", RtmmsWarning, stacklevel=3,
+            )  # fmt: skip
+            return
 
 
 def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Linear:
@@ -405,6 +429,8 @@ def linearise(
             raise ModelError(f"{plant.model.name}: linearise: expected over_period or commands, got both")
         steps = max(1, round(2.0 * math.pi / plant.law.omega / plant.dt))
         commands = np.tile(plant.commanded, (steps, 1))
+    if commands is not None:
+        warn_beyond_limits(plant, np.asarray(commands, dtype=float))
     return _at(plant) if commands is None else mean_of(plant, commands, lambda command: _at(plant))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.analysis.courses import Course, read_course
-from rtmms.base.contract import TRUTH
+from rtmms.base.contract import PLANNED_MOTION, PLANNED_SAMPLES, TRUTH
 from rtmms.base.errors import ModelError
 from rtmms.base.override import override
 from rtmms.loop.ports import Observer
@@ -401,6 +401,7 @@ class Tracking(Observer):
         self._rows: dict[str, _Samples] = {}
         self._truth: dict[str, Array] = {}
         self._courses: dict[str, tuple[Course | None, float]] = {}
+        self._unknown: dict[str, None] = {}
         self.due = 0
 
     def clear(self) -> None:
@@ -472,7 +473,11 @@ class Tracking(Observer):
         if name == CROSS and isinstance(wanted, str):
             return self._off_course(place, wanted, np.asarray(truth["position"], dtype=float)), 0.0
         of = QUANTITIES.get(name)
-        if of is None or isinstance(wanted, str):
+        if isinstance(wanted, str):
+            return math.nan, 0.0
+        if of is None:
+            if name not in (CROSS, PLANNED_MOTION, PLANNED_SAMPLES):
+                self._unknown[place] = None
             return math.nan, 0.0
         error = of(truth) - float(wanted)
         if name.endswith("_deg"):
@@ -494,6 +499,19 @@ class Tracking(Observer):
         if along >= found.whole_m - 1e-6:
             return math.nan
         return float(np.linalg.norm(position - found.at(along)[0]))
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for the set-points that cannot be compared with anything.
+
+        Returns
+        -------
+        list[str]
+            At most one.
+        """
+        if not self._unknown:
+            return []
+        known = ", ".join([*QUANTITIES, CROSS])
+        return [f"set-points {', '.join(self._unknown)}: expected names of quantities to compare them with: {known}"]
 
     def report(self) -> dict[str, dict[str, float | None]]:
         """Return the errors of each quantity from when it has settled at each set-point.

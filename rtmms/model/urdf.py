@@ -290,7 +290,8 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
         robot = yourdfpy.URDF.load(io.BytesIO(text), load_collision_meshes=False, **scenes).robot
     except Exception as fault:  # whatever the library makes of what was not looked at
         raise ModelError(f"urdf '{path}': yourdfpy cannot read it: {type(fault).__name__}: {fault}") from None
-    looks = _drawings(robot.links, path)
+    colours = {one.name: one.color for one in robot.materials if one.color is not None}
+    looks = _drawings(robot.links, path, colours)
     bodies = [replace(_body(link, path), drawings=looks[link.name]) for link in robot.links]
     joints = [_joint(joint, drive, path) for joint in robot.joints]
     return Urdf(
@@ -503,8 +504,8 @@ def _shapes(link: Any) -> list[Shape]:
     return shapes
 
 
-def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]]:
-    """Return the visual geometry of each link, or its collision geometry.
+def _drawings(links: Sequence[Any], path: Path, colours: Mapping[str, Any]) -> dict[str, tuple[Drawing, ...]]:
+    """Return the visual geometry of each link, or its collision geometry, with the colours of the file's materials.
 
     A mesh whose file cannot be read is left out, with an RtmmsWarning.
     """
@@ -512,14 +513,16 @@ def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]
     meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
     most = MAX_DRAWN_POINTS // max(meshes, 1)
     return {
-        name: tuple(made for one in many if (made := _drawing(one, path, name, most)) is not None)
+        name: tuple(made for one in many if (made := _drawing(one, path, name, most, colours)) is not None)
         for name, many in shown.items()
     }
 
 
-def _drawing(one: Any, path: Path, link: str, most: int) -> Drawing | None:
+def _drawing(one: Any, path: Path, link: str, most: int, colours: Mapping[str, Any]) -> Drawing | None:
     g, place = one.geometry, _placement(one.origin)
-    rgba = getattr(getattr(getattr(one, "material", None), "color", None), "rgba", None)
+    material = getattr(one, "material", None)  # its own colour, or that of the file's material of this name
+    own = getattr(material, "color", None) or colours.get(getattr(material, "name", None) or "")
+    rgba = getattr(own, "rgba", None)
     colour = () if rgba is None else tuple(round(255.0 * float(min(max(c, 0.0), 1.0))) for c in list(rgba)[:3])
     if g.box is not None:
         x, y, z = (float(v) for v in g.box.size)

@@ -121,6 +121,12 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
 def _made(path: str, step: float, p: Options) -> TreePlant:
     file = read_urdf(path, gravity=(0.0, 0.0, -p.gravity_m_s2))
     base = _base(file.mechanism) if p.base == "auto" else p.base
+    wants = {"drag": p.drag > 0.0, "added_mass": p.added_mass > 0.0, "buoyancy": p.buoyancy == "shapes"}
+    if any(wants.values()) and not any(file.shapes.values()):
+        raise ModelError(
+            f"urdf '{path}': {next(name for name, on in wants.items() if on)}: expected a link with <collision> or "
+            "<visual>, on whose shape the fluid acts, got none; add shapes, or use buoyancy=neutral"
+        )
     bodies = [
         immersed_body(
             body, file.shapes[body.name], p.fluid_density_kg_m3, p.drag, p.added_mass, p.buoyancy

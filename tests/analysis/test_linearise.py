@@ -204,3 +204,10 @@ def test_b_of_a_multistep_method_is_that_of_a_command_that_lasts(robot):
     most = np.argmax(np.abs(last))
     assert 0.6 < found[0, most] / first[most] < 897.0 / 720.0
     np.testing.assert_allclose(found[6], last, atol=0.02 * np.abs(last).max())
+
+
+def test_commands_that_a_run_would_clamp_are_reported():
+    """Such as rpm for rad/s: the model would be of a motion that no run has."""
+    plant = rtmms.load("quadrotor")
+    with pytest.warns(rtmms.RtmmsWarning, match=r"front.speed: expected a command from 0 to 800 .*, got 4470"):
+        linearise(plant, commands=np.full((1, 4), 4470.0))

@@ -158,3 +158,17 @@ def test_set_points_are_reported_when_they_are_others() -> None:
             motion((step + 1) * DT, points)
             tracking.after_step(step, (step + 1) * DT, {}, np.zeros(0), None)  # type: ignore[arg-type]
     assert seen == [(0, {"depth_m": 1.0}), (500, {"depth_m": 2.0})]
+
+
+def test_a_set_point_that_nothing_can_be_compared_with_is_named() -> None:
+    points = {"depth_m": 1.0, "height": 2.0, "one.speed": 3.0, "cross_track_m": "line", "planned_motion": "x"}
+    tracking = Tracking(DT, lambda: points)
+    outputs = {"position": np.zeros(3), "one.position": np.zeros(3)}
+    tracking.start(outputs)
+    for step in range(30):
+        tracking.after_step(step, (step + 1) * DT, outputs, np.zeros(1), None)  # type: ignore[arg-type]
+    (sentence,) = tracking.warnings()
+    assert sentence.startswith(
+        "set-points height, one.speed: expected names of quantities to compare them with: depth_m,"
+    )
+    assert Tracking(DT, lambda: {}).warnings() == []

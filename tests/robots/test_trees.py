@@ -17,6 +17,7 @@ import pytest
 
 import rtmms
 from rtmms.base.parameters import parameter_values, parameters_of_plant
+from rtmms.model.urdf import from_urdf
 from rtmms_controllers.hover import Hover
 from tests.cli.shell import environment
 
@@ -332,6 +333,31 @@ def test_a_urdf_with_a_misspelt_absent_or_second_entry_is_refused(tmp_path: Path
             rtmms.load(str(path))
         assert expected in str(refused.value), text
     assert count > 50
+
+
+@pytest.mark.full
+def test_a_fluid_that_would_act_on_no_shape_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("yourdfpy")
+    path = tmp_path / "bare.urdf"
+    path.write_text(re.sub(r"<collision>.*?</collision>", "", ARM.format(more=""), flags=re.DOTALL))
+    for option in ({"drag": 1.0}, {"added_mass": 1.0}, {"buoyancy": "shapes"}):
+        with pytest.raises(rtmms.ModelError, match=f"{next(iter(option))}: expected a link with <collision> or"):
+            rtmms.load(str(path), **option)
+    rtmms.load(str(path), buoyancy="neutral")
+
+
+@pytest.mark.full
+def test_a_named_material_colours_its_drawings(tmp_path: Path) -> None:
+    pytest.importorskip("yourdfpy")
+    path = tmp_path / "arm.urdf"
+    visual = '<visual><geometry><box size="1 1 1"/></geometry><material name="{}">{}</material></visual>'
+    own = '<color rgba="0 1 0 1"/>'
+    text = ARM.format(more='<material name="gelb"><color rgba="1 1 0 1"/></material>')
+    for inner in (visual.format("gelb", ""), visual.format("gruen", own)):
+        text = text.replace("<collision>", f"{inner}<c>", 1)
+    path.write_text(text.replace("<c>", "<collision>"))
+    colours = [one.colour for body in from_urdf(path).bodies for one in body.drawings]
+    assert colours == [(255, 255, 0), (0, 255, 0)]
 
 
 @pytest.mark.full

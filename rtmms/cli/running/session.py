@@ -530,6 +530,7 @@ class Session:
             draw(self.plan.figure, keep.trace, keep.recent, loop.statistics)
         if self.tracking is not None and outcome.steps:
             self.report["tracking"] = self.tracking.report()
+            self.report["warnings"] += self.tracking.warnings()
         if self.governor is not None:
             self.report["degrade"] |= self.governor.report()
         if self.estimate is not None:

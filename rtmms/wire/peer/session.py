@@ -64,7 +64,7 @@ class Settable:
         try:
             read_settable({"settable": self.values})
         except Refused as fault:
-            raise ModelError(f"settable: {fault}") from None
+            raise ModelError(f"tunable_parameters: {str(fault).removeprefix('settable').lstrip(': ')}") from None
 
     def __bool__(self) -> bool:
         """Return whether there are any parameters."""

@@ -44,7 +44,7 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
             raise Refused(
                 Reason.WRONG_TYPE,
-                f"settable: expected names, each with a number, flag or short text, got {shown(name)}",
+                f"settable: {shown(name)}: expected a number, flag or short text by a short name, got {shown(value)}",
             )
     return given
 
