@@ -658,6 +658,7 @@ def _as_data(step: BadStep, missed: int, overran: int) -> dict[str, Any]:
         "step": step.step, "at_ns": step.due, "miss": CAUSES[missed] if missed >= 0 else None,
         "overrun": CAUSES[overran] if overran >= 0 else None,
         "wake_us": (step.begun - step.due) * 1e-3, "publish_us": (step.published - step.begun) * 1e-3,
-        "exchange_us": (step.gathered - step.begun) * 1e-3, "plant_us": (step.stepped - step.called) * 1e-3,
+        "exchange_us": (step.gathered - step.begun) * 1e-3, "apply_us": (step.called - step.gathered) * 1e-3,
+        "plant_us": (step.stepped - step.called) * 1e-3, "after_us": (step.ended - step.stepped) * 1e-3,
         "total_us": (step.ended - step.due) * 1e-3, "page_faults": step.faults, "switches": step.switches,
     }  # fmt: skip

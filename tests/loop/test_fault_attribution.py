@@ -216,6 +216,20 @@ def test_more_bad_steps_than_memory_are_unknown_and_none_is_lost() -> None:
     assert sum(attribution.counts().values()) == 5
 
 
+def test_the_parts_of_a_bad_step_are_all_of_it() -> None:
+    attribution = FaultAttribution(PERIOD_US * US, 500 * US, None, lambda: (0, 0))
+    attribution.look((Silence(True),))
+    attribution.keep(0, True, True, Times(
+        due=0, begun=7_000, published=20_000, gathered=500_000, called=530_000, stepped=550_000, ended=1_200_000,
+        deadline=500_000,
+    ))  # fmt: skip
+    attribution.finish(10**9)
+    (step,) = attribution.report(1)["bad_steps"]
+    parts = [step[f"{name}_us"] for name in ("wake", "exchange", "apply", "plant", "after")]
+    assert parts == pytest.approx([7.0, 493.0, 30.0, 20.0, 650.0])
+    assert sum(parts) == pytest.approx(step["total_us"])
+
+
 def test_judgement_waits_until_the_witnesses_have_looked() -> None:
     saw = Saw()
     saw.looked_ns = lambda: 0  # type: ignore[method-assign]
