@@ -180,7 +180,8 @@ class Shape(rtmms.Controller):
                 f"controller 'shape': gait '{word}': expected actuators that are angles, got "
                 f"{', '.join(names) or 'none'}; run the robot with drive=motion"
             )
-        path = gait_path(word + (f":{','.join(self._given)}" if self._given else ""), len(names), own)
+        joints = [name.removesuffix(".angle") for name in names]
+        path = gait_path(word + (f":{','.join(self._given)}" if self._given else ""), len(names), own, joints)
         return Around(path, plant.actuators, self.ramp_s, self.cycles)
 
 

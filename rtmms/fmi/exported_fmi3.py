@@ -22,7 +22,7 @@ import numpy as np
 
 import rtmms.plant.loading
 from rtmms.base.errors import DivergedError, ModelError
-from rtmms.base.files import MIB, read_input_text
+from rtmms.base.files import MIB, read_input, read_input_text
 from rtmms.fmi.archive import needed
 from rtmms.fmi.read_description import base_units
 
@@ -209,6 +209,8 @@ def state_from_bytes(given: bytes) -> dict[str, Any]:
 
 
 SPECIFICATION = "robot.json"
+MAX_FILE_BYTES = 64 * MIB
+"""Of a robot's file, or a preset."""
 RELEASE = "finalizePythonInterpreter"
 STEP_TOLERANCE = 1e-6
 """Tolerance of a communication step against whole steps of the plant, as a share of one: tools add up their times."""
@@ -235,12 +237,8 @@ def digest(file: Path) -> str:
     ModelError
         The file cannot be read.
     """
-    try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError as fault:
-        raise ModelError(
-            f"'{file}': {fault.strerror or fault}; an FMU that was exported from files needs them"
-        ) from None
+    given = read_input(file, max_bytes=MAX_FILE_BYTES, place="FMU:", expected="the file from which it was exported")
+    return hashlib.sha256(given).hexdigest()
 
 
 class Slave(Variables):

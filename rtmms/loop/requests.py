@@ -301,6 +301,8 @@ def _of_a_peer(requests: Requests, error: UnknownNameError) -> ModelError:
     if owned:
         return ModelError(f"unknown {error.kind} '{error.name}'; did you mean {' or '.join(owned)}?")
     known = [*error.known, *(f"{name}.{one}" for name, settable in theirs.items() for one in settable)]
+    if error.name in known:
+        return ModelError(f"{error.name}: its peer is not ready yet; send the request again")
     return UnknownNameError(error.kind, error.name, known)
 
 

@@ -60,6 +60,12 @@ def test_a_file_of_shapes(tmp_path: Path) -> None:
     rows = played(Shape(file=str(file), period_s=3.0, ramp_s=0.0), rtmms.load("purcell", dt=0.01), "purcell", 3.0)
     for k, corner in ((0, (0, 0)), (100, (1, 0)), (200, (0, 1))):
         np.testing.assert_allclose(rows[k], corner, atol=1e-9)
+    file.write_text("right,left\n0,0\n1,0\n0,1\n")
+    rows = played(Shape(file=str(file), period_s=3.0, ramp_s=0.0), rtmms.load("purcell", dt=0.01), "purcell", 3.0)
+    np.testing.assert_allclose(rows[100], (0, 1), atol=1e-9)
+    file.write_text("a,b\n0,0\n1,0\n0,1\n")
+    with pytest.raises(rtmms.ModelError, match="expected the heading left,right, in any order, got 'a,b'"):
+        Shape(file=str(file)).start(info_of(rtmms.load("purcell"), "purcell"))
 
 
 @pytest.mark.parametrize("robot", Shape.robots)
