@@ -77,6 +77,8 @@ def movie(file: Path, output: Path, speed: float | None, camera: str, start: flo
                 deadlines=deadlines, start_s=start, end_s=end)  # fmt: skip
     recording = _recording(file)
     if output.suffix.lower() in STILLS:
+        if start:
+            raise ModelError(f"--from {start:g}: expected none for a picture, which shows the instant of --to")
         with drawing(file):
             write_still(recording, output, end, take)
         print_text(f"{output}: 1 picture", err=True)

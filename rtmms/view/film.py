@@ -287,7 +287,7 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
     last = float(recording.time[-1]) if take.end_s is None else take.end_s
     times = recording.pictures(speed / rate)
     times = times[(times >= take.start_s - 1e-9) & (times <= last + 1e-9)]
-    if not len(times):
+    if not len(times) or last > recording.time[-1] + 1e-9:
         raise ModelError(
             f"--from, --to: expected times within the run of {recording.time[-1]:g} s, got {take.start_s:g} "
             f"to {last:g} s"

@@ -380,6 +380,8 @@ def test_what_cannot_be_done_is_refused(log: Path, tmp_path: Path, recording: Re
         write_film(recording, tmp_path / "run.avi", lambda done, total: None)
     for arguments, message in (
         (("movie", str(log), "-o", "nowhere/run.gif"), "there is no folder 'nowhere'"),
+        (("movie", str(log), "-o", "run.gif", "--to", "99"), "--from, --to: expected times within the run of"),
+        (("movie", str(log), "-o", "run.png", "--from", "0.1"), "--from 0.1: expected none for a picture"),
         (("movie", str(tmp_path / "none.mcap"), "-o", "run.gif"), "there is no such file"),
         (("view", "--html", "a.html"), "--html: expected a LOG"),
         (("view", "--telemetry", "ipc://x"), "expected tcp://HOST:PORT"),
