@@ -576,6 +576,21 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
             x = _least_squares(residual, x, low, high, step, iterations)
             if not shooting.follow(*split(x)) or np.max(np.abs(residual(x))) < _CLOSED:
                 break
+    for _ in range(len(sought) - 1 if free else 0):
+        # A target far out of reach would end the search before the others are met: it becomes what was reached.
+        try:
+            _, motion = shooting.run(*split(x))
+        except DivergedError:
+            break
+        far = {name: abs(motion[name] - aim) / sizes[name] for name, aim in aims.items()}
+        farthest = max(far, key=far.__getitem__)
+        if sum(one > TOLERANCE for one in far.values()) < 2:
+            break
+        aims = aims | {farthest: motion[farthest]}
+        for step, iterations in _ROUNDS:
+            x = _least_squares(residual, x, low, high, step, iterations)
+            if not shooting.follow(*split(x)) or np.max(np.abs(residual(x))) < _CLOSED:
+                break
     body, values = split(x)
     if free and k and not np.max(np.abs(shooting.closure(body, values))) <= MAX_CLOSING_ERROR:
         body = close(body, values)  # a target out of reach pulls the motion off its closure

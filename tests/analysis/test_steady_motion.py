@@ -89,6 +89,18 @@ def test_a_target_out_of_reach_reports_how_near_it_came():
     assert fastest == pytest.approx(plant.observe()["velocity"][0], rel=0.02)
 
 
+def test_a_target_out_of_reach_leaves_the_others_met() -> None:
+    """They are small beside it, so a search for the least sum of squares would end before it has met them."""
+    torpedo = rtmms.load("torpedo")
+    motion = rtmms.trim(torpedo, speed=1.5)
+    assert set(motion.misses) == {"speed"}
+    assert motion.motion["speed"] == pytest.approx(0.7099, abs=1e-3)
+    turning = rtmms.trim(torpedo, speed=1.5, turn_rate=math.radians(5.0))
+    assert math.degrees(turning.motion["turn_rate"]) == pytest.approx(5.0, rel=0.05)
+    assert turning.motion["speed"] == pytest.approx(0.6975, abs=3e-3)
+
+
+
 def test_a_plant_without_inertia_travels_by_its_stroke():
     plant = rtmms.load("purcell")
     motion = rtmms.trim(plant, speed=0.01)
