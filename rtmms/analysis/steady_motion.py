@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from rtmms.analysis.chart import Chart, Charted
-from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.errors import ArgumentError, DivergedError, ModelError
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.mechanism.joint_laws import GAIN
 from rtmms.mechanism.plant import TreePlant
@@ -230,6 +230,9 @@ def trim(
 
 def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, dict[str, float]]:
     """Return the plant without sensors, and the targets, or raise ModelError."""
+    given: object = plant
+    if not isinstance(given, Plant):
+        raise ArgumentError(f"trim: plant: expected a plant, as rtmms.load returns, got {given!r:.60}")
     if isinstance(plant, Composed):
         raise ModelError("trim: expected one robot, got several; trim each of them separately")
     targets: dict[str, float] = {}

@@ -71,6 +71,11 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
     return made
 
 
+def _refuse_render(mode: str | None) -> None:
+    if mode is not None:
+        raise ArgumentError(f"gym: render_mode: expected None, as the environments draw nothing, got {mode!r:.60}")
+
+
 def _spaces(episodes: Episodes) -> tuple[Any, Any]:
     most, spaces = episodes.task.most, gymnasium.spaces
     return (
@@ -92,7 +97,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
     sensors, randomise : str | None, Mapping[str, Sequence[float]] | None
         See rtmms.gym.episodes.Episodes.
     render_mode : str | None, optional
-        Not used.
+        None: the environments draw nothing.
     **more : Any
         Further members of `Task` by name: outputs, step_s, ended, ...
     """
@@ -103,6 +108,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         self, task: Any, reward: Callable[..., Any] | None = None, *, sensors: str | None = None,
         randomise: Mapping[str, Sequence[float]] | None = None, render_mode: str | None = None, **more: Any,
     ) -> None:  # fmt: skip
+        _refuse_render(render_mode)
         self.render_mode = render_mode
         self.episodes = Episodes(task_of(task, reward, more), 1, None, sensors, randomise)
         self.observation_space, self.action_space = _spaces(self.episodes)
@@ -197,6 +203,7 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
             mode = AutoresetMode.DISABLED
         if mode == AutoresetMode.DISABLED:
             raise ArgumentError(f"gym: autoreset_mode: expected NextStep or SameStep, got {autoreset_mode!r:.60}")
+        _refuse_render(render_mode)
         self.num_envs, self.render_mode, self.mode = num_envs, render_mode, mode
         self.metadata = {**self.metadata, "autoreset_mode": mode}
         self.episodes = Episodes(task_of(task, reward, more), num_envs, threads, sensors, randomise)
@@ -268,6 +275,8 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
             Observations, rewards, ended, truncated, info.
         """
         given = _action(actions, (self.num_envs, self.episodes.actions))
+        if not self._seeded:
+            raise ArgumentError("gym: step: expected a reset before the first step")
         active = ~self._over
         seen, reward, ended, failed = self.episodes.step(given, active)
         self._lengths += active

@@ -100,7 +100,6 @@ def test_a_target_out_of_reach_leaves_the_others_met() -> None:
     assert turning.motion["speed"] == pytest.approx(0.6975, abs=3e-3)
 
 
-
 def test_a_plant_without_inertia_travels_by_its_stroke():
     plant = rtmms.load("purcell")
     motion = rtmms.trim(plant, speed=0.01)
@@ -128,6 +127,8 @@ def test_wrong_targets_are_refused(robot, targets, text):
 def test_several_robots_are_refused():
     with pytest.raises(ModelError, match="expected one robot, got several"):
         rtmms.trim(rtmms.World([("one", "quadrotor"), ("two", "quadrotor")]))
+    with pytest.raises(rtmms.ArgumentError, match=r"trim: plant: expected a plant, .*, got 'quadrotor'"):
+        rtmms.trim("quadrotor")  # type: ignore[arg-type]
 
 
 TARGETS: dict[str, dict[str, float]] = {

@@ -153,6 +153,14 @@ def test_a_range_with_one_end_is_refused():
             task.prepare(SimpleNamespace(actuators=(given,)))  # type: ignore[arg-type]
 
 
+def test_pictures_and_steps_before_a_reset_are_refused():
+    for make in (rtmms.gym.RobotEnv, rtmms.gym.RobotVectorEnv):
+        with pytest.raises(ArgumentError, match="render_mode: expected None"):
+            make(Fast(), render_mode="rgb_array")
+    with pytest.raises(ArgumentError, match="expected a reset before the first step"):
+        rtmms.gym.RobotVectorEnv(Fast(), 2).step(np.zeros((2, 4)))
+
+
 def test_a_task_serves_several_environments():
     """Each has a copy: members that are given to one, and what `prepare` writes, are not in the other."""
     task = Fast()
