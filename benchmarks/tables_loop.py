@@ -338,11 +338,11 @@ def in_real_time(loop: Result, hour: Result) -> str:
     """
     bad = hour["unexplained"]
     soak = (
-        f"In {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])} with the gait in its own process, "
-        f"{hour['exchange']['misses']} of {hour['steps']} commands missed their deadline, and "
-        f"{hour['schedule']['overruns']} steps overran. Without a stall of the machine, {bad['misses_percent']:.4f} % "
-        f"of the commands missed it, and {bad['overruns_percent']:.4f} % of the steps overran "
-        f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
+        f"For {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])}, the gait ran in its own process. "
+        f"Of {hour['steps']} commands, {hour['exchange']['misses']} missed their deadline. "
+        f"{hour['schedule']['overruns']} steps [overran](docs/report.md#overrun-policies) their period. The machine "
+        f"stalled in some steps. Without these, {bad['misses_percent']:.4f} % of the commands missed their deadline, "
+        f"and {bad['overruns_percent']:.4f} % of the steps overran ([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
     )
     if not loop["cases"]:
         return soak
@@ -361,7 +361,8 @@ def in_real_time(loop: Result, hour: Result) -> str:
         ["state to command, a Python controller that computes nothing", pair("steady, exchange"), "the same"],
     ]
     return "\n".join([
-        f"This table has medians of {blocks(loop)} in real time: {name_of(case)} "
+        f"This table has medians of {blocks(loop)} at {hertz(case['rate_hz'])} in real time, "
+        f"{'on an idle machine' if case['condition'] == 'idle' else 'beside stress-ng'} "
         f"([loop.json](benchmarks/results/loop.json); {_cpu(loop)}).",
         "",
         table(["p50, p99 in us", "rtmms", "yardstick in the same run"], rows),

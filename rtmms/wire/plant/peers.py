@@ -656,7 +656,8 @@ class Peers:
         if earlier is not None:
             self.release(earlier)
         observes = not index and not hello.ticks
-        if len(self.all) >= MAX_PEERS + RESERVED_OBSERVERS * observes and not self._drop_one_observer():
+        is_full = not observes and sum(not one.observer for one in self.all) >= MAX_PEERS
+        if is_full or (len(self.all) >= MAX_PEERS + RESERVED_OBSERVERS * observes and not self._drop_one_observer()):
             raise Refused(Reason.BUSY, f"hello: the plant has {MAX_PEERS} peers already, its maximum")
         peer = Peer(hello, exchange_id, index, selection, now_ns, prefix)
         if not observes:

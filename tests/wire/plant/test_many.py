@@ -52,6 +52,9 @@ def test_a_full_house_has_a_place_for_one_that_only_asks() -> None:
     assert second in peers.all
     assert first not in peers.all
     assert len(peers.all) == MAX_PEERS + 1
+    with pytest.raises(Refused, match=f"{MAX_PEERS} peers already, its maximum"):  # an observer's place is no driver's
+        peers.welcome(Hello("one more", (f"a{MAX_PEERS}",)), b"more", selection, 0)
+    assert second in peers.all
 
 
 def test_it_gets_its_answer(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw], monkeypatch: Any) -> None:
