@@ -342,7 +342,8 @@ def in_real_time(loop: Result, hour: Result) -> str:
         f"Of {hour['steps']} commands, {hour['exchange']['misses']} missed their deadline. "
         f"{hour['schedule']['overruns']} steps [overran](docs/report.md#overrun-policies) their period. The machine "
         f"stalled in some steps. Without these, {bad['misses_percent']:.4f} % of the commands missed their deadline, "
-        f"and {bad['overruns_percent']:.4f} % of the steps overran ([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
+        f"and {bad['overruns_percent']:.4f} % of the steps overran "
+        f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
     )
     if not loop["cases"]:
         return soak
