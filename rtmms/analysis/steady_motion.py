@@ -375,6 +375,10 @@ class _Result(NamedTuple):
     motion: dict[str, float]
 
 
+_ASIDE = "aside"
+"""Mean speed to the left of the heading, m/s: within the search alone."""
+
+
 class _Shooting:
     """One drive of one plant: the motion of a period from a tilt and a twist of the body.
 
@@ -519,9 +523,10 @@ def _motion(poses: Array, seconds: float) -> dict[str, float]:
     # of an arc of angle psi the chord is shorter by sin(psi / 2) / (psi / 2)
     arc = 1.0 / float(np.sinc(0.5 * turn / math.pi)) if abs(turn) < math.pi else 1.0
     ahead = arc * float(way[0] * math.cos(course) + way[1] * math.sin(course))
+    aside = arc * float(way[1] * math.cos(course) - way[0] * math.sin(course))
     return {
         "speed": ahead / seconds, "turn_rate": turn / seconds, "climb": float(way[2]) / seconds,
-        "depth": 0.0 - float(np.mean(poses[:, 2])),
+        "depth": 0.0 - float(np.mean(poses[:, 2])), _ASIDE: aside / seconds,
     }  # fmt: skip
 
 
@@ -561,6 +566,31 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
                 break
         return body
 
+    def _without_drift(x: Array) -> Array:
+        """Return the same motion without its speed aside, where there is one.
+
+        Nothing else determines that speed for a robot that can tilt to any side, such as a quadrotor.
+        """
+
+        def all_residuals(x: Array) -> Array:
+            try:
+                aside = shooting.run(*split(x)).motion[_ASIDE]
+            except DivergedError:
+                aside = math.nan
+            return np.append(residual(x), aside / shooting.velocity if math.isfinite(aside) else _LOST)
+
+        before = all_residuals(x)
+        if np.max(np.abs(before[:-1])) > TOLERANCE or abs(before[-1]) < _CLOSED:
+            return x
+        found = x
+        for step, iterations in _ROUNDS:
+            found = _least_squares(all_residuals, found, low, high, step, iterations)
+        after = np.abs(all_residuals(found))
+        if np.max(after[:-1]) > max(_CLOSED, float(np.max(np.abs(before[:-1])))) or after[-1] > 0.1 * abs(before[-1]):
+            return x
+        shooting.follow(*split(found))
+        return found
+
     body, x = shooting.body, np.zeros(len(drive.names) if free else 0)
     begin = sought
     if stages > 1 and k:
@@ -594,6 +624,8 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
             x = _least_squares(residual, x, low, high, step, iterations)
             if not shooting.follow(*split(x)) or np.max(np.abs(residual(x))) < _CLOSED:
                 break
+    if free and k and sought:
+        x = _without_drift(x)
     body, values = split(x)
     if free and k and not np.max(np.abs(shooting.closure(body, values))) <= MAX_CLOSING_ERROR:
         body = close(body, values)  # a target out of reach pulls the motion off its closure
@@ -606,6 +638,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
         name: motion[name] - value for name, value in targets.items()
         if name != "depth" and not abs(motion[name] - value) <= TOLERANCE * max(abs(value), sizes[name])
     }  # fmt: skip
+    motion = {name: value for name, value in motion.items() if name != _ASIDE}
     margin = 1e-6 * (drive.upper - drive.lower)
     ends = (values <= drive.lower + margin) | (values >= drive.upper - margin)
     return SteadyMotion(

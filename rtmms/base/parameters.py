@@ -351,6 +351,10 @@ NOT_PARAMETERS = ("dt", "preset")
 """Keywords of a function that makes a plant which are not its parameters."""
 
 
+class FunctionKeywords:
+    """Keywords of a function that makes a plant: the function has used them itself, whatever their names."""
+
+
 @lru_cache(maxsize=64)
 def keywords_of(make: Callable[..., Any]) -> Any:
     """Return a dataclass with the keywords of a function or class that makes a plant, without `dt` and `preset`.
@@ -380,7 +384,7 @@ def keywords_of(make: Callable[..., Any]) -> Any:
         hint = Any if one.annotation is one.empty else _resolved(one.annotation, space, {})
         default = None if one.default is one.empty else one.default
         rows.append((name, Any if hint is None else hint, field(default_factory=partial(_value, default))))
-    return make_dataclass("Keywords", rows, frozen=True) if rows else None
+    return make_dataclass("Keywords", rows, bases=(FunctionKeywords,), frozen=True) if rows else None
 
 
 def _value(value: Any) -> Any:

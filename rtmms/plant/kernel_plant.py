@@ -15,6 +15,7 @@ import numpy as np
 from rtmms.base.errors import DivergedError, Renamed
 from rtmms.base.jit import native
 from rtmms.base.override import override
+from rtmms.base.parameters import FunctionKeywords
 from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import (
@@ -117,6 +118,8 @@ class KernelPlant(StatefulPlant):
     @property
     def start_height(self) -> float:
         """Height of the robot at t = 0, m, world: minus `start_depth_m` of its parameters, 0 for a robot without it."""
+        if isinstance(self.parameters, FunctionKeywords):
+            return 0.0
         return 0.0 - float(getattr(self.parameters, "start_depth_m", 0.0))
 
     twin = Renamed("step_error_estimator")

@@ -89,6 +89,16 @@ def test_a_target_out_of_reach_reports_how_near_it_came():
     assert fastest == pytest.approx(plant.observe()["velocity"][0], rel=0.02)
 
 
+@pytest.mark.parametrize("targets", [{}, {"speed": 0.0}, {"speed": 1.0}])
+def test_a_robot_that_can_fly_aside_does_not(targets: dict[str, float]) -> None:
+    """A small roll would carry it aside at the same height, heading and speed ahead."""
+    quadrotor = rtmms.load("quadrotor")
+    assert rtmms.trim(quadrotor, **targets).is_reached
+    ahead, aside, _ = quadrotor.observe()["velocity"]
+    assert aside == pytest.approx(0.0, abs=1e-6)
+    assert ahead == pytest.approx(targets.get("speed", 0.0), abs=1e-3)
+
+
 def test_a_target_out_of_reach_leaves_the_others_met() -> None:
     """They are small beside it, so a search for the least sum of squares would end before it has met them."""
     torpedo = rtmms.load("torpedo")

@@ -336,6 +336,24 @@ def test_a_urdf_with_a_misspelt_absent_or_second_entry_is_refused(tmp_path: Path
 
 
 @pytest.mark.full
+def test_a_function_s_keyword_of_a_robot_s_name_is_its_own(tmp_path: Path) -> None:
+    """The function has used `start_depth_m` itself; a reset does not sink the robot again."""
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import rtmms\nfrom rtmms import model as m\n"
+        "def robot(start_depth_m: float = 1.5):\n"
+        "    start = m.State(position=[0, 0, -start_depth_m], orientation=[1, 0, 0, 0], q=[], twist=[0] * 6, qd=[])\n"
+        "    body = m.Body('one', mass=1.0, inertia=[[1, 0, 0], [0, 1, 0], [0, 0, 1]])\n"
+        "    return rtmms.TreePlant(rtmms.Mechanism('mine', [body], []), dt=0.01, initial=start)\n"
+    )
+    plant = rtmms.load(f"{path}:robot", start_depth_m=0.7)
+    for _ in range(2):
+        assert plant.observe()["position"][2] == -0.7
+        plant.reset()
+    assert parameter_values(plant)["start_depth_m"] == 0.7
+
+
+@pytest.mark.full
 def test_a_fluid_that_would_act_on_no_shape_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")
     path = tmp_path / "bare.urdf"
