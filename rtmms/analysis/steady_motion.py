@@ -540,6 +540,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
     k, free = len(shooting.rows), bool(targets) and len(drive.names) > 0
     span = 0.5 * (drive.upper - drive.lower)
     sizes = {name: shooting.velocity if UNITS[name] == "m/s" else 1.0 for name in targets}
+    sizes[_ASIDE] = shooting.velocity
     sought = {name: value for name, value in targets.items() if name != "depth"}
     low = np.concatenate([np.full(k, -_MAX_CHANGE), (drive.lower - drive.start) / span if free else np.zeros(0)])
     high = np.concatenate([np.full(k, _MAX_CHANGE), (drive.upper - drive.start) / span if free else np.zeros(0)])
@@ -565,31 +566,6 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
             if not shooting.follow(body, values) or np.max(np.abs(closing(body))) < _CLOSED:
                 break
         return body
-
-    def _without_drift(x: Array) -> Array:
-        """Return the same motion without its speed aside, where there is one.
-
-        Nothing else determines that speed for a robot that can tilt to any side, such as a quadrotor.
-        """
-
-        def all_residuals(x: Array) -> Array:
-            try:
-                aside = shooting.run(*split(x)).motion[_ASIDE]
-            except DivergedError:
-                aside = math.nan
-            return np.append(residual(x), aside / shooting.velocity if math.isfinite(aside) else _LOST)
-
-        before = all_residuals(x)
-        if np.max(np.abs(before[:-1])) > TOLERANCE or abs(before[-1]) < _CLOSED:
-            return x
-        found = x
-        for step, iterations in _ROUNDS:
-            found = _least_squares(all_residuals, found, low, high, step, iterations)
-        after = np.abs(all_residuals(found))
-        if np.max(after[:-1]) > max(_CLOSED, float(np.max(np.abs(before[:-1])))) or after[-1] > 0.1 * abs(before[-1]):
-            return x
-        shooting.follow(*split(found))
-        return found
 
     body, x = shooting.body, np.zeros(len(drive.names) if free else 0)
     begin = sought
@@ -624,8 +600,19 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
             x = _least_squares(residual, x, low, high, step, iterations)
             if not shooting.follow(*split(x)) or np.max(np.abs(residual(x))) < _CLOSED:
                 break
-    if free and k and sought:
-        x = _without_drift(x)
+    before = float(np.max(np.abs(residual(x)), initial=0.0)) if free and k and sought else math.inf
+    if before <= TOLERANCE:
+        # Nothing else determines the speed aside of a robot that can tilt to any side, such as a quadrotor: here it is
+        # a further target, 0, where the others remain met.
+        reached, aims = aims, aims | {_ASIDE: 0.0}
+        aside, found = abs(float(residual(x)[-1])), x
+        for step, iterations in _ROUNDS if aside >= _CLOSED else ():
+            found = _least_squares(residual, found, low, high, step, iterations)
+        after = np.abs(residual(found))
+        if np.max(after[:-1]) <= max(_CLOSED, before) and after[-1] <= 0.1 * aside:
+            x = found
+            shooting.follow(*split(x))
+        aims = reached
     body, values = split(x)
     if free and k and not np.max(np.abs(shooting.closure(body, values))) <= MAX_CLOSING_ERROR:
         body = close(body, values)  # a target out of reach pulls the motion off its closure

@@ -363,10 +363,10 @@ class Slave(Variables):
         command = np.array(state["command"], dtype=np.float64)
         if command.shape != self.command.shape:
             raise ModelError(f"state: expected {self.command.size} inputs, got {command.size}")
-        now, seed = float(state["time"]), int(state["seed"])
+        now, begun, seed = float(state["time"]), bool(state["begun"]), int(state["seed"])
         self.plant.restore(base64.b64decode(state["plant"], validate=True))
         self.command[:], self.now, self.seed, self._observed = command, now, seed, None
-        self._begun = bool(state["begun"])
+        self._begun = begun
 
     _fmu_state_to_bytes = staticmethod(state_to_bytes)
     _fmu_state_from_bytes = staticmethod(state_from_bytes)
