@@ -122,23 +122,8 @@ class TreeErrorEstimator(RecordErrorEstimator):
             time = self._count * self.dt  # the plant's own count: of an unstable run each bit matters
             ask_flow(self.plant, system.motion.vector, time, 0.5 * self._dt[0], system.work.s, system.fluid.held)
 
+    @override
     def unseen(self, begin: SavedState, end: SavedState) -> float:
-        """Return the motion of prescribed joints that no stage of a step evaluated.
-
-        See `rtmms.plant.protocol.HasPrescribedJoints`.
-
-        Parameters
-        ----------
-        begin : SavedState
-            State before the step.
-        end : SavedState
-            State after the step.
-
-        Returns
-        -------
-        float
-            Sum of squares over the joints, rad2.
-        """
         if not self._imposed.any():
             return 0.0
         hold, start = self._system.hold, float(begin.all[-1]) * self.dt

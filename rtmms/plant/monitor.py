@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import HasPrescribedJoints, SavedState, StepErrorEstimator
+from rtmms.plant.protocol import SavedState, StepErrorEstimator
 from rtmms.plant.replay import PARTS, Replayed, replay
 
 UNSTABLE = 0.25
@@ -112,7 +112,6 @@ class Errors:
     def __init__(self, estimator: StepErrorEstimator) -> None:
         self.estimator, self.sharpen = estimator, 1.0 / (1.0 - 0.5**estimator.order)
         self._apart, self._change = Vectors(estimator), Vectors(estimator)
-        self._given = estimator if isinstance(estimator, HasPrescribedJoints) else None
         self.clear()
 
     def clear(self) -> None:
@@ -156,8 +155,8 @@ class Errors:
             return StepError(1.0, 1.0)  # the plant itself is about to leave the numbers, and will report it
         if not (sound and math.isfinite(off + bent)):
             off, bent = twist, joints
-        elif self._given is not None:
-            unseen = self._given.unseen(begin, end)
+        else:
+            unseen = self.estimator.unseen(begin, end)
             self._unseen += weight * unseen
             bent += unseen / self.sharpen**2
         self.count += 1

@@ -821,15 +821,10 @@ class StepErrorEstimator(Protocol):
             False where the step fails.
         """
 
-
-@runtime_checkable
-class HasPrescribedJoints(StepErrorEstimator, Protocol):
-    """An estimator with prescribed joints, whose half steps may miss the same motion as the stages of a step."""
-
     def unseen(self, begin: SavedState, end: SavedState) -> float:
-        """Return the motion of the joints that no stage of a step evaluated.
+        """Return the motion of prescribed joints that no stage of a step evaluated.
 
-        The command is that of the last step of this estimator.
+        Half steps may have missed the same motion. The command is that of the last step of this estimator.
 
         Parameters
         ----------
@@ -841,16 +836,12 @@ class HasPrescribedJoints(StepErrorEstimator, Protocol):
         Returns
         -------
         float
-            Sum of squares over the joints, rad2.
+            Sum of squares over the joints, rad2; 0 without prescribed joints.
         """
-
-
-@runtime_checkable
-class HasPower(StepErrorEstimator, Protocol):
-    """An estimator whose states contain no work, but from which the power of the actuators follows."""
+        return 0.0
 
     def power(self, at: SavedState) -> float:
-        """Return the power in a state; afterwards the estimator is in that state.
+        """Return the actuators' power in a state that contains no work; afterwards the estimator is in that state.
 
         Parameters
         ----------
@@ -860,8 +851,9 @@ class HasPower(StepErrorEstimator, Protocol):
         Returns
         -------
         float
-            W.
+            W; 0 if the plant has none.
         """
+        return 0.0
 
 
 @runtime_checkable

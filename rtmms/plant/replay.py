@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import HasPower, SavedState, StepErrorEstimator
+from rtmms.plant.protocol import SavedState, StepErrorEstimator
 
 PARTS = (8, 4, 2)
 """Numbers of parts of a step, in order of preference as time allows."""
@@ -105,7 +105,6 @@ class Way:
         every : int
             Steps from one power to the next, the same for all ways that are compared.
         """
-        powered = estimator if isinstance(estimator, HasPower) and begin.work is None else None
         steps, fine, state = len(commands), parts > 1, estimator.state
         places = state.position if estimator.base_moves else state.joints
         if fine:
@@ -123,11 +122,11 @@ class Way:
             self.places[k] = places.ravel()
             if state.work is not None:
                 self.works[k] = state.work.sum()
-            elif powered is not None and k % every == 0:
-                self.works[k] = powered.power(state)
+            elif k % every == 0:
+                self.works[k] = estimator.power(state)
             if k % CLOCK_INTERVAL_STEPS == 0 and monotonic() > until:
                 break
-        self.summed = powered is not None
+        self.summed = state.work is None
         estimator.divide(2)
 
     def length(self, steps: int) -> float:

@@ -19,7 +19,6 @@ import rtmms
 from rtmms.continuum.strain_modes import legendre
 from rtmms.continuum.strain_rod import DEFAULT_POINTS, StrainRod
 from rtmms.model import Rod, RodSection
-from rtmms.plant.protocol import HasPower
 from rtmms.plant.replay import MIN_WAY, work_error
 from rtmms.robots.continuous_eel import ContinuousEel
 from rtmms.robots.eel import Eel
@@ -89,7 +88,7 @@ def way(mesh: Mesh, size: int) -> tuple[Array, float, float]:
         plant.step(neutral if mesh.command is None else mesh.command(k * plant.dt))
         estimator.keep(state)
         places.append(state.position.copy())
-        power += estimator.power(state) * plant.dt if isinstance(estimator, HasPower) else 0.0
+        power += estimator.power(state) * plant.dt if state.work is None else 0.0
     return np.array(places), power if state.work is None else float(state.work.sum()), MIN_WAY * estimator.length
 
 

@@ -122,19 +122,9 @@ class MantaErrorEstimator(StepErrorEstimator):
     def keep(self, at: SavedState) -> None:
         at.all[:] = self.plant._state
 
+    @override
     def power(self, at: SavedState) -> float:
-        """Return the power of the rods (rtmms.plant.protocol.HasPower).
-
-        Parameters
-        ----------
-        at : SavedState
-            State to evaluate; afterwards the estimator is in it.
-
-        Returns
-        -------
-        float
-            W; nan where the state has none.
-        """
+        """Return the power of the rods; nan in a state without one."""
         self.state.all[:] = at.all
         manta = self._whole
         status = enter_account(*arguments(manta), 0.0) if COMPILED else account(manta, 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rtmms.wire.plant.peers import Peer
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import Answering, Holding
+from rtmms.wire.protocol.port import Answering
 
 _MIN_MESSAGE_INTERVAL_S = 200e-6
 """Minimum mean interval between messages that are read one by one, s.
@@ -52,7 +52,7 @@ class Allowance:
     def __init__(
         self, socket: Answering, most: int, count: Callable[[str], None], expel: Callable[[Peer, str], None]
     ) -> None:  # fmt: skip
-        self._holding = socket if isinstance(socket, Holding) else None
+        self._socket = socket
         self.most, self._count, self._expel = most, count, expel
         self._spoke: list[Peer] = []
 
@@ -71,8 +71,8 @@ class Allowance:
         if peer.message_count == 0:
             self._spoke.append(peer)
         peer.message_count += 1
-        if peer.message_count == self.most and self._holding is not None:
-            self._holding.hold(peer.identity)
+        if peer.message_count == self.most:
+            self._socket.hold(peer.identity)
 
     def used_up(self, peer: Peer) -> bool:
         """Return whether a peer is not read any more in this step.
@@ -99,14 +99,11 @@ class Allowance:
             peer.message_count = 0
             peer.floods += 1
             if peer.floods < FLOOD_STEPS:
-                if self._holding is not None:
-                    self._holding.let_go(peer.identity)
+                self._socket.let_go(peer.identity)
                 continue
             peer.floods = 0
             self._count(Reason.BUSY)
             why = f"{self.most} messages or more in each of {FLOOD_STEPS} steps: the connection is closed"
             peer.refused(why)
-            if self._holding is not None:
-                self._holding.cut_off(peer.identity)
-            else:
+            if not self._socket.cut_off(peer.identity):
                 self._expel(peer, why)

@@ -23,7 +23,7 @@ from rtmms.wire.kernels.step import BATCH, PEER, STATE, STEP, TIME, UNREAD, take
 from rtmms.wire.kernels.step_layout import CompiledLayout
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.plant.peers import LIVE
-from rtmms.wire.protocol.port import GONE, Answering, Bypassed
+from rtmms.wire.protocol.port import GONE, Answering
 from rtmms.wire.protocol.step_layout import command_layout
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class WireFastPath:
 
     def __init__(self, port: StepPort, socket: Answering, peers: Peers) -> None:
         self._port, self._peers = port, peers
-        self._socket = socket if isinstance(socket, Bypassed) else None
+        self._socket = socket.direct
         self._lines: list[_Line] = []
         self._seen = -1
         self._entered: HasCompiledStep | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 MESSAGE, OVERSIZE, MALFORMED = "message", "oversize", "malformed"
 """Kinds of what comes: one whole frame, a message that was too long, and one of several frames or none.
@@ -137,44 +137,8 @@ class Hosting(Messages, Protocol):
         """
 
 
-class Answering(Hosting, Protocol):
-    """Bound socket whose peers are known individually.
-
-    Attributes
-    ----------
-    threaded : bool
-        Whether a thread is between the caller and the connected peers.
-    """
-
-    threaded: bool
-
-    def arm(self, instant_ns: int) -> None:
-        """Prepare, in the slack, for the next wait.
-
-        Parameters
-        ----------
-        instant_ns : int
-            Instant of CLOCK_MONOTONIC at which the next wait will end, ns.
-        """
-
-    def connected(self, who: bytes) -> bool | None:
-        """Return whether a peer is connected, without sending anything.
-
-        Parameters
-        ----------
-        who : bytes
-            Name of the peer on this socket.
-
-        Returns
-        -------
-        bool | None
-            None if only a send shows it.
-        """
-
-
-@runtime_checkable
-class Bypassed(Protocol):
-    """Answering socket whose connections compiled code may read and write while nobody calls it."""
+class DirectAccess(Protocol):
+    """Access of compiled code to the connections of a socket, while nobody calls the socket."""
 
     @property
     def descriptors(self) -> tuple[int, int] | None:
@@ -244,12 +208,47 @@ class Bypassed(Protocol):
         """
 
 
-@runtime_checkable
-class Holding(Protocol):
-    """Answering socket that can leave one of its peers unread."""
+class Answering(Hosting, Protocol):
+    """Bound socket whose peers are known individually.
+
+    Attributes
+    ----------
+    threaded : bool
+        Whether a thread is between the caller and the connected peers.
+    """
+
+    threaded: bool
+
+    def arm(self, instant_ns: int) -> None:
+        """Prepare, in the slack, for the next wait.
+
+        Parameters
+        ----------
+        instant_ns : int
+            Instant of CLOCK_MONOTONIC at which the next wait will end, ns.
+        """
+
+    def connected(self, who: bytes) -> bool | None:
+        """Return whether a peer is connected, without sending anything.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the peer on this socket.
+
+        Returns
+        -------
+        bool | None
+            None if only a send shows it.
+        """
+
+    @property
+    def direct(self) -> DirectAccess | None:
+        """Access of compiled code to the connections; None if the transport has none."""
+        return None
 
     def hold(self, who: bytes) -> None:
-        """Stop reading a peer.
+        """Stop reading a peer; do nothing if the transport reads all peers.
 
         `next` returns no more of its messages, and they do not end a `wait`.
 
@@ -258,6 +257,7 @@ class Holding(Protocol):
         who : bytes
             Name of the peer on this socket.
         """
+        return
 
     def let_go(self, who: bytes) -> None:
         """Read a peer again.
@@ -267,15 +267,22 @@ class Holding(Protocol):
         who : bytes
             Name of the peer on this socket.
         """
+        return
 
-    def cut_off(self, who: bytes) -> None:
+    def cut_off(self, who: bytes) -> bool:
         """Close a peer's connection soon.
 
         Parameters
         ----------
         who : bytes
             Name of the peer on this socket.
+
+        Returns
+        -------
+        bool
+            False if the transport cannot close one connection.
         """
+        return False
 
 
 class Publishing(Hosting, Protocol):

@@ -16,12 +16,12 @@ from time import monotonic_ns
 
 from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, Received
+from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, DirectAccess, Received
 from rtmms.wire.stream.listener import IN, OUT, Alarm, Connection, Listener, Poller, Selecting
 from rtmms.wire.stream.zmtp import ready
 
 
-class Steps(Listener):
+class Steps(Listener, DirectAccess):
     """Step socket whose peers are known by the identity in their handshake, like a ROUTER (mandatory, no handover).
 
     A connection with an unknown identity, or one in use, is closed and counted.
@@ -108,38 +108,26 @@ class Steps(Listener):
         self._events = events = self._near.poll()
         return len(events) > 1 or events[0][0] != alarm.descriptor
 
-    # --- past it, see Bypassed -------------------------------------------------------------------------------------
+    # --- for compiled code, see DirectAccess -----------------------------------------------------------------------
 
     @property
+    @override
+    def direct(self) -> DirectAccess:
+        return self
+
+    @property
+    @override
     def descriptors(self) -> tuple[int, int] | None:
-        """Descriptors of the epoll and of the alarm; None without an alarm."""
         return None if self._alarm is None else (self._near.fileno(), self._alarm.descriptor)  # type: ignore[attr-defined]
 
+    @override
     def arm_by(self, earliest_ns: int, instant_ns: int) -> None:
-        """Set the alarm unless it is already set suitably; see `Bypassed`.
-
-        Parameters
-        ----------
-        earliest_ns, instant_ns : int
-            Instants of CLOCK_MONOTONIC, ns.
-        """
         alarm = self._alarm
         if alarm is not None and alarm.at_ns != instant_ns and not earliest_ns <= alarm.at_ns <= instant_ns:
             alarm.set(instant_ns)
 
+    @override
     def line(self, who: bytes) -> int:
-        """Return the descriptor of an idle connection.
-
-        Parameters
-        ----------
-        who : bytes
-            Identity of the peer.
-
-        Returns
-        -------
-        int
-            -1 if data are under way, or if there is no connection.
-        """
         connection = self.connections.get(who)
         if (
             connection is None
@@ -153,36 +141,14 @@ class Steps(Listener):
             return -1
         return connection.descriptor
 
+    @override
     def at_rest(self) -> bool:
-        """Return whether nothing is left to read.
-
-        The next wait returns the events of the last one again.
-
-        Returns
-        -------
-        bool
-            True if nothing is left.
-        """
+        """Return whether nothing is left; the next wait returns the events of the last one again."""
         self._events = ()
         return not self._queue
 
+    @override
     def went(self, who: bytes, frame: bytes, sent: int) -> int:
-        """Continue a frame that compiled code has sent in part.
-
-        Parameters
-        ----------
-        who : bytes
-            Identity of the peer.
-        frame : bytes
-            The frame with its head.
-        sent : int
-            Bytes that left, or -errno.
-
-        Returns
-        -------
-        int
-            SENT or GONE.
-        """
         connection = self.connections.get(who)
         if connection is None or (sent < 0 and sent != -errno.EAGAIN):
             return GONE
@@ -191,16 +157,8 @@ class Steps(Listener):
             self._watch(connection)
         return SENT
 
+    @override
     def came(self, who: bytes, data: bytes) -> None:
-        """Accept bytes that compiled code has read.
-
-        Parameters
-        ----------
-        who : bytes
-            Identity of the peer.
-        data : bytes
-            The bytes; b"" if the other end has closed.
-        """
         connection = self.connections.get(who)
         if connection is None:
             return
@@ -210,16 +168,10 @@ class Steps(Listener):
         connection.take(data)
         self._enqueue(connection)
 
-    # --- those that send too much, see Holding -----------------------------------------------------------------------
+    # --- those that send too much, see Answering.hold -----------------------------------------------------------------
 
+    @override
     def hold(self, who: bytes) -> None:
-        """Stop reading a peer.
-
-        Parameters
-        ----------
-        who : bytes
-            Identity of the peer.
-        """
         connection = self.connections.get(who)
         if connection is not None and not connection.held and connection.poller is self._near:
             connection.held = True
@@ -228,14 +180,8 @@ class Steps(Listener):
                 connection.queued = False
                 self._queue.remove(connection)
 
+    @override
     def let_go(self, who: bytes) -> None:
-        """Read a peer again.
-
-        Parameters
-        ----------
-        who : bytes
-            Identity of the peer.
-        """
         connection = self.connections.get(who)
         if connection is not None and connection.held:
             connection.held = False
@@ -243,17 +189,12 @@ class Steps(Listener):
             if connection.frame is not None or connection.reader.held:
                 self._enqueue(connection)
 
-    def cut_off(self, who: bytes) -> None:
-        """Close a peer's connection soon.
-
-        Parameters
-        ----------
-        who : bytes
-            Identity of the peer.
-        """
+    @override
+    def cut_off(self, who: bytes) -> bool:
         connection = self.connections.get(who)
         if connection is not None:
             self.cut(connection)
+        return True
 
     # --- in the slack -----------------------------------------------------------------------------------------------
 
