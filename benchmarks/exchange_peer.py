@@ -16,7 +16,7 @@ from time import monotonic_ns
 from rtmms.loop.machine import pin, raise_child
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.session import Terms
+from rtmms.wire.peer.session import PeerRequests
 from rtmms.wire.protocol.hello import Hello
 
 
@@ -41,7 +41,7 @@ def main() -> int:
     stamps = array("q", [0]) * asked.steps
     keys = None if asked.keys is None else read_client(asked.keys)
     hello = Hello(f"peer {asked.claim}", (asked.claim,), ("velocity",))
-    terms = Terms(asked.endpoint, hello, keys=keys, libzmq=asked.libzmq)
+    terms = PeerRequests(asked.endpoint, hello, keys=keys, libzmq=asked.libzmq)
     with Link(terms, timeout_s=20.0) as link:
         values = dict.fromkeys(link.plant.granted, 0.1)
         if asked.core is not None:

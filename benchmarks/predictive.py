@@ -33,13 +33,13 @@ LINES = (
 """Course, controller, scenario, and aim of the mean over seeds, cm."""
 
 
-def run(words: list[str]) -> dict[str, Any]:
+def run(variables: list[str]) -> dict[str, Any]:
     """Run `rtmms run WORDS`.
 
     Parameters
     ----------
-    words : list[str]
-        The words.
+    variables : list[str]
+        The variables.
 
     Returns
     -------
@@ -51,13 +51,13 @@ def run(words: list[str]) -> dict[str, Any]:
     ClickException
         It has no report.
     """
-    command = [sys.executable, "-m", "rtmms", "run", *words, "--json", "--quiet"]
+    command = [sys.executable, "-m", "rtmms", "run", *variables, "--json", "--quiet"]
     quiet = {**os.environ, "RTMMS_QUIET": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
     try:
         found: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        raise click.ClickException(f"rtmms run {' '.join(words)}: {done.stderr.strip()[-500:]}") from None
+        raise click.ClickException(f"rtmms run {' '.join(variables)}: {done.stderr.strip()[-500:]}") from None
     return found
 
 
@@ -103,14 +103,14 @@ def beside(seconds: float) -> list[dict[str, Any]]:
         A row for each.
     """
     part = ["--mode", "realtime", "--duration", f"{seconds / _QUARTERS:g}"]
-    words = {
+    variables = {
         "gait": ["manta", "--controller", "gait", "--sensors", "typical", *part],
         "path": [str(SCENARIOS / "helix.toml"), *part],
         "predictive": [str(SCENARIOS / "predictive_helix.toml"), *part],
     }
     rows: dict[str, dict[str, Any]] = {}
     for _ in range(_QUARTERS):
-        for name, given in words.items():
+        for name, given in variables.items():
             report = run(given)
             row = rows.setdefault(name, {"controller": name, "steps": 0, "misses": 0, "overruns": 0, "unexplained": 0})
             row["steps"] += report["steps"]

@@ -33,7 +33,7 @@ from rtmms.report.parameter_table import parameters_table, robot_table
 from rtmms.report.tables import blocks, filled
 from rtmms.scenario import reading
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
-from rtmms.sensing.data_sheets import KINDS, TYPICAL, Sensor, Sight
+from rtmms.sensing.data_sheets import KINDS, TYPICAL, RelativeSensor, Sensor
 from rtmms.sensing.estimator import Estimator
 from rtmms.wire.peer import controller
 from rtmms.wire.peer.session import Session
@@ -52,7 +52,7 @@ def _sensor_table(name: str) -> str:
     """Return the keys of every sensor (''), or those of one that it has alone or that `typical` sets."""
     if not name:
         return parameters_table(Sensor)
-    kind = Sight if name == "sight" else KINDS[name]
+    kind = RelativeSensor if name == "sight" else KINDS[name]
     shared = {one.name for one in fields(Sensor)} - {"rate_hz", *TYPICAL[name]}
     own = [one.name for one in fields(kind) if one.name not in shared]
     return parameters_table(kind, names=own, typical=TYPICAL[name])

@@ -27,10 +27,10 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz
 
 from .autopilot.airframes import FLOOR, pulses_of
+from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
-from .autopilot.sitl_keys import Further, check
-from .autopilot.words import Worded, Words
+from .autopilot.sitl_keys import KeyReader, check
 from .lines.addresses import bound, family_of
 from .lines.datagrams import datagrams, send
 from .lines.pacing import MAX_FRAME_S, Pacer, at_rest, substeps
@@ -156,7 +156,7 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
 
 
 @dataclass(kw_only=True)
-class ArduPilot(Worded):
+class ArduPilot(ParameterBridge):
     """Drives the plant from ArduPilot's software in the loop (--model JSON), and sends it the robot's motion.
 
     Parameters
@@ -250,7 +250,7 @@ class ArduPilot(Worded):
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: expected none, as each frame of ArduPilot gets a state; set frame_rate")
         check(self.more)
-        self._words = Words(self.parameter_channels, tuple(str(i) for i in range(1, _CHANNELS + 1)))
+        self._words = ParameterChannels(self.parameter_channels, tuple(str(i) for i in range(1, _CHANNELS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError(
                 "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
@@ -287,7 +287,7 @@ class ArduPilot(Worded):
         self._words.open(self.io.ask, self._not_taken)
         self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
         self._read = PoseReader(self.pose, plant)
-        self._more = Further(self.more, plant, self.home.x_bearing)
+        self._more = KeyReader(self.more, plant, self.home.x_bearing)
         self._imu = Imu(gravity_of(plant))
         self._admission = Admission(self.peer)
         self._wait_or_not(plant)

@@ -28,7 +28,7 @@ from rtmms.bridging.channels import field as find_field
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, finite, fuzz
 
 from .autopilot.airframes import FLOOR
-from .autopilot.hil import NOISE, WANDER, Wander, pressure_hpa
+from .autopilot.hil import NOISE, WANDER, GaussMarkovError, pressure_hpa
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .lines.addresses import bound, family_of, resolved
@@ -282,7 +282,7 @@ class Betaflight(rtmms.Bridge):
         self._read, self._imu = PoseReader(self.pose, plant), Imu(gravity_of(plant))
         self._rc = {int(channel): _pulse(word, plant, f"rc.{channel}") for channel, word in self.rc.items()}
         self._random = Random(f"betaflight {plant.seed}")
-        self._wander = {name: Wander(size * self.noise, self._random) for name, size in WANDER.items()}
+        self._wander = {name: GaussMarkovError(size * self.noise, self._random) for name, size in WANDER.items()}
         self._admission = Admission((self.peer,))
         self._gone = PeerGone(self, "Betaflight", self.peer_gone_s)
         self._wait_or_not(plant)

@@ -362,7 +362,7 @@ class Dds(rtmms.Bridge):
         from cyclonedds.core import Listener, Policy, Qos
         from cyclonedds.sub import DataReader
 
-        class Notified(Listener):  # type: ignore[misc]
+        class ReaderListener(Listener):  # type: ignore[misc]
             def on_data_available(_, reader: Any) -> None:
                 self.inbox.put(None)
 
@@ -378,7 +378,7 @@ class Dds(rtmms.Bridge):
         )
         self._drivers, self._driven = 0, False
         topic = self._topic("joint_commands", self.command_type)
-        return DataReader(self.participant, topic, qos=qos, listener=Notified())
+        return DataReader(self.participant, topic, qos=qos, listener=ReaderListener())
 
     @override
     def on_state(self, state: rtmms.State) -> None:

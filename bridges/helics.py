@@ -21,7 +21,7 @@ from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
 
-from .federation.federate import Event, Federate, Port, Words, behind
+from .federation.federate import Event, Federate, FederateConfig, Port, behind
 from .federation.frames import Frames, steps_of
 from .federation.grants import Grants
 from .lines.inbox import Inbox
@@ -282,7 +282,7 @@ class Helics(rtmms.Bridge):
         if self.waits:
             self.io.post("pause")  # the first step waits for the others, however long they take
             self._paused = True
-        words = Words(
+        words = FederateConfig(
             self._name, self.core, self._core_words(), tuple(ports), tuple(found.values()),
             f"{self._name}/command" if self.commands != "inputs" and plant.granted else "",
             self.realtime, self.rt_lag_s, self.rt_lead_s,

@@ -18,7 +18,7 @@ from rtmms.base.parameters import Parameter
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Refusal
 
-from .autopilot.words import Worded, Words
+from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .lines.addresses import resolved
 from .lines.datagrams import datagrams, send
 from .motion.frames import Home, flu_frd
@@ -47,7 +47,7 @@ Kind = Literal["UUV", "USV", "UAV", "UGV"]
 
 
 @dataclass(kw_only=True)
-class Imc(Worded):
+class Imc(ParameterBridge):
     """IMC over UDP with discovery: Neptus shows the robot and steers it, DUNE's tasks drive its actuators.
 
     Parameters
@@ -133,7 +133,7 @@ class Imc(Worded):
         for entry in self._map.entries:
             if not channels_known(entry.channel):
                 raise rtmms.ModelError(f"channels: expected servo.N or thruster.N, got '{entry.channel}'")
-        self._words = Words(self.parameter_channels, CHANNELS)
+        self._words = ParameterChannels(self.parameter_channels, CHANNELS)
 
     @override
     def claims(self) -> tuple[str, ...]:

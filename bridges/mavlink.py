@@ -21,9 +21,9 @@ from rtmms.bridging.channels import field as find_field
 from rtmms.bridging.untrusted import Refusal
 
 from .autopilot.mavframes import Reader, Signing, Writer, read_key
+from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .autopilot.parameters import Parameter, Parameters
 from .autopilot.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
-from .autopilot.words import Worded, Words
 from .lines.addresses import bound, family_of, host_port, resolved
 from .lines.datagrams import datagrams, send
 from .motion.frames import Home, bearing_deg, whole
@@ -61,7 +61,7 @@ _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "value
 
 
 @dataclass(kw_only=True)
-class Mavlink(Worded):
+class Mavlink(ParameterBridge):
     """Telemetry for ground stations (QGroundControl, Mission Planner, ...), parameters, and set-points from them.
 
     Parameters
@@ -178,7 +178,7 @@ class Mavlink(Worded):
             if entry.channel not in AXES + ACTUATORS:
                 unknown = rtmms.UnknownNameError("channel", entry.channel, AXES + ACTUATORS)
                 raise rtmms.ModelError(f"channels: {unknown}")
-        self._words = Words(self.parameter_channels, AXES + ACTUATORS)
+        self._words = ParameterChannels(self.parameter_channels, AXES + ACTUATORS)
         self._signing = Signing(_key(self.key)) if self.key else None
 
     @override

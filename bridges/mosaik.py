@@ -370,7 +370,7 @@ async def _accepted(host: str, port: int, listening: threading.Event) -> Any:
     """
     from mosaik_api_v3.connection import Channel
 
-    class Bounded(Channel):
+    class StopChannel(Channel):
         stopped = False
 
         async def next_request(self) -> Any:
@@ -396,7 +396,7 @@ async def _accepted(host: str, port: int, listening: threading.Event) -> Any:
         listening.clear()
         server.close()
     bounded: Any = _BoundedReader(reader)
-    channel = Bounded(bounded, writer)
+    channel = StopChannel(bounded, writer)
     bounded.waiting = channel._incoming_requests.qsize
     return channel
 

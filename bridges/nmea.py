@@ -19,12 +19,12 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.channels import field as find_field
 from rtmms.bridging.untrusted import Admission
 
-from .autopilot.words import Worded, Words
+from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .lines.wires import Address, UdpIn, Wire, opened
 from .motion.frames import Home
 from .motion.pose import PoseNames
 from .sea import sentences as of
-from .sea.instruments import Attitude, Instrument, Instruments, Number, Source, variation_at
+from .sea.instruments import Attitude, Instrument, Instruments, ScalarReading, Source, variation_at
 from .sea.pd6 import Ensembles
 
 TALKERS = {
@@ -37,7 +37,7 @@ _WATER_C = 15.0
 
 
 @dataclass(kw_only=True)
-class Nmea(Worded):
+class Nmea(ParameterBridge):
     """NMEA 0183 sentences out over UDP, TCP or a serial line; set-points in (APB, RMB, your own sentences); PD6.
 
     Parameters
@@ -171,7 +171,7 @@ class Nmea(Worded):
             if entry.channel not in self._points.channels:
                 unknown = rtmms.UnknownNameError("channel", entry.channel, self._points.channels)
                 raise rtmms.ModelError(f"channels: {unknown}")
-        self._words = Words(self.parameter_channels, self._points.channels)
+        self._words = ParameterChannels(self.parameter_channels, self._points.channels)
         for channel in self.lost:
             if channel not in self.parameter_channels:
                 raise rtmms.ModelError(f"lost: {rtmms.UnknownNameError('channel', channel, self.parameter_channels)}")
@@ -276,7 +276,7 @@ class Nmea(Worded):
         wire.send(self._ensembles.write(log, attitude, depth.value if depth is not None else 0.0, celsius).encode())
         self.counts.add("ensembles")
 
-    def _all_tellers(self) -> list[_Teller]:
+    def _all_tellers(self) -> list[_ScheduledSentence]:
         """Return the requested sentences, or all that there are instruments for.
 
         ModelError is raised for a requested one without its instrument.
@@ -285,7 +285,7 @@ class Nmea(Worded):
         for sentence in self._listed or [of.SentenceSpec(kind, TALKERS[kind], MAX_RATES_HZ[kind]) for kind in TALKERS]:
             try:
                 found.append(self._teller(sentence))
-            except _Lacking as lacking:
+            except _MissingInstrument as lacking:
                 if self._listed:
                     raise rtmms.ModelError(f"sentences: {sentence.kind} needs {lacking}") from None
         if self._pd6_to is not None and (self._instruments.doppler is None or self._instruments.attitude is None):
@@ -294,41 +294,43 @@ class Nmea(Worded):
             )
         return found
 
-    def _teller(self, sentence: of.SentenceSpec) -> _Teller:
+    def _teller(self, sentence: of.SentenceSpec) -> _ScheduledSentence:
         has, head, variation = self._instruments, sentence.head, self._variation
         fix, heading = (has.gps, "a gps"), (has.attitude, "a compass (mag and imu), or an estimate")
         sounder = (has.sounder, "a Doppler log, or bottom_m where the truth is sent")
         match sentence.kind:
             case "RMC":
-                return _Teller.of(sentence, *fix, lambda s, now: of.rmc(head, now, self._at, variation))
+                return _ScheduledSentence.of(sentence, *fix, lambda s, now: of.rmc(head, now, self._at, variation))
             case "GGA":
-                return _Teller.of(sentence, *fix, lambda s, now: of.gga(head, now, self._at))
+                return _ScheduledSentence.of(sentence, *fix, lambda s, now: of.gga(head, now, self._at))
             case "VTG":
-                return _Teller.of(sentence, *fix, lambda s, now: of.vtg(head, now, variation))
+                return _ScheduledSentence.of(sentence, *fix, lambda s, now: of.vtg(head, now, variation))
             case "HDT":
-                return _Teller.of(sentence, *heading, lambda s, now: of.hdt(head, now))
+                return _ScheduledSentence.of(sentence, *heading, lambda s, now: of.hdt(head, now))
             case "HDG":
-                return _Teller.of(sentence, *heading, lambda s, now: of.hdg(head, now, variation))
+                return _ScheduledSentence.of(sentence, *heading, lambda s, now: of.hdg(head, now, variation))
             case "ROT":
-                return _Teller.of(sentence, has.turn, "an imu", lambda s, now: of.rot(head, now))
+                return _ScheduledSentence.of(sentence, has.turn, "an imu", lambda s, now: of.rot(head, now))
             case "VHW":
-                return _Teller.of(sentence, has.log, "water_speed", lambda s, now: self._vhw(head, s, now))
+                return _ScheduledSentence.of(sentence, has.log, "water_speed", lambda s, now: self._vhw(head, s, now))
             case "DPT":
-                return _Teller.of(sentence, *sounder, lambda s, now: of.dpt(head, now))
+                return _ScheduledSentence.of(sentence, *sounder, lambda s, now: of.dpt(head, now))
             case "DBT":
-                return _Teller.of(sentence, *sounder, lambda s, now: of.dbt(head, now))
+                return _ScheduledSentence.of(sentence, *sounder, lambda s, now: of.dbt(head, now))
             case "MTW":
                 celsius = self.water_c
-                water = Instrument("water_c", "", lambda s, at: Number(at, celsius)) if celsius is not None else None
-                return _Teller.of(sentence, water, "water_c", lambda s, now: of.mtw(head, now.value))
-        return _Teller.of(sentence, *heading, lambda s, now: self._xdr(head, s, now))
+                water = (
+                    Instrument("water_c", "", lambda s, at: ScalarReading(at, celsius)) if celsius is not None else None
+                )
+                return _ScheduledSentence.of(sentence, water, "water_c", lambda s, now: of.mtw(head, now.value))
+        return _ScheduledSentence.of(sentence, *heading, lambda s, now: self._xdr(head, s, now))
 
     @property
     def _at(self) -> of.Clock:
         assert self._clock is not None
         return self._clock
 
-    def _vhw(self, head: str, state: rtmms.State, speed: Number) -> str:
+    def _vhw(self, head: str, state: rtmms.State, speed: ScalarReading) -> str:
         attitude = self._instruments.attitude.now(state) if self._instruments.attitude is not None else None
         return of.vhw(head, speed, attitude, self._variation)
 
@@ -384,12 +386,12 @@ class Nmea(Worded):
         self._words.open(self.io.ask, self._not_taken)
 
 
-class _Lacking(Exception):
+class _MissingInstrument(Exception):
     """Missing instrument of the robot; the text names it."""
 
 
 @dataclass
-class _Teller:
+class _ScheduledSentence:
     """Sentence, its instrument, and the last period of its rate in which it was sent."""
 
     sentence: of.SentenceSpec
@@ -404,9 +406,9 @@ class _Teller:
         instrument: Instrument[Any] | None,
         needs: str,
         write: Callable[[rtmms.State, Any], str],
-    ) -> _Teller:
+    ) -> _ScheduledSentence:
         if instrument is None:
-            raise _Lacking(needs)
+            raise _MissingInstrument(needs)
         return cls(sentence, instrument, write)
 
     @property

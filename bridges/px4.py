@@ -25,9 +25,9 @@ from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal
 from .autopilot.airframes import FLOOR
 from .autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
 from .autopilot.mavframes import Reader, Writer, fuzz_stream
+from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
-from .autopilot.words import Worded, Words
 from .lines.addresses import host_port, resolved
 from .lines.pacing import MAX_CATCH_UP_STATES, Pacer, at_rest, substeps
 from .lines.tcp_peer import TcpPeer
@@ -133,7 +133,7 @@ def fuzzed() -> Fuzzed:
 
 
 @dataclass(kw_only=True)
-class Px4(Worded):
+class Px4(ParameterBridge):
     """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and sends it readings of sensors.
 
     Parameters
@@ -248,7 +248,7 @@ class Px4(Worded):
             raise rtmms.ModelError("rate_hz: expected none, as sensor_hz sets the rate")
         if self.field_ned_gauss and (len(self.field_ned_gauss) != 3 or not any(self.field_ned_gauss)):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, not all 0, got {self.field_ned_gauss}")
-        self._words = Words(self.parameter_channels, tuple(str(i) for i in range(1, _CONTROLS + 1)))
+        self._words = ParameterChannels(self.parameter_channels, tuple(str(i) for i in range(1, _CONTROLS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError(
                 "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"

@@ -30,7 +30,7 @@ from rtmms.base.terminal import print_text
 from .allocation import AXES, Allocation
 from .loops import Loop
 from .pilot import FALLBACK
-from .senses import Motion, Senses, quaternion_of, to_body, to_world
+from .senses import Motion, MotionSource, quaternion_of, to_body, to_world
 from .watch import Watch
 
 _MAX_SHARE = {"surge": 1.0, "sway": 1.0, "heave": 0.8, "roll": 0.5, "pitch": 0.5, "yaw": 0.6}
@@ -129,7 +129,7 @@ class DepthHold(rtmms.Controller):
     def __post_init__(self) -> None:
         """Check the parameters, and make the loops."""
         check_parameters("controller 'depth_hold': ", self)
-        self._senses, self._watch = Senses("depth_hold"), Watch("depth_hold", _print)
+        self._senses, self._watch = MotionSource("depth_hold"), Watch("depth_hold", _print)
         self._loops = {axis: Loop(0.0, 0.0, 0.0, inf) for axis in AXES}
         self._damping = dict.fromkeys(AXES, (0.0, 0.0))
         self._time = inf

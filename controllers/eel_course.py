@@ -18,7 +18,7 @@ from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 from .cpg import Cpg
-from .senses import Motion, Senses
+from .senses import Motion, MotionSource
 
 _MAX_PITCH_RAD = radians(20.0)
 
@@ -87,7 +87,7 @@ class EelCourse(rtmms.Controller):
         """Check the parameters, and make the oscillators."""
         check_parameters("controller 'eel_course': ", self)
         self._cpg = Cpg(amplitude_deg=self.amplitude_deg, frequency_hz=self.frequency_hz, phase_deg=self.phase_deg)
-        self._senses = Senses("eel_course")
+        self._senses = MotionSource("eel_course")
         self._window: deque[tuple[float, float, float, float]] = deque()
         self._time, self._turned, self._before = inf, 0.0, 0.0
 

@@ -33,7 +33,7 @@ class _Rod:
     since: float = inf
 
 
-class Following:
+class RodMonitor:
     """Detector of one controller: call `look` at each state, then `sent` with the commands.
 
     Parameters

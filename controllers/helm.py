@@ -10,10 +10,10 @@ import rtmms
 from rtmms.base.parameters import check_parameters
 from rtmms.base.terminal import print_text
 
-from .following import Following
+from .following import RodMonitor
 from .mixing import StrokeLimits
 from .pilot import STROKE_LIMITS, Aim, Gains, Pilot
-from .senses import Motion, Senses
+from .senses import Motion, MotionSource
 from .strokes import Fins, check_rods
 from .watch import Watch
 
@@ -35,8 +35,8 @@ class Helm:
 
     def __init__(self, name: str, gains: Gains, most: StrokeLimits, frequency_hz: float) -> None:
         self.name, self.frequency_hz = name, frequency_hz
-        self.senses, self.fins, self.pilot = Senses(name), Fins(), Pilot(gains, most)
-        self._watch, self.following = Watch(name, print_line), Following(name, print_line)
+        self.senses, self.fins, self.pilot = MotionSource(name), Fins(), Pilot(gains, most)
+        self._watch, self.following = Watch(name, print_line), RodMonitor(name, print_line)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Start anew: find out which outputs give the motion, and check that the rods can do the stroke.

@@ -12,7 +12,7 @@ from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.terminal import print_text
 
-from .senses import Senses
+from .senses import MotionSource
 
 _POSITION_GAINS = (1.5, 2.2)
 _ATTITUDE_GAINS = (50.0, 11.0)
@@ -90,7 +90,7 @@ class Hover(rtmms.Controller):
     def __post_init__(self) -> None:
         """Check the parameters."""
         check_parameters("controller 'hover': ", self)
-        self._senses, self._g = Senses("hover"), _G
+        self._senses, self._g = MotionSource("hover"), _G
 
     def prepare(self) -> None:
         """Compile the estimator before the plant waits."""

@@ -156,7 +156,7 @@ class Lqr(rtmms.Controller):
 
 
 def stroke_map(own: Any, chart: Any, steps: int) -> Any:
-    """Return the map of a stroke by four words that are held for it.
+    """Return the map of a stroke by four variables that are held for it.
 
     Parameters
     ----------
@@ -176,8 +176,8 @@ def stroke_map(own: Any, chart: Any, steps: int) -> Any:
 
     from rtmms.analysis.period_map import period_map
 
-    def commands(words: Any) -> Any:
-        return np.tile(own.neutral + words, (steps, 1))
+    def commands(variables: Any) -> Any:
+        return np.tile(own.neutral + variables, (steps, 1))
 
     inputs = [channel.name for channel in own.actuators]
     return period_map(own, commands, inputs, _NAMES, sizes=_STEPS, steps=(1e-3,) * 4, chart=chart)

@@ -1,4 +1,4 @@
-"""Mixer of the manta: thrust, yaw, pitch and roll in [-1, 1], the words of an autopilot or a joystick.
+"""Mixer of the manta: thrust, yaw, pitch and roll in [-1, 1], the inputs that an autopilot or a joystick sends.
 
 Run it, and change a word:
 
@@ -90,7 +90,7 @@ class Mixer(rtmms.Controller):
 
     @override
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """Use other words."""
+        """Use other inputs."""
         super().on_parameters_changed(values)
         self._aim()
 

@@ -1,6 +1,6 @@
 """Thrust, yaw, pitch and roll in [-1, 1] as strokes of the manta's two fins.
 
-The words have these effects:
+The inputs have these effects:
 
     side's share     t = thrust +- yaw (right +, left -: yaw > 0 turns left), m = min(1, |thrust| + |yaw|), rho = t / m
     amplitude        A = A_most sqrt(m): the mean thrust goes with A^2 lead
@@ -24,7 +24,7 @@ TURNS = ("phase", "amplitude", "both")
 
 @dataclass(frozen=True, slots=True)
 class StrokeLimits:
-    """Strokes for words of 1.
+    """Strokes for inputs of 1.
 
     Attributes
     ----------
@@ -54,14 +54,14 @@ class StrokeLimits:
 def mixed(
     most: StrokeLimits, thrust: float, yaw: float, pitch: float, roll: float, bias: float = 0.0
 ) -> tuple[Stroke, Stroke]:  # fmt: skip
-    """Return the strokes of words in [-1, 1]; values beyond are clamped.
+    """Return the strokes of inputs in [-1, 1]; values beyond are clamped.
 
     Parameters
     ----------
     most : StrokeLimits
-        Strokes for words of 1.
+        Strokes for inputs of 1.
     thrust, yaw, pitch, roll, bias : float
-        Words.
+        Inputs of the mixer.
 
     Returns
     -------

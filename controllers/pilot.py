@@ -1,4 +1,4 @@
-"""Depth, pitch, roll, heading and speed of the manta, held by cascades whose outputs are the words of the mixer.
+"""Depth, pitch, roll, heading and speed of the manta, held by cascades whose outputs are the inputs of the mixer.
 
     heading    yaw = p_r (r_wanted - r) + i_r int,  r_wanted = p_psi (psi_wanted - psi) + the path's own turn
     depth      pitch word = p e + i int e + the path's own climb

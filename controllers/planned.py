@@ -1,4 +1,4 @@
-"""Defaults of the controller `predictive` for each robot, and the words of its plans."""
+"""Defaults of the controller `predictive` for each robot, and the variables of its plans."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def any_knots(model: Any, rows: int, horizon_s: float) -> Any:
     Returns
     -------
     : Knots
-        The words.
+        The variables.
     """
     import numpy as np
 
@@ -292,7 +292,7 @@ def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: flo
     Returns
     -------
     : Knots
-        The words.
+        The variables.
     """
     import numpy as np
 
@@ -300,10 +300,10 @@ def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: flo
 
     span = horizon_s / (rows - 1)
     (commands,), _ = gait.commands(gait.home[None], gait.start(), 0.0, rows - 1, span)
-    words = Knots(model.actuators, rows, horizon_s, np.zeros(len(model.actuators)), period_s)
-    words.lower, words.upper = np.maximum(words.lower, -most), np.minimum(words.upper, most)
-    words.home[1:] = np.clip(commands, words.lower, words.upper)
-    return words
+    variables = Knots(model.actuators, rows, horizon_s, np.zeros(len(model.actuators)), period_s)
+    variables.lower, variables.upper = np.maximum(variables.lower, -most), np.minimum(variables.upper, most)
+    variables.home[1:] = np.clip(commands, variables.lower, variables.upper)
+    return variables
 
 
 MIXING = ((1.0, 0.0, -1.0, -1.0), (1.0, 1.0, 0.0, 1.0), (1.0, 0.0, 1.0, -1.0), (1.0, -1.0, 0.0, 1.0))
@@ -333,7 +333,7 @@ def rotor_knots(model: Any, rows: int, horizon_s: float, method: str) -> Any:
     Returns
     -------
     : Knots
-        The words.
+        The variables.
     """
     import numpy as np
 
@@ -342,9 +342,9 @@ def rotor_knots(model: Any, rows: int, horizon_s: float, method: str) -> Any:
     carried = np.full(4, model.parameters.hover_rad_s)
     if method == ILQR:
         return Knots(model.actuators, rows, horizon_s, carried)
-    words = Knots(model.actuators, rows, horizon_s, carried, mixing=np.array(MIXING))
-    words.scale[:] = LIFT_RAD_S, MOMENT_RAD_S, MOMENT_RAD_S, YAW_RAD_S
-    return words
+    variables = Knots(model.actuators, rows, horizon_s, carried, mixing=np.array(MIXING))
+    variables.scale[:] = LIFT_RAD_S, MOMENT_RAD_S, MOMENT_RAD_S, YAW_RAD_S
+    return variables
 
 
 def eel_waves(model: Any, rows: int, horizon_s: float, frequency_hz: float, limit: float) -> Any:
@@ -366,7 +366,7 @@ def eel_waves(model: Any, rows: int, horizon_s: float, frequency_hz: float, limi
     Returns
     -------
     : Waves
-        The words.
+        The variables.
     """
     from math import radians
 

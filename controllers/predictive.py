@@ -26,7 +26,7 @@ from rtmms.base.terminal import print_text
 from rtmms.base.trust import NamesFile
 
 from .course_progress import CourseProgress
-from .following import Following
+from .following import RodMonitor
 from .plan_figures import PlanFigures, finite, summary
 from .planned import (
     ANY,
@@ -52,13 +52,13 @@ from .planned import (
     usual,
 )
 from .rods import rod_ratio
-from .senses import Motion, Senses, quaternion_of
+from .senses import Motion, MotionSource, quaternion_of
 from .stroke_plans import StrokePlans
 from .strokes import RODS
 from .watch import Watch
 
 if TYPE_CHECKING:
-    from rtmms.planning.planner import Background, Plan
+    from rtmms.planning.planner import BackgroundThread, Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
 _SMOOTH = (ILQR, LINEAR)
@@ -73,7 +73,7 @@ _MAX_PLANNING_SHARE = 0.8
 class Predictive(PlanFigures, rtmms.Controller):
     """Plans on the robot's full model and follows the plan until the next.
 
-    The words of a plan are gait words of both fins, or knots of the commands. Where no candidate of a plan has a cost
+    The variables of a plan are gait parameters of both fins, or knots of the commands. Where no candidate has a cost
     that is a number, the last plan continues, with a message. After a horizon of such plans nothing is left to follow,
     and the controller ends with an error. `failed_plans` counts them.
 
@@ -247,7 +247,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(
                 f"controller 'predictive': cost: '{self.model}'{by} has no default cost; give cost=FILE.py:NAME"
             )
-        self._refuse_words_of_others()
+        self._refuse_options_of_others()
         own = {name: getattr(given, name) for name in _BY_ROBOT} | {
             "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
             "speed_m_s": SPEED_M_S.get(self.model, 0.4), "iterations": ITERATIONS.get(self.model, 2),
@@ -288,24 +288,24 @@ class Predictive(PlanFigures, rtmms.Controller):
             )
         self._tick_s = self._per_tick * grid
         self._tries = {LINEAR: 1, ILQR: int(self.iterations or 1)}.get(self.method, int(self.samples or 32))
-        self._senses, self._watch = Senses("predictive"), Watch("predictive", _print)
-        self._following = Following("predictive", _print)
+        self._senses, self._watch = MotionSource("predictive"), Watch("predictive", _print)
+        self._following = RodMonitor("predictive", _print)
         self._own: Any = None
         self._made: Any = None
         self._preset: dict[str, Any] = {}
         self.model_error_m: float | None = None  # reported as a metric: see _compare
         self._plans: list[Plan] = []
         self._late, self._since, self._spent_s, self._begun = 0, 0.0, 0.0, 0.0
-        self._background: Background | None = None
+        self._background: BackgroundThread | None = None
         self._job: Future[Any] | None = None
 
-    def _refuse_words_of_others(self) -> None:
+    def _refuse_options_of_others(self) -> None:
         """Raise ModelError for a parameter without effect for this model and this method."""
         flies = self.model in ("quadrotor", *BY_STROKES)
-        words = [(name, "it is of cem, mppi and ps") for name in _SAMPLING_ONLY if self.method in _SMOOTH]
-        words += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
-        words += [(name, f"a {self.model} flies to no place") for name in ("x_m", "y_m", "yaw_deg") if not flies]
-        for name, why in words:
+        options = [(name, "it is of cem, mppi and ps") for name in _SAMPLING_ONLY if self.method in _SMOOTH]
+        options += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
+        options += [(name, f"a {self.model} flies to no place") for name in ("x_m", "y_m", "yaw_deg") if not flies]
+        for name, why in options:
             if getattr(self, name) != type(self).__dataclass_fields__[name].default:
                 raise rtmms.ModelError(f"controller 'predictive': {name}: {why}; got model={self.model}, "
                                        f"method={self.method}")  # fmt: skip
@@ -348,14 +348,14 @@ class Predictive(PlanFigures, rtmms.Controller):
             The cost, the preset or the model is wrong.
         """
         from rtmms.base.jit import compile_progress
-        from rtmms.planning.planner import Background
+        from rtmms.planning.planner import BackgroundThread
         from rtmms.planning.tasks import hover_at
 
         self._senses.prepare()
         if self.preset:
             self._preset = read_preset(self.preset, self.model)
         if self._strokes is not None:
-            self._background = Background("planner")
+            self._background = BackgroundThread("planner")
             with compile_progress("the planner's kernels"):
                 self._strokes.prepare(self._background)
             return
@@ -375,10 +375,10 @@ class Predictive(PlanFigures, rtmms.Controller):
                 self.model, self.depth_m, radians(self.heading_deg), float(self.speed_m_s or 0.0), self._horizon
             )
         self._lockstep = True
-        self._background = Background("planner")
+        self._background = BackgroundThread("planner")
         with compile_progress("the planner's kernels"):
             self._build(self._believed({}))
-            self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # or the cost is refused
+            self._think(Motion(), [], self._variables.home, self._variables.start(), 0.0, {})  # or the cost is refused
 
     @override
     def start(self, plant: rtmms.PlantInfo) -> None:
@@ -395,7 +395,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._strokes.start(plant, self._lockstep, self._believed(plant.parameters))
             self._time = -inf
             return
-        own = () if self.model in ROBOTS else self._words.names
+        own = () if self.model in ROBOTS else self._variables.names
         refuse_other_plant(self.model, own, self._names, plant.robot)
         if self.model == "eel" and plant.parameters.get("gait", "none") != "none":
             raise rtmms.ModelError("controller 'predictive': the eel's own gait is on; run it with --set gait=none")
@@ -424,19 +424,19 @@ class Predictive(PlanFigures, rtmms.Controller):
             return model_of(self.model, parameters, self._grid, str(self.method))
 
         planned = model()
-        self._words = self._make_words(planned, parameters, limit)
+        self._variables = self._make_variables(planned, parameters, limit)
         self._reconstructed = ReconstructedState(model())
         drifting = self.observe_current and self.model == "manta"
         self._observer = CurrentObserver(model(), self._tick_s) if drifting else None
         self._planner: Planner | IterativeLqr
         if self.method == ILQR:
             self._planner = IterativeLqr(
-                planned, self._words, self._own, samples=int(self.iterations or 1), threads=int(self.threads),
+                planned, self._variables, self._own, samples=int(self.iterations or 1), threads=int(self.threads),
                 change=self.smooth,
             )  # fmt: skip
         else:
             self._planner = Planner(
-                planned, self._words, self._own, method=str(self.method), horizon_s=self._horizon,
+                planned, self._variables, self._own, method=str(self.method), horizon_s=self._horizon,
                 samples=int(self.samples or 32), threads=int(self.threads), seed=int(self.seed),
             )  # fmt: skip
         self._made = key
@@ -451,10 +451,10 @@ class Predictive(PlanFigures, rtmms.Controller):
 
         coarse = model_of(self.model, self._believed(parameters), self._grid, str(self.method))
         fine = model_of(self.model, parameters, dt, str(self.method), whole=True)
-        self.model_error_m = finite(distance_apart(coarse, fine, self._words, self._horizon))
+        self.model_error_m = finite(distance_apart(coarse, fine, self._variables, self._horizon))
 
-    def _make_words(self, model: Any, parameters: Mapping[str, Any], limit: float) -> Any:
-        """Return the words of the plans: knots, or gait words of the fins (rtmms.planning.planner)."""
+    def _make_variables(self, model: Any, parameters: Mapping[str, Any], limit: float) -> Any:
+        """Return the variables of the plans: knots, or gait parameters of the fins (rtmms.planning.planner)."""
         from rtmms.planning.strokes import Strokes
 
         if self.model == "quadrotor":
@@ -475,8 +475,8 @@ class Predictive(PlanFigures, rtmms.Controller):
     def _begin(self) -> None:
         self._finish()
         self._planner.clear()
-        self._plan = self._words.home.copy()
-        self._word_state = self._tick_state = self._words.start()
+        self._plan = self._variables.home.copy()
+        self._variable_state = self._tick_state = self._variables.start()
         self._since, self._time, self._tick = 0.0, -inf, 0.0
         self._plans = []
         self._sent: list[Any] = []
@@ -519,14 +519,16 @@ class Predictive(PlanFigures, rtmms.Controller):
         if first:
             self._begun = now.time
         else:
-            _, self._word_state = self._words.commands(self._plan[None], self._word_state, self._since, 1, passed)
+            _, self._variable_state = self._variables.commands(
+                self._plan[None], self._variable_state, self._since, 1, passed
+            )
             self._since += passed
         if first or now.time > self._tick + self._tick_s - 1e-9:
             self._held = {
                 k: float(state.outputs[self._measured][k]) for k, rod in enumerate(RODS) if rod in self._following.stuck
             }
             self._turn_over(now, first)
-        commands, _ = self._words.commands(self._plan[None], self._word_state, self._since, 1, self._lead)
+        commands, _ = self._variables.commands(self._plan[None], self._variable_state, self._since, 1, self._lead)
         values = dict(zip(self._names, commands[0, 0].tolist(), strict=True))
         if self.model == "manta":
             self._following.sent(values)
@@ -552,7 +554,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         """Use the last plan, and start the next, for the robot's expected state at its start."""
         if not first:
             since = self._since - (now.time - self._tick)
-            sent, _ = self._words.commands(self._plan[None], self._tick_state, since, self._per_tick, self._grid)
+            sent, _ = self._variables.commands(self._plan[None], self._tick_state, since, self._per_tick, self._grid)
             self._sent.append(sent[0])
         job = self._job
         if job is not None and (self._lockstep or job.done()):
@@ -560,13 +562,13 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._plans.append(found)
             self._job = None
             if found.good:
-                self._plan, self._since = found.words, max(0.0, now.time - self._due)
+                self._plan, self._since = found.variables, max(0.0, now.time - self._due)
             self._judge(found)
         elif job is not None:
             self._late += 1
-        self._tick, self._tick_state = now.time, self._word_state
+        self._tick, self._tick_state = now.time, self._variable_state
         if self._job is None and self._background is not None:
-            inputs = (now, self._sent, self._plan.copy(), self._word_state.copy(), self._since, dict(self._held))
+            inputs = (now, self._sent, self._plan.copy(), self._variable_state.copy(), self._since, dict(self._held))
             self._due, self._sent = now.time + self._tick_s, []
             self._set_targets()
             self._job = self._background.submit(self._think, *inputs)
@@ -588,7 +590,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             )
 
     def _think(
-        self, now: Motion, sent: list[Any], plan: Any, words: Any, since: float, held: Mapping[int, float]
+        self, now: Motion, sent: list[Any], plan: Any, variables: Any, since: float, held: Mapping[int, float]
     ) -> Any:
         """Make one plan, on another thread.
 
@@ -620,7 +622,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             elif self._observer.follow(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
                 self._set_current(tuple(self._observer.current.tolist()))
                 reconstructed.put(known)
-        ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self._grid)
+        ahead, later = self._variables.commands(plan[None], variables, since, self._per_tick, self._grid)
         reconstructed.go(obeyed(ahead[0]))
         self._planner.model.put(reconstructed.state, 0)
         there = np.array(reconstructed.model.observe()["position"])

@@ -1,6 +1,6 @@
 """Motion of the robot for a controller: from its sensors by the estimator, or the truth where there are no sensors.
 
-`Senses` also reports doubts: of a sensor that has been silent for too long, and of an estimate that its own
+`MotionSource` also reports doubts: of a sensor that has been silent for too long, and of an estimate that its own
 measurements contradict. The data sheets of the sensors are those of the profile `typical`.
 """
 
@@ -59,7 +59,7 @@ class Motion:
     doubts: set[str] = field(default_factory=set)
 
 
-class Senses:
+class MotionSource:
     """Source of the robot's motion.
 
     Parameters

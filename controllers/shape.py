@@ -22,7 +22,7 @@ from rtmms.base.trust import NamesFile
 from rtmms.locomotion.paths import FORMS, Gait, Sines, gait_path
 from rtmms.robots.shape_gaits import GAITS
 
-from .shape_players import Around, Swing
+from .shape_players import ClosedPathPlayer, Swing
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Shape(rtmms.Controller):
             raise rtmms.ModelError(f"controller 'shape': file: expected FILE.csv, got '{self.file}'")
         if self.file and (self._given or self.gait):
             raise rtmms.ModelError("controller 'shape': gait, file: expected one of them, got both")
-        self._player: Around | Swing | None = None
+        self._player: ClosedPathPlayer | Swing | None = None
 
     @override
     def start(self, plant: rtmms.PlantInfo) -> None:
@@ -162,7 +162,7 @@ class Shape(rtmms.Controller):
         values = {key: getattr(self, key) for key in ("a", "b", "c1", "c2")}
         return [f"{key}={value!r}" for key, value in values.items() if value is not None]
 
-    def _made(self, plant: rtmms.PlantInfo) -> Around | Swing:
+    def _made(self, plant: rtmms.PlantInfo) -> ClosedPathPlayer | Swing:
         own = GAITS.get(plant.robot, {})
         names = [channel.name for channel in plant.actuators]
         word = self.file or self.gait or _first(own, names)
@@ -182,7 +182,7 @@ class Shape(rtmms.Controller):
             )
         joints = [name.removesuffix(".angle") for name in names]
         path = gait_path(word + (f":{','.join(self._given)}" if self._given else ""), len(names), own, joints)
-        return Around(path, plant.actuators, self.ramp_s, self.cycles)
+        return ClosedPathPlayer(path, plant.actuators, self.ramp_s, self.cycles)
 
 
 def _first(own: Mapping[str, Gait], names: list[str]) -> str:

@@ -14,7 +14,7 @@ _POINTS = 8400
 """
 
 
-class Around:
+class ClosedPathPlayer:
     """Player along a closed path of angles, after a soft move to its beginning.
 
     Parameters

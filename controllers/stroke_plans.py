@@ -18,7 +18,7 @@ import rtmms
 from .senses import Motion, quaternion_of
 
 if TYPE_CHECKING:
-    from rtmms.planning.planner import Background, Plan
+    from rtmms.planning.planner import BackgroundThread, Plan
 
 ACTUATORS = ("right.offset", "right.gain", "left.offset", "left.gain")
 LIMIT = 0.4
@@ -91,15 +91,15 @@ class StrokePlans:
         self._planner: Any = None
         self._reconstructed: Any = None
         self._job: Future[Plan] | None = None
-        self._background: Background | None = None
+        self._background: BackgroundThread | None = None
         self._clear()
 
-    def prepare(self, background: Background) -> None:
+    def prepare(self, background: BackgroundThread) -> None:
         """Compile, by a plan for the moth with default parameters.
 
         Parameters
         ----------
-        background : Background
+        background : BackgroundThread
             Thread of the plans.
         """
         import numpy as np
@@ -162,7 +162,7 @@ class StrokePlans:
         self.plans: list[Plan] = []
         self.late, self.age, self.spent_s = 0, 0, 0.0
         self._knots = [zero, zero, zero]
-        self._words = zero[None]
+        self._variables = zero[None]
         self._tick, self._count = -inf, -1
         self._sent: list[list[Any]] = []
 
@@ -202,9 +202,9 @@ class StrokePlans:
         self.plans.append(found)
         self.late += not in_time
         if found.good:
-            self._words, self.age = found.words, self._count - self._made_at
+            self._variables, self.age = found.variables, self._count - self._made_at
             if in_time:
-                self._knots[2] = self._words[0]
+                self._knots[2] = self._variables[0]
 
     def _turn_over(self, now: Motion, place: tuple[float, float, float], yaw: float) -> None:
         """Start a half stroke: the model receives the last one's commands, and the next plan starts."""
@@ -216,8 +216,8 @@ class StrokePlans:
         if not first:
             self._sent.append(list(self._knots))
             self.age += 1
-            row = min(self.age, len(self._words) - 1)
-            self._knots = [self._knots[1], self._knots[2], self._words[row]]
+            row = min(self.age, len(self._variables) - 1)
+            self._knots = [self._knots[1], self._knots[2], self._variables[row]]
         if self._job is None and self._background is not None:
             inputs = (now, self._sent, self._knots[0], self._knots[1], self._count % 2, place, yaw)
             self._sent, self._made_at = [], self._count

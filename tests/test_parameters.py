@@ -26,7 +26,7 @@ from rtmms.robots import urdf
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.robots.manta.parameters import build as build_manta
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
-from rtmms.sensing.data_sheets import KINDS, Sight
+from rtmms.sensing.data_sheets import KINDS, RelativeSensor
 from rtmms.wire.peer.controller import Controller
 from tests.wrong_values import wrong_values
 
@@ -182,7 +182,7 @@ def test_a_class_of_a_users_own_has_the_settable_that_it_names() -> None:
 # --- Tables of files
 
 TABLES: dict[str, Any] = {
-    "robot": RobotTable, "event": EventTable, "sweep": SweepTable, "link": Impairment, "sight": Sight,
+    "robot": RobotTable, "event": EventTable, "sweep": SweepTable, "link": Impairment, "sight": RelativeSensor,
     **{f"sensor {name}": kind for name, kind in KINDS.items()},
 }  # fmt: skip
 KEYS = [(table, name) for table, kind in TABLES.items() for name in parameters_of(kind)]

@@ -103,7 +103,7 @@ def log_of_columns(blocks: int) -> bytes:
 
     from mcap.writer import Writer
 
-    from rtmms.loop.log_row import Head
+    from rtmms.loop.log_row import RowHead
     from rtmms.record.columns import MAX_ROWS, ColumnWriter
     from rtmms.record.log_messages import signals, width
     from rtmms.record.origin import describe
@@ -115,7 +115,7 @@ def log_of_columns(blocks: int) -> bytes:
     actuators, outputs = signals(origin["actuators"]), signals(origin["outputs"])
     block = ColumnWriter(actuators, outputs)
     for _ in range(MAX_ROWS):
-        block.add(Head(*[0] * len(Head._fields)), bytes(8 * (width(actuators) + width(outputs))))
+        block.add(RowHead(*[0] * len(RowHead._fields)), bytes(8 * (width(actuators) + width(outputs))))
     first = block.take()
     length = struct.unpack_from("<I", first)[0]
     table, parts = json.loads(first[8 : 8 + length]), first[8 + length :]

@@ -33,7 +33,7 @@ CORRELATION_S = 60.0
 """Time constant of those errors, s, as of the sensor `gps` (rtmms.sensing.data_sheets.Gps)."""
 
 
-class Wander:
+class GaussMarkovError:
     """Error of three axes that changes slowly: Gauss-Markov of first order, from its stationary distribution.
 
     Parameters
@@ -198,7 +198,8 @@ class Sensors:
         self._imu, self._force = Imu(self._gravity), (0.0, 0.0, self._gravity)
         self._random = Random(self._seed)
         self._wander = {
-            name: Wander(deviation * self._noise, Random(f"{name} {self._seed}")) for name, deviation in WANDER.items()
+            name: GaussMarkovError(deviation * self._noise, Random(f"{name} {self._seed}"))
+            for name, deviation in WANDER.items()
         }  # fmt: skip
         self._read = Read()
 

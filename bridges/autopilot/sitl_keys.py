@@ -47,7 +47,7 @@ def check(names: Mapping[str, str]) -> None:
         raise ModelError("more: expected rc_1 with rc_10 to rc_12, as ArduPilot reads these as rc_1 otherwise")
 
 
-class Further:
+class KeyReader:
     """Reader of these keys in each state.
 
     Parameters

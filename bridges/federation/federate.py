@@ -45,7 +45,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Words:
+class FederateConfig:
     """Configuration of a federate.
 
     Parameters
@@ -113,7 +113,7 @@ class Federate:
 
     Parameters
     ----------
-    words : Words
+    words : FederateConfig
         Its configuration.
     report : Callable[[Event], None]
         Called with events, in its thread.
@@ -126,7 +126,7 @@ class Federate:
         The other federates.
     """
 
-    def __init__(self, words: Words, report: Callable[[Event], None]) -> None:
+    def __init__(self, words: FederateConfig, report: Callable[[Event], None]) -> None:
         import helics
 
         self._h: Any = helics

@@ -79,7 +79,7 @@ class Attitude:
 
 
 @dataclass(slots=True, frozen=True)
-class Number:
+class ScalarReading:
     """Reading of a single number.
 
     Parameters
@@ -213,17 +213,17 @@ class Instruments:
         self._fixes: deque[tuple[float, float, float]] = deque()
         self.gps: Instrument[Fix] | None = None
         self.attitude: Instrument[Attitude] | None = None
-        self.turn: Instrument[Number] | None = None
-        self.depth: Instrument[Number] | None = None
-        self.sounder: Instrument[Number] | None = None
+        self.turn: Instrument[ScalarReading] | None = None
+        self.depth: Instrument[ScalarReading] | None = None
+        self.sounder: Instrument[ScalarReading] | None = None
         self.doppler: Instrument[Doppler] | None = None
-        self.log: Instrument[Number] | None = None
+        self.log: Instrument[ScalarReading] | None = None
         if self.true:
             self._of_truth(plant, pose, bottom_m, water_speed is None)
         else:
             self._of_sensors(names)
         if water_speed is not None:
-            self.log = Instrument("the output it names", "", lambda state, at: Number(at, water_speed(state)))
+            self.log = Instrument("the output it names", "", lambda state, at: ScalarReading(at, water_speed(state)))
 
     # -- the truth ---------------------------------------------------------------------------------------------------
 
@@ -255,16 +255,22 @@ class Instruments:
         truth = "the truth"
         self.gps = Instrument(truth, "", fix)
         self.attitude = Instrument(truth, "", attitude)
-        self.depth = Instrument(truth, "", lambda state, at: Number(at, self._surface - motion(state).position[2]))
+        self.depth = Instrument(
+            truth, "", lambda state, at: ScalarReading(at, self._surface - motion(state).position[2])
+        )
         if "angular_velocity" in moving:
-            self.turn = Instrument(truth, "", lambda state, at: Number(at, _per_minute(motion(state).rate[2])))
+            self.turn = Instrument(truth, "", lambda state, at: ScalarReading(at, _per_minute(motion(state).rate[2])))
         if "velocity" in moving:
             self.doppler = Instrument(truth, "", doppler)
             if along:
                 description = "the truth over the ground, along the bow"
-                self.log = Instrument(description, "", lambda state, at: Number(at, motion(state).velocity_body[0]))
+                self.log = Instrument(
+                    description, "", lambda state, at: ScalarReading(at, motion(state).velocity_body[0])
+                )
         if bottom_m is not None:
-            self.sounder = Instrument(truth, "", lambda state, at: Number(at, motion(state).position[2] - bottom_m))
+            self.sounder = Instrument(
+                truth, "", lambda state, at: ScalarReading(at, motion(state).position[2] - bottom_m)
+            )
 
     @staticmethod
     def _part(pose: PoseNames, plant: PlantInfo, part: str) -> str:
@@ -284,9 +290,13 @@ class Instruments:
         elif {"mag.field", "imu.accel", "mag.time"} <= names:
             self.attitude = Instrument("mag and imu, as a compass", "mag.time", self._read_compass)
         if {"imu.gyro", "imu.time"} <= names:
-            self.turn = Instrument("imu", "imu.time", lambda s, at: Number(at, _per_minute(s.outputs["imu.gyro"][2])))
+            self.turn = Instrument(
+                "imu", "imu.time", lambda s, at: ScalarReading(at, _per_minute(s.outputs["imu.gyro"][2]))
+            )
         if {"depth.value", "depth.time"} <= names:
-            self.depth = Instrument("depth", "depth.time", lambda s, at: Number(at, float(s.outputs["depth.value"])))
+            self.depth = Instrument(
+                "depth", "depth.time", lambda s, at: ScalarReading(at, float(s.outputs["depth.value"]))
+            )
         if {"dvl.velocity", "dvl.range", "dvl.valid", "dvl.time"} <= names:
             self.doppler = Instrument("dvl", "dvl.time", self._read_dvl)
             self.sounder = Instrument("dvl", "dvl.time", self._read_sounder)
@@ -309,9 +319,9 @@ class Instruments:
             at, flu_frd(state.outputs["dvl.velocity"]), self._height(state), bool(state.outputs["dvl.valid"])
         )
 
-    def _read_sounder(self, state: State, at: float) -> Number:
+    def _read_sounder(self, state: State, at: float) -> ScalarReading:
         height = self._height(state)
-        return Number(at, height, height > 0.0)
+        return ScalarReading(at, height, height > 0.0)
 
     def _height(self, state: State) -> float:
         """Return the height along the instrument's axis, m, from the beams that meet the bottom."""

@@ -18,7 +18,7 @@ import rtmms
 from rtmms.bridging.untrusted import Fuzzed, Refusal
 
 from ..motion.frames import Home
-from .instruments import Attitude, Fix, Number, world_heading_deg
+from .instruments import Attitude, Fix, ScalarReading, world_heading_deg
 
 KNOT = 1852.0 / 3600.0
 """One knot, m/s."""
@@ -285,14 +285,14 @@ def hdg(head: str, attitude: Attitude, variation_deg: float) -> str:
     return sentence(head, magnetic, "", "", *_signed(variation_deg))
 
 
-def rot(head: str, turn: Number) -> str:
+def rot(head: str, turn: ScalarReading) -> str:
     """Return ROT: rate of turn.
 
     Parameters
     ----------
     head : str
         Talker and type.
-    turn : Number
+    turn : ScalarReading
         Rate of turn, deg/min to starboard.
 
     Returns
@@ -303,14 +303,14 @@ def rot(head: str, turn: Number) -> str:
     return sentence(head, f"{turn.value:.1f}", "A")
 
 
-def vhw(head: str, speed: Number, attitude: Attitude | None, variation_deg: float) -> str:
+def vhw(head: str, speed: ScalarReading, attitude: Attitude | None, variation_deg: float) -> str:
     """Return VHW: speed through the water and heading.
 
     Parameters
     ----------
     head : str
         Talker and type.
-    speed : Number
+    speed : ScalarReading
         Speed through the water, m/s.
     attitude : Attitude | None
         Attitude of the robot; None for none.
@@ -327,14 +327,14 @@ def vhw(head: str, speed: Number, attitude: Attitude | None, variation_deg: floa
     return sentence(head, true, "T", magnetic, "M", f"{speed.value / KNOT:.2f}", "N", f"{speed.value * 3.6:.2f}", "K")
 
 
-def dpt(head: str, depth: Number) -> str:
+def dpt(head: str, depth: ScalarReading) -> str:
     """Return DPT: depth of the water below the instrument.
 
     Parameters
     ----------
     head : str
         Talker and type.
-    depth : Number
+    depth : ScalarReading
         Depth, m.
 
     Returns
@@ -345,14 +345,14 @@ def dpt(head: str, depth: Number) -> str:
     return sentence(head, f"{depth.value:.2f}" if depth.valid else "", "0.0", "")
 
 
-def dbt(head: str, depth: Number) -> str:
+def dbt(head: str, depth: ScalarReading) -> str:
     """Return DBT: depth of the water below the instrument, in feet, metres and fathoms.
 
     Parameters
     ----------
     head : str
         Talker and type.
-    depth : Number
+    depth : ScalarReading
         Depth, m.
 
     Returns

@@ -28,7 +28,7 @@ from rtmms.analysis.chained_steps import TOGETHER, chained
 from rtmms.analysis.chart import Structure, Structured, chart_of
 from rtmms.analysis.fork_pool import ForkPool, PackedFork
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
-from rtmms.analysis.linearise import Around, HasStepDerivatives, Linear, linearise_step, reach_of
+from rtmms.analysis.linearise import HasStepDerivatives, Linear, OperatingPoint, linearise_step, reach_of
 from rtmms.analysis.run_batch import Batch, batch_of, displaced_along, displaced_by_each
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED
@@ -215,7 +215,7 @@ def _gait(plant: Plant) -> Array:
     return np.tile(plant.neutral, (steps, 1))
 
 
-class _Room:
+class _Workspace:
     """Forks of a plant, and its structure, which remain between calls.
 
     `key` is the plant's when they were new; `by` (k + n,) is the displacement of differences to either side.
@@ -275,15 +275,15 @@ class _Room:
         )  # fmt: skip
 
 
-_rooms: WeakKeyDictionary[Any, _Room] = WeakKeyDictionary()
+_rooms: WeakKeyDictionary[Any, _Workspace] = WeakKeyDictionary()
 
 
-def _room(plant: HasCoordinates) -> _Room | None:
+def _room(plant: HasCoordinates) -> _Workspace | None:
     """Return the room of a plant; None for a plant that is stepped by Python alone."""
     key = model_of(plant.snapshot())  # type: ignore[attr-defined]
     room = _rooms.get(plant)
     if room is None or room.key != key:
-        room = _Room(plant, key)
+        room = _Workspace(plant, key)
         if not room.pool.has_forks():
             return None
         _rooms[plant] = room
@@ -291,8 +291,8 @@ def _room(plant: HasCoordinates) -> _Room | None:
 
 
 def _compiled(
-    plant: HasCoordinates, room: _Room, commands: Array, period: bool, threads: int | None, parameters: Sequence[str],
-    method: str | None,
+    plant: HasCoordinates, room: _Workspace, commands: Array, period: bool, threads: int | None,
+    parameters: Sequence[str], method: str | None,
 ) -> Linear:  # fmt: skip
     work = _Differences(plant, room, commands, period)
     found = work.by_structure(threads) if method != "differences" else None
@@ -308,7 +308,7 @@ def _compiled(
     return Linear(
         packed, b, coordinates.names, tuple(one.name for one in actuators),
         len(commands) * work.dt if period else work.dt, error, coordinates.units, tuple(one.unit for one in actuators),
-        p=p, parameters=named, around=Around(coordinates, work.origin, b""),
+        p=p, parameters=named, around=OperatingPoint(coordinates, work.origin, b""),
         method="differences" if found is None else "structure",
     )  # fmt: skip
 
@@ -320,7 +320,7 @@ class _Differences:
     undisturbed run, and those of the probes, with the pose from which the pose after is measured.
     """
 
-    def __init__(self, plant: HasCoordinates, room: _Room, commands: Array, period: bool) -> None:
+    def __init__(self, plant: HasCoordinates, room: _Workspace, commands: Array, period: bool) -> None:
         known: Any = plant
         self.actuators, self.dt = known.actuators, float(known.dt)
         self.plant, self.room, self.coordinates, self.commands, self.period = (

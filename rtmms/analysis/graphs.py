@@ -388,7 +388,7 @@ def write(
     lane = builder.phi(word)
     lane.add_incoming(ir.Constant(word, 0), begin)
     shift = builder.shl(lane, ir.Constant(word, 3))
-    pen = _Pen(builder, addresses, [builder.add(address, shift) for address in addresses], width)
+    pen = _GraphPart(builder, addresses, [builder.add(address, shift) for address in addresses], width)
     for place in sorted(needed):
         pen.write(graph[place])
     for value, array, offset, added in outputs:
@@ -406,7 +406,7 @@ def write(
 NUMBER = ir.DoubleType()
 
 
-class _Pen:
+class _GraphPart:
     """Written part of a graph."""
 
     def __init__(self, builder: Any, addresses: Sequence[Any], shifted: Sequence[Any], width: int) -> None:

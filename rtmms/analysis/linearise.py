@@ -29,7 +29,7 @@ from rtmms.plant.protocol import Channel, Coordinates, HasCoordinates, Plant
 # A linear model of a plant around a motion.
 
 
-class Around(NamedTuple):
+class OperatingPoint(NamedTuple):
     """State at which a linear model was taken.
 
     Attributes
@@ -76,7 +76,7 @@ class Linear:
         (k, numbers), None without requested parameters.
     parameters : tuple[str, ...], default ()
         Names of its columns.
-    around : Around | None
+    around : OperatingPoint | None
         State at which it was taken; None for a mean along a motion, or of d/dt x.
     method : str, default ''
         'structure', 'differences', 'stepping' (by snapshot, restore and step), or 'complex step'.
@@ -110,7 +110,7 @@ class Linear:
     output_units: tuple[str, ...] = ()
     p: Array | None = None
     parameters: tuple[str, ...] = ()
-    around: Around | None = field(default=None, repr=False, compare=False)
+    around: OperatingPoint | None = field(default=None, repr=False, compare=False)
     method: str = ""
 
     @cached_property
@@ -350,7 +350,7 @@ def _one(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
     return Linear(
         a, b, tuple(chart.names), inputs, plant.dt, float(np.max(np.abs(fine - coarse), initial=0.0)) / 3.0,
         input_units=tuple(channel.unit for channel in plant.actuators),
-        around=Around(None, np.zeros(0), blob) if given is None else None, method="stepping",
+        around=OperatingPoint(None, np.zeros(0), blob) if given is None else None, method="stepping",
     )  # fmt: skip
 
 

@@ -188,7 +188,7 @@ class Rollout:
         parameters: Mapping[str, Any] | None, out: Mapping[str, Array] | None,
     ) -> Runs:  # fmt: skip
         plant = self.plant
-        asked = _Asked(plant, commands, initial, outputs, every, parameters)
+        asked = _RolloutRequest(plant, commands, initial, outputs, every, parameters)
         asked.refuse_out(out)
         before = plant.snapshot()
         usual = present_values(describe_plant(plant), asked.parameters)
@@ -198,7 +198,7 @@ class Rollout:
                 if self.pool.has_forks():
                     work = _Compiled(asked, self.pool)
                 elif isinstance(plant, RollsOut) and plant.can_roll_out():
-                    work = _Batched(asked, self.threads)
+                    work = _SimulatorRollouts(asked, self.threads)
                 else:
                     work = _Plain(asked)
                 work.run(before)
@@ -217,7 +217,7 @@ class Rollout:
         )  # fmt: skip
 
 
-class _Asked:
+class _RolloutRequest:
     """Arguments of a call, checked."""
 
     def __init__(
@@ -333,7 +333,7 @@ class _Outcome(ABC):
 
     derived: Mapping[str, tuple[tuple[str, ...], Callable[..., Array]]] = {}
 
-    def __init__(self, asked: _Asked, first: Mapping[str, int] | None = None, more_bytes: int = 0) -> None:
+    def __init__(self, asked: _RolloutRequest, first: Mapping[str, int] | None = None, more_bytes: int = 0) -> None:
         self.asked, runs = asked, asked.runs
         self.parts, width = {}, 0
         sizes = dict(first or {})
@@ -421,10 +421,10 @@ class _Plain(_Outcome):
         self.final[run] = plant.snapshot()
 
 
-class _Batched(_Plain):
+class _SimulatorRollouts(_Plain):
     """Results by the plant's own simulator, many runs together."""
 
-    def __init__(self, asked: _Asked, threads: int) -> None:
+    def __init__(self, asked: _RolloutRequest, threads: int) -> None:
         super().__init__(asked)
         self._threads = threads
 
@@ -460,7 +460,7 @@ class _Batched(_Plain):
 class _Compiled(_Outcome):
     """Results by forks of the plant, on threads."""
 
-    def __init__(self, asked: _Asked, pool: ForkPool) -> None:
+    def __init__(self, asked: _RolloutRequest, pool: ForkPool) -> None:
         self.plant, self.pool = asked.plant, pool
         fork = pool.fork(0).fork
         account = fork.account

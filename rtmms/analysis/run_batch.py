@@ -452,7 +452,7 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
     return -1
 
 
-class Displaced(NamedTuple):
+class DisplacedRuns(NamedTuple):
     """Runs displaced to either side, for central differences: runs 2 m and 2 m + 1 by the m-th displacement.
 
     Attributes
@@ -501,7 +501,7 @@ class Displaced(NamedTuple):
         return found
 
 
-def displaced_along(coordinates: Coordinates, by: Array) -> Displaced:
+def displaced_along(coordinates: Coordinates, by: Array) -> DisplacedRuns:
     """Return displacements by all numbers of each row at once, of the coordinates and of the commands.
 
     Parameters
@@ -513,17 +513,17 @@ def displaced_along(coordinates: Coordinates, by: Array) -> Displaced:
 
     Returns
     -------
-    Displaced
+    DisplacedRuns
         d displacements.
     """
     k, runs = len(coordinates.names), 2 * len(by)
     size = np.concatenate([by[:, :k], np.zeros((len(by), by.shape[1] - k)), by[:, k:]], axis=1)
     displacements = np.array([(run, 0, size.shape[1]) for run in range(runs)], dtype=np.int64)
     both = np.stack([size, -size], axis=1).reshape(runs, -1)
-    return Displaced(np.ones(len(by)), both, displacements, np.ones(runs, dtype=bool))
+    return DisplacedRuns(np.ones(len(by)), both, displacements, np.ones(runs, dtype=bool))
 
 
-def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
+def displaced_by_each(coordinates: Coordinates, by: Array) -> DisplacedRuns:
     """Return displacements by each number, of the coordinates and of the commands.
 
     Parameters
@@ -535,7 +535,7 @@ def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
 
     Returns
     -------
-    Displaced
+    DisplacedRuns
         A displacement for each number, and for each command before.
     """
     k, n = len(coordinates.names), len(by) - len(coordinates.names)
@@ -543,4 +543,4 @@ def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
     runs = np.arange(2 * len(size))
     settles = np.concatenate([coordinates.has_dependents, np.zeros(2 * n, dtype=bool)])
     displacements = np.stack([runs % 2, runs // 2, runs // 2 + 1], axis=1)
-    return Displaced(size, np.stack([size, -size]), displacements, np.repeat(settles, 2))
+    return DisplacedRuns(size, np.stack([size, -size]), displacements, np.repeat(settles, 2))

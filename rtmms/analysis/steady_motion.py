@@ -379,7 +379,7 @@ _ASIDE = "aside"
 """Mean speed to the left of the heading, m/s: within the search alone."""
 
 
-class _Shooting:
+class _ShootingProblem:
     """One drive of one plant: the motion of a period from a tilt and a twist of the body.
 
     The body's unknowns are coordinates of the plant's chart in its sizes; a plant without a chart has none.
@@ -536,7 +536,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
     With `stages` 1 the search starts from the motion at the start; with more, from the steady motion there, towards the
     targets in so many steps.
     """
-    shooting = _Shooting(plant, drive, targets.get("depth"))
+    shooting = _ShootingProblem(plant, drive, targets.get("depth"))
     k, free = len(shooting.rows), bool(targets) and len(drive.names) > 0
     span = 0.5 * (drive.upper - drive.lower)
     sizes = {name: shooting.velocity if UNITS[name] == "m/s" else 1.0 for name in targets}

@@ -38,13 +38,13 @@ def _propagate(self: Any, inferer: Any) -> list[Exception]:
     return found
 
 
-class _Typed(Exception):
+class _TypingDone(Exception):
     """Signal that all kernels below an entry are compiled."""
 
 
 def _stop(self: Any, state: Any) -> bool:
     if state.func_id.func_name in _stopped:
-        raise _Typed
+        raise _TypingDone
     return bool(_lower(self, state))
 
 
@@ -68,6 +68,6 @@ def compile_from_the_end(module: str, last: str, first: str) -> None:
     typed_passes.NativeLowering.run_pass = _stop
     entries = import_module(module)
     _stopped.add(first)
-    with suppress(_Typed):
+    with suppress(_TypingDone):
         getattr(entries, first).compile((types.int64,))
     getattr(entries, last).compile((types.int64,))

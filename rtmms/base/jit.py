@@ -170,7 +170,7 @@ def _kept(one: Any) -> bool:
         return True
 
 
-class _Bar:
+class _ProgressBar:
     """Progress bar of a compilation on a terminal; `expected` is its last duration, s, None if unknown."""
 
     def __init__(self, expected: float | None) -> None:
@@ -221,7 +221,7 @@ def compile_progress(what: str) -> Iterator[None]:
     with suppress(OSError, ValueError):
         before = float(record.read_text())
     expected = "" if before is None else f"; the last time took {before:.0f} s"
-    bar = _Bar(before) if sys.stderr.isatty() else None
+    bar = _ProgressBar(before) if sys.stderr.isatty() else None
 
     class Listener(event.Listener):  # type: ignore[misc]
         """Listener that counts and prints compilations."""

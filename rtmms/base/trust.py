@@ -81,7 +81,7 @@ _DELIMITERS = re.compile(r"""[\s,:;=+|"'()\[\]{}]""")
 
 
 @dataclass(frozen=True)
-class _Asker:
+class _RequestSource:
     """Source of a request to run a file.
 
     Parameters
@@ -105,7 +105,7 @@ class _Asker:
     listed: str | None = None
 
 
-_asker: ContextVar[_Asker | None] = ContextVar("_asker", default=None)
+_asker: ContextVar[_RequestSource | None] = ContextVar("_asker", default=None)
 
 
 def refuse_unnamed(path: Path | str, place: str) -> None:
@@ -252,7 +252,7 @@ def asked_by_process(permitted: str | None) -> Iterator[None]:
     if permitted is None:
         yield
         return
-    token = _asker.set(_Asker("data", "name the file on the command line", listed=permitted))
+    token = _asker.set(_RequestSource("data", "name the file on the command line", listed=permitted))
     try:
         yield
     finally:
@@ -268,7 +268,7 @@ def asked_by_program() -> Iterator[None]:
     None
         Nothing.
     """
-    token = _asker.set(_Asker())
+    token = _asker.set(_RequestSource())
     try:
         yield
     finally:
@@ -296,7 +296,7 @@ def asked_by_data(data: str, remedy: str, *, named: Sequence[str] = (), trusted:
         Nothing.
     """
     files = frozenset(file for one in named for file in _files_in(one))
-    token = _asker.set(_Asker(data, remedy, files, trusted))
+    token = _asker.set(_RequestSource(data, remedy, files, trusted))
     try:
         yield
     finally:

@@ -237,7 +237,7 @@ def _key(place: str) -> str:
 
 
 @runtime_checkable
-class Worded(Protocol):
+class HasTextForm(Protocol):
     """Class of parameters that can be written as one text on the command line."""
 
     def from_word(self, word: str, place: str) -> Any:
@@ -262,11 +262,11 @@ class Worded(Protocol):
         """
 
 
-def _worded(hint: object) -> Worded | None:
-    return hint if isinstance(hint, Worded) else None
+def _worded(hint: object) -> HasTextForm | None:
+    return hint if isinstance(hint, HasTextForm) else None
 
 
-def _from_its_word(hint: Worded, word: str, place: str) -> Any:
+def _from_its_word(hint: HasTextForm, word: str, place: str) -> Any:
     try:
         return hint.from_word(word, place)
     except ModelError as fault:

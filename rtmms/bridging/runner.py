@@ -18,7 +18,7 @@ from rtmms.bridging.peer_watch import PeerWatch, Watchdog
 from rtmms.bridging.rates import Decimator
 from rtmms.bridging.sending import Backoff
 from rtmms.wire.endpoints.addresses import EXCHANGE
-from rtmms.wire.peer.client import Awaiting, Link, connect
+from rtmms.wire.peer.client import DescriptorWait, Link, connect
 from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.state import PlantInfo, State
 
@@ -73,7 +73,7 @@ class Runner(Io):
         self._watchdog = Watchdog(0.0)
         self._decimator = Decimator(bridge.rate_hz, bridge.filter)
         self._opened = self._paused = False
-        self._nuisance, self._awaiting = Nuisance(), Awaiting()
+        self._nuisance, self._awaiting = RefusalLimit(), DescriptorWait()
         self.counts = Counters()
         bridge.io, bridge.counts, bridge.name = self, self.counts, name
         bridge.peer_watch = watch_of(bridge)
@@ -474,7 +474,7 @@ MAX_BURST = 100.0
 PAUSE_S = 0.02
 
 
-class Nuisance:
+class RefusalLimit:
     """Limit of refused messages, so that a flood of them does not delay the states' answers.
 
     Refusals pass at MAX_REFUSED_1_S, MAX_BURST of them at once. Beyond that the peers' files are not read for PAUSE_S.

@@ -1,4 +1,4 @@
-"""The command `rtmms`: one command a file, each named in main.py; words.py reads the typed text.
+"""The command `rtmms`: one command a file, each named in main.py; option_types.py reads the typed text.
 
 The parts of a run are in running/.
 """

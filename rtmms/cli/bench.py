@@ -21,7 +21,7 @@ import click
 from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import Number
+from rtmms.cli.option_types import NumberType
 
 GROUP = "rtmms.benchmarks"
 _ELSEWHERE = "bench: benchmarks are in the repository, not in the wheel: clone it and run pip install -e . there"
@@ -152,7 +152,7 @@ def _typed(place: str, text: str, default: bool | int | float | str) -> bool | i
             raise ModelError(f"{place}: expected true or false, got '{text}'")
         return text == "true"
     try:
-        value = Number("", zero=True).convert(text, None, None)
+        value = NumberType("", zero=True).convert(text, None, None)
     except click.BadParameter as fault:
         raise ModelError(f"{place}: {fault.message}") from None
     if isinstance(default, int):

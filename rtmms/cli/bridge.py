@@ -23,7 +23,7 @@ from rtmms.bridging.bridge import Laid
 from rtmms.bridging.config import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD, CHILD_WAIT_S, PLANT_WAIT_S
-from rtmms.cli.words import Installed, Number
+from rtmms.cli.option_types import Installed, NumberType
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
@@ -40,7 +40,7 @@ _MAX_STAY_S = 10.0
     "--name", "peer", default=None, help="Name under which the plant lists it; the bridge's own if not given."
 )
 @click.option(
-    "--timeout", "timeout_s", type=Number("s", zero=True), default=None, help="Seconds to wait for the plant (5)."
+    "--timeout", "timeout_s", type=NumberType("s", zero=True), default=None, help="Seconds to wait for the plant (5)."
 )
 @click.option(
     "--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks for them."

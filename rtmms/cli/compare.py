@@ -11,7 +11,7 @@ import click
 
 from rtmms.base.errors import shown as spelled_out
 from rtmms.base.terminal import cell, console, print_json
-from rtmms.cli.words import refuse_figure
+from rtmms.cli.option_types import refuse_figure
 from rtmms.record.origin import branch_of
 
 if TYPE_CHECKING:

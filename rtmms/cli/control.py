@@ -12,9 +12,9 @@ import click
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.terminal import print_text
 from rtmms.base.trust import called, own_lines
-from rtmms.cli.words import Installed, Number
+from rtmms.cli.option_types import Installed, NumberType
 from rtmms.wire.endpoints.addresses import EXCHANGE
-from rtmms.wire.peer.controller import Bound
+from rtmms.wire.peer.controller import CompiledUpdate
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
 from rtmms.wire.peer.session import GONE
@@ -37,7 +37,7 @@ CHILD_WAIT_S = 3600.0
     "--name", "peer", default=None, help="Name under which the plant lists it; the controller's own if not given."
 )
 @click.option(
-    "--timeout", "timeout_s", type=Number("s", zero=True), default=None, help="Seconds to wait for the plant (5)."
+    "--timeout", "timeout_s", type=NumberType("s", zero=True), default=None, help="Seconds to wait for the plant (5)."
 )
 @click.option(
     "--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks for them."
@@ -86,7 +86,7 @@ def _drive(
     gc.collect()
     gc.freeze()  # what is loaded by now stays: collections within the steps need not look at it
     answering = None
-    if isinstance(update := controller.update, Bound):
+    if isinstance(update := controller.update, CompiledUpdate):
         from rtmms.wire.answering.answering import Answering, prepare
 
         prepare(update)

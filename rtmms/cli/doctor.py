@@ -21,7 +21,7 @@ PACKAGES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "hdrhistogram")
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """Result of one check.
 
     Attributes
@@ -59,41 +59,41 @@ def doctor(as_json: bool) -> int:
     return status
 
 
-def _software() -> list[Finding]:
+def _software() -> list[CheckResult]:
     import rtmms
     from rtmms.wire.libzmq.key_pairs import described
 
     system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    found = [Finding("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
-             Finding("python", "good", system)]  # fmt: skip
+    found = [CheckResult("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
+             CheckResult("python", "good", system)]  # fmt: skip
     for package in PACKAGES:
         try:
-            found.append(Finding(package, "good", version(package)))
+            found.append(CheckResult(package, "good", version(package)))
         except PackageNotFoundError:
-            found.append(Finding(package, "bad", "not installed", f"pip install {package}"))
-    found.append(Finding("libzmq", "good", described()))
+            found.append(CheckResult(package, "bad", "not installed", f"pip install {package}"))
+    found.append(CheckResult("libzmq", "good", described()))
     return found
 
 
-def _plugins() -> list[Finding]:
+def _plugins() -> list[CheckResult]:
     """Check the plug-ins; a user's folder that hides a module of ours is a common cause of surprise."""
     from rtmms.base.entry_points import entry_points_of
     from rtmms.base.errors import ModelError
     from rtmms.wire.peer.plugins import GROUP, load_controller, loaded_elsewhere
 
-    found = [Finding("robots", "good", ", ".join(sorted(entry_points_of("rtmms.plants"))) or "none")]
+    found = [CheckResult("robots", "good", ", ".join(sorted(entry_points_of("rtmms.plants"))) or "none")]
     for name in sorted(entry_points_of("rtmms.controllers")):
         try:
             load_controller(name)
         except ModelError as error:
-            found.append(Finding(f"controller {name}", "bad", str(error), "reinstall it, or take its name away"))
+            found.append(CheckResult(f"controller {name}", "bad", str(error), "reinstall it, or take its name away"))
             continue
         elsewhere = loaded_elsewhere(GROUP, name)
-        found.append(Finding(f"controller {name}", "note" if elsewhere else "good", elsewhere or "loads"))
+        found.append(CheckResult(f"controller {name}", "note" if elsewhere else "good", elsewhere or "loads"))
     return found
 
 
-def _ports() -> list[Finding]:
+def _ports() -> list[CheckResult]:
     from rtmms.wire.endpoints.addresses import DEFAULTS
 
     found = []
@@ -103,14 +103,14 @@ def _ports() -> list[Finding]:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((where.hostname, where.port))
-                found.append(Finding(f"port {where.port}", "good", f"free ({role})"))
+                found.append(CheckResult(f"port {where.port}", "good", f"free ({role})"))
             except OSError as error:
                 advice = "a run takes another one and prints it"
-                found.append(Finding(f"port {where.port}", "note", f"{role}: {error.strerror}", advice))
+                found.append(CheckResult(f"port {where.port}", "note", f"{role}: {error.strerror}", advice))
     return found
 
 
-def _cache() -> Finding:
+def _cache() -> CheckResult:
     """Check the cache of compiled steps; without it every start compiles."""
     from rtmms.base.kernel_cache import cache_folder
 
@@ -118,35 +118,35 @@ def _cache() -> Finding:
     try:
         place.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=place):
-            return Finding("compiler cache", "good", f"{place} can be written")
+            return CheckResult("compiler cache", "good", f"{place} can be written")
     except OSError as error:
         advice = "each process compiles again; name another folder in XDG_CACHE_HOME"
-        return Finding("compiler cache", "note", f"{place}: {error.strerror}", advice)
+        return CheckResult("compiler cache", "note", f"{place}: {error.strerror}", advice)
 
 
-def _machine() -> list[Finding]:
+def _machine() -> list[CheckResult]:
     cores = core_count()
-    found = [Finding("cores", "good" if cores > 1 else "note", str(cores),
+    found = [CheckResult("cores", "good" if cores > 1 else "note", str(cores),
                      "" if cores > 1 else "the plant and its controllers share one core")]  # fmt: skip
     if sys.platform != "linux":
-        return [*found, Finding("system", "note", sys.platform, "real time is set up on Linux only; all modes run")]
+        return [*found, CheckResult("system", "note", sys.platform, "real time is set up on Linux only; all modes run")]
     preempt = next((word for word in platform.version().split() if word.startswith("PREEMPT")), "no preemption")
     best = preempt == "PREEMPT_RT"
-    found.append(Finding("kernel", "good" if best else "note", f"{platform.release()} {preempt}",
+    found.append(CheckResult("kernel", "good" if best else "note", f"{platform.release()} {preempt}",
                          "" if best else "a PREEMPT_RT kernel has shorter worst cases"))  # fmt: skip
     clock = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     slow = clock in ("hpet", "acpi_pm")
-    found.append(Finding("clock source", "note" if slow else "good", clock or "unknown",
+    found.append(CheckResult("clock source", "note" if slow else "good", clock or "unknown",
                          "reading it costs microseconds; tsc is better" if slow else ""))  # fmt: skip
     governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor:
         lazy = governor != "performance"
-        found.append(Finding("frequency governor", "note" if lazy else "good", governor,
+        found.append(CheckResult("frequency governor", "note" if lazy else "good", governor,
                              "cpupower frequency-set -g performance" if lazy else ""))  # fmt: skip
     return found
 
 
-def _real_time() -> list[Finding]:
+def _real_time() -> list[CheckResult]:
     """Try the set-up of a run on this process, and undo it."""
     from rtmms.loop.machine import AUTO_PRIORITY, COSTS, costs, finish, may_raise, prepare
     from rtmms.loop.stall_detector import PRIORITY
@@ -155,23 +155,23 @@ def _real_time() -> list[Finding]:
     ready = prepare(AUTO_PRIORITY)
     finish(ready)
     raised = costs()
-    found = [Finding("real-time set-up", "note", text.partition(";")[0], text.partition(";")[2].strip())
+    found = [CheckResult("real-time set-up", "note", text.partition(";")[0], text.partition(";")[2].strip())
              for text in ready.failed]  # fmt: skip
     done = list(ready.done)
     ready.close()
     if done:
-        found.insert(0, Finding("real-time set-up", "good", ", ".join(done)))
+        found.insert(0, CheckResult("real-time set-up", "good", ", ".join(done)))
     allowed = may_raise(PRIORITY)
-    found.append(Finding("stall detector", "good" if allowed else "note",
+    found.append(CheckResult("stall detector", "good" if allowed else "note",
                          f"SCHED_FIFO {PRIORITY} is {'' if allowed else 'not '}permitted",
                          "" if allowed else "stalls of the machine are blamed on nobody; raise rtprio"))  # fmt: skip
     for name, cost in (("the loop", raised), ("a controller", plain)):
         listed = ", ".join(f"{COSTS[what]} {us:g}" for what, us in cost.items())
-        found.append(Finding(f"costs for {name}", "good", f"{listed} us"))
+        found.append(CheckResult(f"costs for {name}", "good", f"{listed} us"))
     if ready.priority and plain["wake_up"] > 2.0 * raised["wake_up"]:
         late, less = plain["wake_up"], raised["wake_up"]
         listed = f"at ordinary priority each wakes up {late:g} us late, at the run's priority {less:g} us"
-        found.append(Finding("controllers", "note", listed, "rtmms run --priority N raises them to N - 10"))
+        found.append(CheckResult("controllers", "note", listed, "rtmms run --priority N raises them to N - 10"))
     return found
 
 

@@ -13,7 +13,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, beside, refuse_output
 from rtmms.base.processes import core_count, run_python
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, folder
+from rtmms.cli.option_types import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, folder
 from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.scenario.run_options import StudyUse, run_options
 

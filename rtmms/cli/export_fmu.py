@@ -10,7 +10,7 @@ import click
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import Installed, as_in_run, check_choice, refuse_preset, settings
+from rtmms.cli.option_types import Installed, as_in_run, check_choice, refuse_preset, settings
 from rtmms.plant.loading import builder
 
 NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms[fmi]')"

@@ -11,11 +11,11 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, beside, refuse_output, sealed
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.toml_file import toml_comment, toml_key, toml_value
-from rtmms.cli.words import INTERRUPTED, folder
+from rtmms.cli.option_types import INTERRUPTED, folder
 from rtmms.report.style import figure_file, written_as
 
 if TYPE_CHECKING:
-    from rtmms.sweep.gait_search import Front, Gait, Search
+    from rtmms.sweep.gait_search import Gait, ParetoFront, Search
 
 
 PROGRESS_S = 10.0
@@ -113,7 +113,7 @@ class _Progress:
         self._budget.refuse_late()
 
 
-def _written(asked: Search, front: Front, k: int, out: Path) -> Path:
+def _written(asked: Search, front: ParetoFront, k: int, out: Path) -> Path:
     """Write the file of a gait, which `--controller NAME:FILE` accepts."""
     one: Gait = front.gaits[k]
     path = out / f"{asked.robot}-gait-{k + 1}.toml"

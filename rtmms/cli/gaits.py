@@ -14,7 +14,7 @@ from rtmms.base.budget import Budget
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, beside, refuse_output
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import MAX_THREADS, Installed, Near, Number, as_in_run, folder, settings
+from rtmms.cli.option_types import MAX_THREADS, Installed, KnownName, NumberType, as_in_run, folder, settings
 from rtmms.report.style import FORMATS, written_as
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ PER = ("cost", "length")
 @click.option(
     "--cycles", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Number of cycles to swim."
 )
-@click.option("--goal", type=Near("goal", ("distance", "turn")), help="Quantity that the best gait maximises; "
+@click.option("--goal", type=KnownName("goal", ("distance", "turn")), help="Quantity that the best gait maximises; "
               "default the robot's own.")  # fmt: skip
-@click.option("--per", type=Near("measure", PER), default="cost", show_default=True,
+@click.option("--per", type=KnownName("measure", PER), default="cost", show_default=True,
               help="Divisor of the goal: cost of a cycle, or its length in the shape space.")  # fmt: skip
 @click.option("--search", metavar="GOAL[,GOAL]", help="Search for the best gaits: speed, cost_of_transport, power; "
               "with two goals, for the front between them.")  # fmt: skip
 @click.option("--at", metavar="VALUE,...", help="Values of the first goal at which the second is optimised; "
               "default evenly between its extremes.")  # fmt: skip
-@click.option("--most-power", type=Number("W"), help="Largest mean power of a gait of the search.")
+@click.option("--most-power", type=NumberType("W"), help="Largest mean power of a gait of the search.")
 @click.option(
     "--points",
     type=click.IntRange(1, 100),
@@ -58,13 +58,13 @@ PER = ("cost", "length")
     help="Generations of the search at each value.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of the search.")
-@click.option("--budget", type=Number("s"), metavar="S", help="Wall time of --search, after which the best gaits so "
-              "far are printed.")  # fmt: skip
+@click.option("--budget", type=NumberType("s"), metavar="S", help="Wall time of --search, after which the best gaits "
+              "so far are printed.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Threads; default one for each core.")
 @as_in_run("set_")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the figures, and of the shapes of a gait that was found.")  # fmt: skip
-@click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,
+@click.option("--format", "form", type=KnownName("format", FORMATS), default=FORMATS[0], show_default=True,
               help="Format of the figures.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def gaits(

@@ -17,7 +17,16 @@ from rtmms.base.budget import Budget
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import cell, console, print_json, print_text
-from rtmms.cli.words import FIGURES, INTERRUPTED, MAX_THREADS, Installed, Number, Range, refuse_preset, settings
+from rtmms.cli.option_types import (
+    FIGURES,
+    INTERRUPTED,
+    MAX_THREADS,
+    Installed,
+    NumberType,
+    Range,
+    refuse_preset,
+    settings,
+)
 
 if TYPE_CHECKING:
     from rtmms.identification.descent import Iteration
@@ -49,7 +58,7 @@ _PROGRESS_S = 0.2
 @click.option("--delay-per-recording", is_flag=True, help="Fit a delay of the clock of each recording.")
 @click.option("--hold-out", type=Range(0.0, 0.9), default=0.3, show_default=True, metavar="SHARE",
               help="Share of each recording, at its end, that is predicted and not fitted.")  # fmt: skip
-@click.option("--lead-in", type=Number("s", zero=True), default=0.0, metavar="S",
+@click.option("--lead-in", type=NumberType("s", zero=True), default=0.0, metavar="S",
               help="Time at the beginning of each recording that is simulated and not compared.")  # fmt: skip
 @click.option("--channels", metavar="NAME,...", help="Channels to compare; default what the sensors measure, or "
               "without sensors pose, twist, rods and joints.")  # fmt: skip
@@ -61,7 +70,7 @@ _PROGRESS_S = 0.2
 @click.option("--starts", type=click.IntRange(1, 100), help="Points to begin from; default a second one where the "
               "first fit leaves something unexplained.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of these points.")
-@click.option("--budget", type=Number("s"), metavar="S", help="Wall time, after which the best values so far are "
+@click.option("--budget", type=NumberType("s"), metavar="S", help="Wall time, after which the best values so far are "
               "printed.")  # fmt: skip
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter of the model, in place of the "
               "recording's; for one that is sought where the search begins.")  # fmt: skip
@@ -70,7 +79,7 @@ _PROGRESS_S = 0.2
 @click.option("--trust-log", is_flag=True, help="Run the file that the log names: FILE.py, .fmu, .urdf, .xml.")
 @click.option("--columns", multiple=True, metavar="FILE.toml|OURS=THEIRS,...",
               help="Columns of a table: time, command.ACTUATOR, OUTPUT[k], SENSOR.QUANTITY[k].")  # fmt: skip
-@click.option("--dt", type=Number("s"), help="Step of the model of a table; default the robot's own.")
+@click.option("--dt", type=NumberType("s"), help="Step of the model of a table; default the robot's own.")
 @click.option("--preset", metavar="NAME|FILE.toml", help="Parameters of the robot of a table: a named set, or a file.")
 @click.option("--sensors", metavar="ideal|typical|FILE.toml", default="ideal", help="Sensors of a table.")
 @click.option("--at-rest", is_flag=True, help="Begin each table in the robot's state after a reset.")

@@ -11,7 +11,7 @@ import click
 
 from rtmms.base.errors import ModelError, shown
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import Number, options, settings
+from rtmms.cli.option_types import NumberType, options, settings
 from rtmms.wire.endpoints.addresses import EXCHANGE
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ _PLANT = options(
     click.option("--exchange", default=EXCHANGE, show_default=True, help="Exchange endpoint of the plant."),
     click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",
                  help="Folder of keys, for a plant that asks for them."),
-    click.option("--timeout", "timeout_s", type=Number("s"), default=5.0, help="Seconds to wait for an answer (5)."),
+    click.option("--timeout", "timeout_s", type=NumberType("s"), default=5.0,
+                 help="Seconds to wait for an answer (5)."),
     click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object."),
 )  # fmt: skip
 

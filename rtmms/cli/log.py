@@ -281,13 +281,13 @@ def _warn(file: Path, version: str) -> None:
               help="Where to draw; the ending sets the format. Default: beside the log, as LOG.png.")  # fmt: skip
 def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
-    from rtmms.cli.words import refuse_figure
+    from rtmms.cli.option_types import refuse_figure
     from rtmms.plant.protocol import describe_plant
     from rtmms.record.log import drawing as drawn
     from rtmms.record.log import open_log, plant_of
     from rtmms.record.rerun import gather, planned_steps
     from rtmms.report.figures import drawing, small_outputs
-    from rtmms.report.robot_panels import Outlined, along, recent_names
+    from rtmms.report.robot_panels import RobotOutline, along, recent_names
     from rtmms.shapes.outline import figure_outline
 
     beside = output is None
@@ -299,7 +299,7 @@ def plot(file: Path, output: Path | None) -> int:
     with drawn(file):
         outline = figure_outline(origin["robot"], plant)
         states = along(outline, plant, planned_steps(log))
-        outlined = Outlined(outline, states) if outline is not None and states is not None else None
+        outlined = RobotOutline(outline, states) if outline is not None and states is not None else None
         draw = drawing(origin["robot"], plant, outlined)
         if draw is None:
             raise ModelError(f"{file}: this robot ('{origin['robot']}') has no drawing, so it has no figure")

@@ -18,7 +18,7 @@ import click
 
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.terminal import print_text
-from rtmms.cli.words import Near
+from rtmms.cli.option_types import KnownName
 
 GROUPS = {"controller": "controllers", "plant": "plants", "bridge": "bridges", "robot": "plants"}
 COMMANDS = {
@@ -30,7 +30,7 @@ COMMANDS = {
 
 
 @click.command("new")
-@click.argument("kind", type=Near("kind", tuple(GROUPS)))
+@click.argument("kind", type=KnownName("kind", tuple(GROUPS)))
 @click.argument("name")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where to write it; default: a folder of its name, here.")  # fmt: skip

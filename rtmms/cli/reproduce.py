@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rtmms.base.entry_points import entry_points_of
-from rtmms.cli.words import Near, folder
+from rtmms.cli.option_types import KnownName, folder
 from rtmms.report.style import FORMATS, written_as
 
 GROUP = "rtmms.papers"
@@ -15,10 +15,10 @@ GROUP = "rtmms.papers"
 
 
 @click.command()
-@click.argument("paper", type=Near("paper", sorted(entry_points_of(GROUP))))
+@click.argument("paper", type=KnownName("paper", sorted(entry_points_of(GROUP))))
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of figures and tables.")  # fmt: skip
-@click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,
+@click.option("--format", "form", type=KnownName("format", FORMATS), default=FORMATS[0], show_default=True,
               help="Format of the figures.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def reproduce(paper: str, out: Path | None, form: str, as_json: bool) -> int:

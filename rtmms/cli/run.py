@@ -9,9 +9,9 @@ import click
 
 from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError
+from rtmms.cli.option_types import Installed
 from rtmms.cli.running.plan import command_options, plan
 from rtmms.cli.running.several import numbered
-from rtmms.cli.words import Installed
 from rtmms.plant.loading import WORLD
 from rtmms.scenario.run_options import run_options
 

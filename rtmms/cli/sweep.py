@@ -14,8 +14,17 @@ from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.contract import MAX_COUNT
 from rtmms.base.processes import core_count
 from rtmms.base.terminal import console, print_json, print_text
+from rtmms.cli.option_types import (
+    DASK,
+    DASK_SECURITY,
+    INTERRUPTED,
+    MAX_THREADS,
+    Installed,
+    KnownName,
+    NumberType,
+    refuse_figure,
+)
 from rtmms.cli.running.plan import study_options
-from rtmms.cli.words import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, Installed, Near, Number, refuse_figure
 from rtmms.scenario.tables import METHODS
 
 if TYPE_CHECKING:
@@ -33,7 +42,7 @@ INCOMPLETE = 1
               help="Axis of the study: a parameter of the robot, CONTROLLER.PARAMETER, seed, dt or duration; may be "
                    "repeated. A:B:N are N values from A to B (method grid), A:B samples between them.")  # fmt: skip
 @click.option("--samples", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Runs of the methods sobol and lhs.")
-@click.option("--method", type=Near("method", METHODS),
+@click.option("--method", type=KnownName("method", METHODS),
               help="Every combination (grid, default), or samples: a Sobol sequence or a Latin hypercube.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True,
               metavar="FILE.parquet|FILE.csv", help="The table: one row a run.")  # fmt: skip
@@ -47,7 +56,7 @@ INCOMPLETE = 1
 @DASK
 @DASK_SECURITY
 @study_options()
-@click.option("--budget", type=Number("s"), metavar="S", help="Wall time, after which the sweep stops; the same "
+@click.option("--budget", type=NumberType("s"), metavar="S", help="Wall time, after which the sweep stops; the same "
               "command goes on.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="Print no progress on standard error.")

@@ -12,7 +12,7 @@ import click
 import rtmms
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import Installed, Near, Number, as_in_run, refuse_preset, settings
+from rtmms.cli.option_types import Installed, KnownName, NumberType, as_in_run, refuse_preset, settings
 from rtmms.plant.loading import robots
 from rtmms.plant.protocol import CommandedGait, Plant, describe_plant
 
@@ -27,23 +27,30 @@ KEYS = {"speed": "speed_m_s", "turn_rate": "turn_rate_deg_s", "climb": "climb_m_
 
 @click.command()
 @click.argument("robot", type=Installed("rtmms.plants"))
-@click.option("--speed", type=Number("m/s", signed=True), metavar="M_S", help="Mean speed along the heading, m/s.")
+@click.option("--speed", type=NumberType("m/s", signed=True), metavar="M_S", help="Mean speed along the heading, m/s.")
 @click.option(
     "--turn-rate",
-    type=Number("deg/s", signed=True),
+    type=NumberType("deg/s", signed=True),
     metavar="DEG_S",
     help="Turning rate, deg/s, to the left; default 0.",
 )
 @click.option(
-    "--climb", type=Number("m/s", signed=True), metavar="M_S", help="Mean vertical velocity, m/s, upwards; default 0."
+    "--climb",
+    type=NumberType("m/s", signed=True),
+    metavar="M_S",
+    help="Mean vertical velocity, m/s, upwards; default 0.",
 )
 @click.option(
-    "--depth", type=Number("m", zero=True), metavar="M", help="Depth below the surface, m, of a robot in water."
+    "--depth", type=NumberType("m", zero=True), metavar="M", help="Depth below the surface, m, of a robot in water."
 )
 @click.option(
-    "--unknown", type=Near("quantity", UNKNOWNS), help="Unknown that is found with the state; default the robot's own."
+    "--unknown",
+    type=KnownName("quantity", UNKNOWNS),
+    help="Unknown that is found with the state; default the robot's own.",
 )
-@click.option("--dt", type=Number("s"), help="Step; default the nearest below the robot's own that divides the period.")
+@click.option(
+    "--dt", type=NumberType("s"), help="Step; default the nearest below the robot's own that divides the period."
+)
 @as_in_run("set_")
 @click.option(
     "--gait",

@@ -13,7 +13,7 @@ import click
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import console, print_text
-from rtmms.cli.words import Range
+from rtmms.cli.option_types import Range
 from rtmms.wire.endpoints.addresses import EXCHANGE
 
 if TYPE_CHECKING:

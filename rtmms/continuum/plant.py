@@ -247,7 +247,7 @@ HALF_TURN = np.array([-1.0, -1.0, 1.0])
 """e1, e2, e3 of the head in a body frame that looks ahead: x forward, y left, z up."""
 
 
-class Remade(NamedTuple):
+class RebuiltParts(NamedTuple):
     """Parts of a plant with other parameters, which `set` takes over.
 
     Attributes
@@ -343,7 +343,7 @@ class CosseratPlant(KernelPlant):
     ahead: bool = True
     parameters: Any = None
     settable: tuple[str, ...] = ()
-    remake: Callable[[CosseratPlant, Mapping[str, Any]], Remade] | None = None
+    remake: Callable[[CosseratPlant, Mapping[str, Any]], RebuiltParts] | None = None
     summary: Callable[[CosseratPlant, Array, Any], dict[str, float | None]] | None = None
     trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
     recent_outputs: tuple[str, ...] = ("curvature", "velocity")

@@ -28,7 +28,7 @@ _MAX_DIRECTORY_BYTES = 16 << 20
 _END_OF_DIRECTORY = b"PK\x05\x06"
 
 
-class Unpacked:
+class UnpackedFmu:
     """Folder that an FMU was unpacked into. `remove` deletes it; the next process deletes that of a crashed one.
 
     The folder's name has our process id, and the folder itself a lock until the process ends.

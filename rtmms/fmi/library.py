@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.fmi.archive import Unpacked, needed
+from rtmms.fmi.archive import UnpackedFmu, needed
 
 Array = npt.NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Library:
     ----------
     path : str
         The file, for errors.
-    unpacked : Unpacked
+    unpacked : UnpackedFmu
         Its folder.
     description : Any
         Its model description.
@@ -66,7 +66,7 @@ class Library:
         It cannot be instantiated; the caller then removes the folder, else the library does.
     """
 
-    def __init__(self, path: str, unpacked: Unpacked, description: Any) -> None:
+    def __init__(self, path: str, unpacked: UnpackedFmu, description: Any) -> None:
         """Instantiate the FMU."""
         simulation = description.coSimulation
         self.is_3 = description.fmiVersion.startswith("3.")
@@ -285,7 +285,7 @@ class Values:
         self._library._call(function, slave.component, references, *sizes)
 
 
-def _free(slave: Any, is_3: bool, callbacks: Any, unpacked: Unpacked) -> None:
+def _free(slave: Any, is_3: bool, callbacks: Any, unpacked: UnpackedFmu) -> None:
     """Terminate and free the instance.
 
     The library itself stays loaded: unloading one of two FMUs that embed Python corrupts the memory of the other.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.base.files import MIB, open_input
 from rtmms.base.override import override
-from rtmms.fmi.archive import Unpacked, needed
+from rtmms.fmi.archive import UnpackedFmu, needed
 from rtmms.fmi.library import FAULTS, Library, Values
 from rtmms.fmi.read_description import actuator, described, elements, limits, shape
 from rtmms.plant.protocol import Channel, Plant
@@ -180,7 +180,7 @@ class FmuPlant(Plant):
     def __init__(self, path: str, dt: float | None, parameters: dict[str, Any]) -> None:
         self.path = path
         needed("fmpy", f"{path}: an FMU")
-        unpacked = Unpacked(path)
+        unpacked = UnpackedFmu(path)
         try:
             self._prepare(unpacked, dt, parameters)
         except BaseException:
@@ -188,7 +188,7 @@ class FmuPlant(Plant):
             raise
         self.reset()
 
-    def _prepare(self, unpacked: Unpacked, dt: float | None, parameters: dict[str, Any]) -> None:
+    def _prepare(self, unpacked: UnpackedFmu, dt: float | None, parameters: dict[str, Any]) -> None:
         path = self.path
         self.model_description = described(path, unpacked.folder)
         self.robot = str(self.model_description.modelName)

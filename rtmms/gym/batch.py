@@ -88,10 +88,10 @@ def batch(plant: Plant, runs: int, threads: int | None) -> Batch:
     """
     count = max(1, min(runs, threads or core_count()) if runs >= THREADED or threads else 1)
     pool = ForkPool(plant, count, "environments")
-    return _Forked(plant, runs, pool) if pool.has_forks() else _Plain(plant, runs)
+    return _ForkedBatch(plant, runs, pool) if pool.has_forks() else _Plain(plant, runs)
 
 
-class _Forked:
+class _ForkedBatch:
     """Batch on forks, one for each thread.
 
     A run with parameters of its own has a fork of its own, which any thread may step.

@@ -69,7 +69,7 @@ def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion
         raise ModelError(
             f"{model.name}: expected a closed path for {cycles} cycles, got one that ends elsewhere than it begins"
         )
-    one = _Traveller(model, way)
+    one = _PathDynamics(model, way)
     y, samples = np.zeros(SIZE), []
     y[3] = 1.0
     rate = way.motion(np.array([way.breaks[0]]))[1][0]
@@ -92,7 +92,7 @@ def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion
     return one.motion(samples, cycles)
 
 
-class _Traveller:
+class _PathDynamics:
     """Equations of motion along a path, in one of its smooth pieces (start, end).
 
     Parameters

@@ -217,7 +217,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Due:
+class ScheduledChange:
     """Scheduled change of parameters.
 
     Parameters
@@ -243,7 +243,7 @@ class Agenda:
 
     Parameters
     ----------
-    acts : Sequence[Due], optional
+    acts : Sequence[ScheduledChange], optional
         The changes.
 
     Attributes
@@ -253,14 +253,14 @@ class Agenda:
 
     Examples
     --------
-    >>> agenda = Agenda([Due(5, "", {"mass_kg": 2.0})])
+    >>> agenda = Agenda([ScheduledChange(5, "", {"mass_kg": 2.0})])
     >>> agenda.next, len(agenda.take(5)), agenda.next == NEVER
     (5, 1, True)
     """
 
     __slots__ = ("_acts", "_at", "next")
 
-    def __init__(self, acts: Sequence[Due] = ()) -> None:
+    def __init__(self, acts: Sequence[ScheduledChange] = ()) -> None:
         self._acts = sorted(acts, key=lambda act: act.step)
         self.next = NEVER
         self.rewind()
@@ -270,7 +270,7 @@ class Agenda:
         self._at = -1
         self._advance()
 
-    def take(self, step: int) -> list[Due]:
+    def take(self, step: int) -> list[ScheduledChange]:
         """Remove the changes that are due.
 
         Parameters
@@ -280,7 +280,7 @@ class Agenda:
 
         Returns
         -------
-        list[Due]
+        list[ScheduledChange]
             The changes up to this step.
         """
         taken = []

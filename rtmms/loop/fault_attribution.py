@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rtmms.loop.ports import Silent
+    from rtmms.loop.ports import SilentPeer
 
 
 (
@@ -281,7 +281,7 @@ _WIDTH = len(BadStep._fields)
 _MIN_MEDIAN_STEP_NS = 250
 
 
-class Saw(Protocol):
+class StallMemory(Protocol):
     """Memory of the stall detectors as attribution uses it; see rtmms.loop.stall_detector.Stalls."""
 
     def take(self) -> list[Stall]:
@@ -351,7 +351,7 @@ class FaultAttribution:
     ----------
     period_ns, deadline_ns : float
         Period (0 for none) and deadline of the schedule, ns.
-    saw : Saw | None, optional
+    saw : StallMemory | None, optional
         Memory of the stall detectors; None without them.
     counters : Callable[[], tuple[int, int]] | None, optional
         Returns page faults and involuntary switches of the loop's thread so far.
@@ -372,7 +372,7 @@ class FaultAttribution:
     """
 
     def __init__(
-        self, period_ns: float, deadline_ns: int, saw: Saw | None = None,
+        self, period_ns: float, deadline_ns: int, saw: StallMemory | None = None,
         counters: Callable[[], tuple[int, int]] | None = None, capacity: int = MAX_UNJUDGED,
     ) -> None:  # fmt: skip
         self.period_ns, self.deadline_ns, self.saw = period_ns, deadline_ns, saw
@@ -380,7 +380,7 @@ class FaultAttribution:
         self._counters = counters or thread_counters()
         self._capacity = capacity
         self._rows = array("q", [0]) * (capacity * _WIDTH)
-        self._silent: list[Sequence[Silent]] = [()] * capacity
+        self._silent: list[Sequence[SilentPeer]] = [()] * capacity
         self._list = array("q", [0]) * ((MAX_LISTED + MAX_LISTED_MACHINE) * (_WIDTH + 2))
         self._unreported = array("q", [0]) * (MAX_UNREPORTED * 3)
         self._stalls: list[Stall] = []
@@ -397,19 +397,19 @@ class FaultAttribution:
         self._looks = 0
         self._bad_counts = [0, 0]
         self._before: tuple[int, int, int] = (-2, 0, NO_CAUSE)
-        self._silent_now: Sequence[Silent] = ()
+        self._silent_now: Sequence[SilentPeer] = ()
         self.rested = 0
         self._faults, self._switches = self._first_counts = self._counters()
         self._new_faults = self._new_switches = 0
 
     # --- within the step --------------------------------------------------------------------------------------------
 
-    def look(self, silent: Sequence[Silent]) -> None:
+    def look(self, silent: Sequence[SilentPeer]) -> None:
         """Read, for a step that may be bad, all that the slack would change.
 
         Parameters
         ----------
-        silent : Sequence[Silent]
+        silent : Sequence[SilentPeer]
             Peers without a command.
         """
         faults, switches = self._counters()

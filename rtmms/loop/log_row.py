@@ -1,7 +1,7 @@
 """Step as a row of a log: its whole numbers, declared once.
 
 The ring, the compiled writer (rtmms.loop.kernels.row), a log's messages, their schemas and a table's columns follow
-from `Head`. A new number is added here and where it is determined: in the recorder, and for compiled code in
+from `RowHead`. A new number is added here and where it is determined: in the recorder, and for compiled code in
 rtmms.wire.kernels.step.
 """
 
@@ -58,7 +58,7 @@ class LogColumn:
 _OUTCOME = "/outcome"
 
 
-class Head(NamedTuple):
+class RowHead(NamedTuple):
     """Whole numbers of a row, in order.
 
     Attributes
@@ -136,7 +136,7 @@ def fields_of(topic: str) -> dict[str, LogColumn]:
     dict[str, LogColumn]
         Columns by name, in their order.
     """
-    hints = get_type_hints(Head, include_extras=True)
+    hints = get_type_hints(RowHead, include_extras=True)
     found = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints.items()}
     return {name: one for name, one in found.items() if one is not None and one.topic == topic}
 

@@ -36,7 +36,7 @@ A controller's first answer loads and compiles code that the later ones use.
 """
 
 
-class Unbatched(Pace):
+class SingleSteps(Pace):
     """Part of a pace that takes each step alone, because a clock or a peer decides when the step begins."""
 
     @override
@@ -49,7 +49,7 @@ class Unbatched(Pace):
         """Do nothing, because there are no batches."""
 
 
-class Unpaced(Pace):
+class WithoutClock(Pace):
     """Part of a pace about instants, for a mode without a clock."""
 
     @override
@@ -100,7 +100,7 @@ WAIT_NS = 5_000_000
 SERVE_TICKS_INTERVAL_NS = 1_000_000
 
 
-class External(Unbatched):
+class External(SingleSteps):
     """Mode external: one step for each tick, with commands until `deadline_ns` after the tick came.
 
     A step overruns if it ends after the next tick has come. No tick is dropped for it: each is a step.
@@ -194,7 +194,7 @@ class External(Unbatched):
 # The mode free: no step waits for anything.
 
 
-class Free(Unpaced):
+class Free(WithoutClock):
     """Mode free: as fast as the plant goes, with the newest commands, without waiting.
 
     A state is observed and sent when the last one was answered, or 1 ms after it. A peer that still computes needs no
@@ -250,7 +250,7 @@ class Free(Unpaced):
 # The mode lockstep: each step waits for its commands without a limit of time.
 
 
-class Lockstep(Unpaced):
+class Lockstep(WithoutClock):
     """Mode lockstep: as fast as both sides go; it waits for every command, and ends if a peer is dead or silent."""
 
     mode = "lockstep"
@@ -345,7 +345,7 @@ _MIN_OPENING_PERIOD_NS = 2_000_000
 """Minimum period of the first steps, ns."""
 
 
-class Realtime(Unbatched):
+class Realtime(SingleSteps):
     """Mode realtime: an absolute schedule, with commands until the deadline.
 
     Parameters

@@ -197,12 +197,12 @@ class Exchange(Protocol):
 
     # -- Peers without a command at the last deadline ------------------------------------------------------------------
 
-    def silent(self) -> Sequence[Silent]:
+    def silent(self) -> Sequence[SilentPeer]:
         """Return the peers without a command for the present step.
 
         Returns
         -------
-        Sequence[Silent]
+        Sequence[SilentPeer]
             The peers; knowledge about each may change later.
         """
         return ()
@@ -456,7 +456,7 @@ class FastPath(Protocol):
         """
 
 
-class Silent(Protocol):
+class SilentPeer(Protocol):
     """Peer without a command at a deadline."""
 
     @property

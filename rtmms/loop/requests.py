@@ -375,7 +375,7 @@ def _state(args: Mapping[str, Any]) -> bytes:
 # applied. So they have the same internal state at its end as the recorded ones.
 
 
-class _Past:
+class _ReplayedRun:
     """Recorded run as a pace sees it, see rtmms.loop.pace.Run."""
 
     def __init__(self, exchange: Exchange, clock: Clock, dt: float, watch: Watch) -> None:
@@ -429,7 +429,7 @@ def live_through(
     PeerError
         If a controller dies or is silent.
     """
-    past, pace = _Past(exchange, clock, dt, watch), Lockstep()
+    past, pace = _ReplayedRun(exchange, clock, dt, watch), Lockstep()
     pace.bind(past)  # type: ignore[arg-type]
     for step, outputs in states:
         past.outputs = outputs

@@ -19,7 +19,7 @@ CHECK_S = 0.02
 
 
 @dataclass
-class Visit:
+class SurfaceVisit:
     """Stay of one robot near the surface.
 
     Parameters
@@ -75,7 +75,7 @@ class SurfaceWatch(Observer):
 
     Attributes
     ----------
-    visits : sequence of Visit
+    visits : sequence of SurfaceVisit
         One for each robot that moves in water and declares a span.
     due : int
         The next step at whose end the loop calls `after_step`.
@@ -85,17 +85,19 @@ class SurfaceWatch(Observer):
         self._stride, self._dt, self._stop, self._first = max(1, round(CHECK_S / plant.dt)), plant.dt, stop, first
         robots: Mapping[str, Any] = plant.robots if isinstance(plant, Composed) else {"": plant}
         has = {channel.name for channel in plant.outputs}
-        self._watched: list[tuple[Visit, str]] = []
+        self._watched: list[tuple[SurfaceVisit, str]] = []
         for own, robot in robots.items():
             about, begin = describe_plant(robot), f"{own}." if own else ""
             found = next((key for key in (f"{begin}{TRUTH}position", f"{begin}position") if key in has), None)
             if about.medium == "water" and about.half_span_m is not None and found is not None:
-                self._watched.append((Visit(own or name, about.half_span_m, about.surroundings().surface), found))
+                self._watched.append(
+                    (SurfaceVisit(own or name, about.half_span_m, about.surroundings().surface), found)
+                )
         self._news: list[str] = []
         self.due = self._stride - 1 if self._watched else 1 << 62
 
     @property
-    def visits(self) -> Sequence[Visit]:
+    def visits(self) -> Sequence[SurfaceVisit]:
         """One visit for each watched robot."""
         return [visit for visit, _ in self._watched]
 

@@ -97,7 +97,7 @@ def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
     float
         Time, s.
     """
-    silent = _Silent(len(plant.actuators))
+    silent = _SilentExchange(len(plant.actuators))
     stand_in = Fallback(plant, silent, MonotonicClock(), policies, lambda *_: None, free=False)
     stand_in.claims.refresh()
     stand_in.start_at(monotonic_ns())
@@ -117,7 +117,7 @@ def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
     return quantile(taken, 0.97) * 1e-9 if taken else 0.0
 
 
-class _Silent(Exchange):
+class _SilentExchange(Exchange):
     """Exchange with one peer that holds all actuators and sends nothing."""
 
     def __init__(self, n: int) -> None:

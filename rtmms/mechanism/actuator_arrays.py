@@ -361,7 +361,7 @@ class Attachment:
 
 
 @runtime_checkable
-class Attachable(Protocol):
+class ActuatorDescription(Protocol):
     """An actuator as a user describes it."""
 
     def attach(self, to: Attachment) -> None:
@@ -380,7 +380,7 @@ class Attachable(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Attached:
+class ActuatorArrays:
     """Arrays of a tree's actuators for the kernels.
 
     Parameters
@@ -418,7 +418,7 @@ class Attached:
 def attached(
     model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = (), rods: Sequence[Rod] = (),
     strained: Mapping[str, tuple[Rod, Array]] | None = None,
-) -> Attached:  # fmt: skip
+) -> ActuatorArrays:  # fmt: skip
     """Convert descriptions of actuators to arrays for a compiled model.
 
     Parameters
@@ -436,7 +436,7 @@ def attached(
 
     Returns
     -------
-    Attached
+    ActuatorArrays
         The arrays.
 
     Raises
@@ -448,7 +448,7 @@ def attached(
     to.drives += drives
     for k, one in enumerate(listed(actuators)):
         to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
-        if isinstance(one, type) or not isinstance(one, Attachable):
+        if isinstance(one, type) or not isinstance(one, ActuatorDescription):
             kinds = (
                 "JointTorque, JointServo, JointAffine, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, "
                 "DirectedWrench, Thruster, Rotor, ReactionWheel, Tendon"
@@ -457,7 +457,7 @@ def attached(
         one.attach(to)
     to.drives = [_at_most(drive, to) for drive in to.drives]
     momentum = np.array(to.momentum).reshape(-1, 3)
-    return Attached(
+    return ActuatorArrays(
         tuple(to.drives), to.kp, to.kd, to.bandwidth, to.bounds,
         np.array(to.pushes).reshape(-1, PUSH_WIDTH), np.array(to.curve, dtype=float).reshape(-1, 2),
         momentum if np.any(momentum) else None, np.array(to.tendons).reshape(-1, TENDON_WIDTH),
@@ -501,6 +501,6 @@ def listed(actuators: Any) -> Sequence[Any]:
     ModelError
         They are one actuator, or no list.
     """
-    if isinstance(actuators, Attachable) or not isinstance(actuators, Sequence):
+    if isinstance(actuators, ActuatorDescription) or not isinstance(actuators, Sequence):
         raise ModelError(f"actuators: expected a list of actuators, got {actuators!r}")
     return actuators

@@ -15,7 +15,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
-from rtmms.mechanism.actuator_arrays import Attachable, Attachment, listed
+from rtmms.mechanism.actuator_arrays import ActuatorDescription, Attachment, listed
 from rtmms.mechanism.joint_laws import (
     BOUNDED,
     CEILING,
@@ -37,7 +37,7 @@ from rtmms.model.solids import Placement
 
 
 @dataclass(frozen=True)
-class JointTorque(Attachable):
+class JointTorque(ActuatorDescription):
     """A torque (or force) on a joint: channel JOINT.torque, N m or N.
 
     Parameters
@@ -76,7 +76,7 @@ class JointTorque(Attachable):
 
 
 @dataclass(frozen=True)
-class JointServo(Attachable):
+class JointServo(ActuatorDescription):
     """A PD servo: torque = stiffness (a - q) + damping (a' - qd), at most `limit`; channel JOINT.angle, rad or m.
 
     Parameters
@@ -133,7 +133,7 @@ class JointServo(Attachable):
 
 
 @dataclass(frozen=True)
-class JointAffine(Attachable):
+class JointAffine(ActuatorDescription):
     """An affine law without a filter, as MJCF's motor, position and velocity: channel JOINT.command.
 
     Several of them may drive one joint; their torques add.
@@ -191,7 +191,7 @@ class JointAffine(Attachable):
 
 
 @dataclass(frozen=True)
-class JointMotion(Attachable):
+class JointMotion(ActuatorDescription):
     """An imposed motion: a linear servo of second order prescribes the joint's position, and its torque follows.
 
     The servo is critically damped: q'' = w^2 (command - q) - 2 w q'. The channel is JOINT.angle, rad or m.
@@ -245,7 +245,7 @@ class JointMotion(Attachable):
 
 
 @dataclass(frozen=True)
-class JointSpeed(Attachable):
+class JointSpeed(ActuatorDescription):
     """An imposed rate: a lag of first order, q'' = w (command - q'), prescribes the rate, and the torque follows.
 
     The channel is JOINT.speed, rad/s or m/s.
@@ -317,7 +317,7 @@ def _follow(servo: JointServo | JointMotion, j: int, to: Attachment) -> None:
 
 
 @dataclass(frozen=True)
-class JointStop(Attachable):
+class JointStop(ActuatorDescription):
     """The ends of a joint: beyond lower or upper a spring and a damper push back; it has no channel.
 
     Parameters
@@ -355,7 +355,7 @@ class JointStop(Attachable):
 
 
 @dataclass(frozen=True)
-class JointLimit(Attachable):
+class JointLimit(ActuatorDescription):
     """Limits of a joint's position and rate that it never passes, whatever drives it; it has no channel.
 
     rtmms.mechanism.joint_laws describes how they act. A stop pushes only inwards. Servos and motions of the joint do
@@ -410,7 +410,7 @@ COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
 
 
 @dataclass(frozen=True)
-class BodyWrench(Attachable):
+class BodyWrench(ActuatorDescription):
     """Force and moment on a body at a pose, along the pose's axes: channels BODY.fx .. BODY.mz, N and N m.
 
     Parameters
@@ -457,7 +457,7 @@ class BodyWrench(Attachable):
 
 
 @dataclass(frozen=True)
-class DirectedWrench(Attachable):
+class DirectedWrench(ActuatorDescription):
     """A force and a moment on a body in a fixed direction, times the command: channel BODY.command.
 
     Parameters
@@ -500,7 +500,7 @@ class DirectedWrench(Attachable):
 
 
 @dataclass(frozen=True)
-class Thruster(Attachable):
+class Thruster(ActuatorDescription):
     """A thrust along x of its pose: channel NAME.command; the command x lags, and the thrust is f(x) at once.
 
     Parameters
@@ -570,7 +570,7 @@ class Thruster(Attachable):
 
 
 @dataclass(frozen=True)
-class Rotor(Attachable):
+class Rotor(ActuatorDescription):
     """A rotor along z of its pose: channel NAME.speed, rad/s, 0 to max_speed; thrust k_t w^2, drag torque k_d w^2.
 
     Parameters
@@ -628,7 +628,7 @@ class Rotor(Attachable):
 
 
 @dataclass(frozen=True)
-class ReactionWheel(Attachable):
+class ReactionWheel(ActuatorDescription):
     """A wheel about z of its pose without thrust: channel NAME.speed, rad/s relative to the body, of either sign.
 
     Parameters

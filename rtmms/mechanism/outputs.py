@@ -82,7 +82,7 @@ OF_A_BODY = {
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
+class ResolvedOutputs:
     """Resolved outputs of a tree.
 
     Parameters
@@ -106,7 +106,7 @@ class Observed:
 def observed(
     model: Model, names: Sequence[str] | None, motors: int, audited: bool = False, limited: bool = False,
     tendons: int = 0,
-) -> Observed:  # fmt: skip
+) -> ResolvedOutputs:  # fmt: skip
     """Resolve the names of outputs.
 
     Parameters
@@ -126,7 +126,7 @@ def observed(
 
     Returns
     -------
-    Observed
+    ResolvedOutputs
         Channels and their places.
 
     Raises
@@ -141,7 +141,7 @@ def observed(
         if name in known:
             raise ModelError(f"{model.name}: marker '{name}': an output has this name; rename the marker")
     if names is None and not markers:
-        return Observed(tuple(known.values()), np.zeros((0, POINT_WIDTH)), {}, None)
+        return ResolvedOutputs(tuple(known.values()), np.zeros((0, POINT_WIDTH)), {}, None)
     if names is None:
         names = (*known, *markers)
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
@@ -177,7 +177,7 @@ def observed(
         channels.append(Channel(name, unit, (size,), frame))
         slices[name] = slice(first, first + size)
     points = np.array(rows).reshape(-1, POINT_WIDTH)
-    return Observed(tuple(channels), points, slices, frozenset(names))
+    return ResolvedOutputs(tuple(channels), points, slices, frozenset(names))
 
 
 def _of_the_tree(model: Model, motors: int, limited: bool) -> tuple[Channel, ...]:

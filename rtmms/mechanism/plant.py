@@ -58,7 +58,7 @@ STILL = Law(np.zeros((0, 3)))
 
 
 @dataclass(frozen=True, eq=False)
-class Remade:
+class RebuiltParts:
     """Parts of a plant with other parameters, which `set` takes over.
 
     Parameters
@@ -160,7 +160,7 @@ class TreePlant(Running):
     trimming: dict[str, Any] = field(default_factory=dict)
     parameters: Any = None
     settable: tuple[str, ...] = ()
-    remake: Callable[[TreePlant, Mapping[str, Any]], Remade] | None = None
+    remake: Callable[[TreePlant, Mapping[str, Any]], RebuiltParts] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
     locomotion: Any = None
     """Relation of its shape's motion to its own (rtmms.locomotion.plant.Locomotion), for `rtmms gaits`; or None."""

@@ -14,7 +14,7 @@ from rtmms.base.override import override
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism import chart as tree
-from rtmms.mechanism.actuator_arrays import Attached
+from rtmms.mechanism.actuator_arrays import ActuatorArrays
 from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, WORKS, given_rates, nodes
 from rtmms.mechanism.body_actuators import spin_power
 from rtmms.mechanism.contradiction import contradiction, thrown
@@ -38,7 +38,7 @@ from rtmms.mechanism.joint_laws import (
     Law,
 )
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, Observed, write_outputs
+from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, ResolvedOutputs, write_outputs
 from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, THROWN, take_step
 from rtmms.mechanism.tendons import RESULT_LENGTH, RESULT_POWER, RESULT_RATE, RESULT_TENSION
 from rtmms.model.compiled import Model, State
@@ -159,7 +159,7 @@ class Running(KernelPlant):
         The fluid's own motion.
     immersed : Record
         Elements in the fluid.
-    attached : Attached
+    attached : ActuatorArrays
         Arrays of the actuators.
     bandwidth : (n,) array
         Of each joint's commands, rad/s; negative for commanded rates.
@@ -185,7 +185,7 @@ class Running(KernelPlant):
     actuators: Any
     audited: bool
     extra: Any
-    attached: Attached
+    attached: ActuatorArrays
     bandwidth: Array
     vector: Array
     commanded: Array
@@ -195,7 +195,7 @@ class Running(KernelPlant):
     _spent: Array
     _limited: Array
     drives: tuple[Actuator, ...]
-    _observed: Observed
+    _observed: ResolvedOutputs
     _entries: Entries | None
     _address: int
 

@@ -13,7 +13,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
 from rtmms.base.spatial import Array, rotation_about
 from rtmms.dynamics.hybrid import stand
-from rtmms.mechanism.actuator_arrays import PUSH, Attachable, Attachment
+from rtmms.mechanism.actuator_arrays import PUSH, ActuatorDescription, Attachment
 from rtmms.mechanism.joint_laws import Actuator
 from rtmms.mechanism.tendons import (
     CHANNEL,
@@ -47,7 +47,7 @@ UNITS = {"tension": "N", "length": "m", "rate": "m/s", "none": "m"}
 
 
 @dataclass(frozen=True, eq=False)
-class Tendon(Attachable):
+class Tendon(ActuatorDescription):
     """A tendon through points of bodies and soft rods: channel NAME.tension (N), NAME.length (m) or NAME.rate (m/s).
 
     Parameters

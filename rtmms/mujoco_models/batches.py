@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.spatial import Array
-from rtmms.mujoco_models.channels import Simulated
+from rtmms.mujoco_models.channels import MujocoModelState
 from rtmms.plant.protocol import RolledOut
 
 RUNS_TOGETHER = 64
@@ -39,19 +39,19 @@ def batch_class() -> Any:
 
 
 def roll_out(
-    plant: Simulated, batch: Any, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str],
+    plant: MujocoModelState, batch: Any, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str],
     threads: int,
 ) -> RolledOut:  # fmt: skip
     """Advance runs from their starts.
 
     Parameters
     ----------
-    plant : Simulated
+    plant : MujocoModelState
         The plant, which is not changed.
     batch : type
         mujoco.batch.Batch.
     starts : Array
-        (runs, width) states from `Simulated.present`.
+        (runs, width) states from `MujocoModelState.present`.
     commands : Array
         (runs or 1, steps or 1, n_actuators) commands.
     steps, every : int

@@ -358,7 +358,7 @@ class Outputs:
         return {name: value.copy() for name, value in self.values.items()}
 
 
-class Simulated(Protocol):
+class MujocoModelState(Protocol):
     """Part of `rtmms.mujoco_models.plant.MujocoPlant` that the analysis uses: a model with its state."""
 
     path: str

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.analysis.linearise import Around, Linear
+from rtmms.analysis.linearise import Linear, OperatingPoint
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.base.spatial import Array
-from rtmms.mujoco_models.channels import Simulated, object_name
+from rtmms.mujoco_models.channels import MujocoModelState, object_name
 
 EPSILON = 1e-6
 """Displacement of a state or a command to either side, as MuJoCo's documentation recommends."""
@@ -20,14 +20,14 @@ _PLACES = ("x", "y", "z")
 _TURNS = ("roll", "pitch", "yaw")
 
 
-def state_names(plant: Simulated) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def state_names(plant: MujocoModelState) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names and units of the states (dq, v, act), in MuJoCo's order.
 
     A free body has its displacement in world axes and its rotation in its own axes. A ball joint has its rotation.
 
     Parameters
     ----------
-    plant : Simulated
+    plant : MujocoModelState
         The plant.
 
     Returns
@@ -65,7 +65,7 @@ class MujocoChart:
 
     Parameters
     ----------
-    plant : Simulated
+    plant : MujocoModelState
         The plant.
 
     Attributes
@@ -81,7 +81,7 @@ class MujocoChart:
         The model has delays or states of plugins, which are no coordinates.
     """
 
-    def __init__(self, plant: Simulated) -> None:
+    def __init__(self, plant: MujocoModelState) -> None:
         model, data = plant.model, plant.data
         for count, what in ((getattr(model, "nhistory", 0), "delays"), (model.npluginstate, "states of plugins")):
             if count:
@@ -152,12 +152,12 @@ class MujocoChart:
         plant.take_up_present()
 
 
-def step_derivatives(plant: Simulated, command: Array) -> Linear | None:
+def step_derivatives(plant: MujocoModelState, command: Array) -> Linear | None:
     """Return A and B of a step at the present state by mjd_transitionFD.
 
     Parameters
     ----------
-    plant : Simulated
+    plant : MujocoModelState
         The plant.
     command : Array
         (n_actuators,) command of the step.
@@ -201,7 +201,7 @@ def step_derivatives(plant: Simulated, command: Array) -> Linear | None:
         raise ModelError(f"{plant.path}: linearise: a step fails close to this state; linearise at another state")
     return Linear(
         a, b, chart.names, tuple(one.name for one in plant.actuators), plant.dt, error, chart.units,
-        tuple(one.unit for one in plant.actuators), around=Around(None, np.zeros(0), before),
+        tuple(one.unit for one in plant.actuators), around=OperatingPoint(None, np.zeros(0), before),
         method="mjd_transitionFD",
     )  # fmt: skip
 
@@ -221,12 +221,12 @@ def _transition(
     return (fine_a + off[0], fine_b + off[1]), error
 
 
-def place(plant: Simulated, given: Mapping[str, Any]) -> None:
+def place(plant: MujocoModelState, given: Mapping[str, Any]) -> None:
     """Change the present state by the names of outputs; see `MujocoPlant.place`.
 
     Parameters
     ----------
-    plant : Simulated
+    plant : MujocoModelState
         The plant.
     given : Mapping[str, Any]
         Values by output.

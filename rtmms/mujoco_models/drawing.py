@@ -22,7 +22,7 @@ MAX_VISIBLE_GROUP = 2
 """Highest visible group: MuJoCo's viewers hide geoms of higher groups, which are usually those for collisions."""
 
 
-class _Seat(NamedTuple):
+class _FixedFrame(NamedTuple):
     """Frame to which a body is fixed (0 the base, k the k-th joint's), the pose there, and whether viewers show it."""
 
     frame: int
@@ -53,17 +53,17 @@ def drawn_shape(mujoco: Any, model: Any, outputs: Outputs) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _frames(mujoco: Any, model: Any, outputs: Outputs) -> tuple[list[dict[str, Any]], list[_Seat]]:
+def _frames(mujoco: Any, model: Any, outputs: Outputs) -> tuple[list[dict[str, Any]], list[_FixedFrame]]:
     """Return the frames of the joints, and the seat of each body."""
     base = outputs.free[0].body if outputs.free else 0
     number = {joint: k + 1 for k, joint in enumerate(outputs.scalar_joints)}
     slide = int(mujoco.mjtJoint.mjJNT_SLIDE)
     joints: list[dict[str, Any]] = [{} for _ in outputs.scalar_joints]
-    seats: list[_Seat] = []
+    seats: list[_FixedFrame] = []
     for body in range(model.nbody):
-        parent = seats[int(model.body_parentid[body])] if body else _Seat(0, Placement(), base == 0)
+        parent = seats[int(model.body_parentid[body])] if body else _FixedFrame(0, Placement(), base == 0)
         own = Placement(quaternion_matrix(model.body_quat[body]), model.body_pos[body])
-        seat = _Seat(0, Placement(), True) if body == base else parent._replace(placement=parent.placement @ own)
+        seat = _FixedFrame(0, Placement(), True) if body == base else parent._replace(placement=parent.placement @ own)
         first = int(model.body_jntadr[body])
         for joint in range(first, first + int(model.body_jntnum[body])):
             if joint not in number:
@@ -76,12 +76,12 @@ def _frames(mujoco: Any, model: Any, outputs: Outputs) -> tuple[list[dict[str, A
                 "parent": seat.frame, "position": place.position.tolist(),
                 "quaternion": matrix_quaternion(place.rotation).tolist(), "slides": slides,
             }  # fmt: skip
-            seat = _Seat(number[joint], _inverse(axis), seat.shown)
+            seat = _FixedFrame(number[joint], _inverse(axis), seat.shown)
         seats.append(seat)
     return joints, seats
 
 
-def _parts(mujoco: Any, model: Any, seats: list[_Seat]) -> list[dict[str, Any]]:
+def _parts(mujoco: Any, model: Any, seats: list[_FixedFrame]) -> list[dict[str, Any]]:
     found = []
     for k, suffix, one in geom_drawings(mujoco, model, [seat.shown for seat in seats]):
         seat = seats[int(model.geom_bodyid[k])]
@@ -169,7 +169,7 @@ def mesh_triangles(model: Any, k: int) -> tuple[Array, Indices]:
     return vertices, np.array(model.mesh_face[face : face + faces], dtype=np.int64)
 
 
-def _cords(mujoco: Any, model: Any, seats: list[_Seat]) -> list[dict[str, Any]]:
+def _cords(mujoco: Any, model: Any, seats: list[_FixedFrame]) -> list[dict[str, Any]]:
     """Return spatial tendons through their sites; one that wraps around a geom is drawn straight."""
     found = []
     site = int(mujoco.mjtWrap.mjWRAP_SITE)

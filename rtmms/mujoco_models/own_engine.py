@@ -19,7 +19,7 @@ from rtmms.base.parameters import Parameter, parameters_of, read_number
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import RebuiltParts, TreePlant
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism
 from rtmms.mujoco_models.channels import keyframe_number
@@ -239,7 +239,7 @@ def load_own(path: str, /, *, dt: float | None = None, preset: str | None = None
         plant = TreePlant(
             file.tree.mechanism, step, actuators=file.tree.actuators, parameters=options, method=options.integrator,
             substeps=options.substeps or 1, flow=Flow(options.wind_m_s), density=options.fluid_density_kg_m3,
-            initial=read_state(mujoco, model, file.tree, qpos, qvel), settable=_LIVE, remake=_Remake(file),
+            initial=read_state(mujoco, model, file.tree, qpos, qvel), settable=_LIVE, remake=_Rebuild(file),
             summary=_Summary(path_output), trace_outputs=(path_output, *_TRACED),
         )  # fmt: skip
     except ModelError as fault:
@@ -278,17 +278,17 @@ class _Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class _Remake:
+class _Rebuild:
     """Builder of a plant's parts with other surroundings, for `TreePlant.set`."""
 
     file: _File
 
-    def __call__(self, plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+    def __call__(self, plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
         file = self.file
         options, _ = read_parameters(file.mujoco, file.model, file.path, plant.parameters, given)
         mechanism = replace(file.tree.mechanism, gravity=options.gravity_m_s2)
         model = compile_model(mechanism) if "gravity_m_s2" in given else plant.model
-        return Remade(options, model, plant.law, Flow(options.wind_m_s))
+        return RebuiltParts(options, model, plant.law, Flow(options.wind_m_s))
 
 
 # --- the method of a step ------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 - cost.py: the cost of a plan, a compiled function of a state, a command and the time; its derivatives
 - planner.py: one plan from candidates, rollouts, costs, within a time; the methods (cross-entropy, MPPI, predictive
   sampling) that lead from the costs to the next mean; plans as knots of the commands
-- strokes.py, waves.py: plans as gait words of two fins, of a chain of joints
+- strokes.py, waves.py: plans as gait parameters of two fins, of a chain of joints
 - ilqr.py: one plan by derivatives of the model (rtmms.analysis.stages) and of the cost, within limits; box_qp.py has
   its quadratic programme in a box
 - linear.py: one plan by a linear model of half strokes about a hovering orbit

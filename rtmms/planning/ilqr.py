@@ -57,7 +57,7 @@ SETTLED = 1e-6
 
 
 @dataclass
-class Problem:
+class QuadraticProblem:
     """Quadratic problem about a motion, with inputs in units of `reach`.
 
     Attributes
@@ -232,12 +232,12 @@ def recursion(
     return True
 
 
-def backward(of: Problem, regularisation: float) -> Policy | None:
+def backward(of: QuadraticProblem, regularisation: float) -> Policy | None:
     """Solve a problem.
 
     Parameters
     ----------
-    of : Problem
+    of : QuadraticProblem
         The problem.
     regularisation : float
         Added to the diagonal of Q_uu.
@@ -263,7 +263,7 @@ class IterativeLqr:
     ----------
     model : Any
         Model of the robot (rtmms.plant.protocol.HasCoordinates); its dt is the plan's grid.
-    words : Knots
+    variables : Knots
         Knots of a plan: a stage from each to the next, whole steps of the model.
     cost : Cost
         The cost.
@@ -283,12 +283,12 @@ class IterativeLqr:
     """
 
     def __init__(
-        self, model: Any, words: Knots, cost: Cost, *, samples: int = 8, threads: int = 1, change: float = 0.0,
+        self, model: Any, variables: Knots, cost: Cost, *, samples: int = 8, threads: int = 1, change: float = 0.0,
         regularisation: float = FIRST_REGULARISATION,
     ) -> None:  # fmt: skip
-        self.model, self.words, self.cost, self.samples, self.change = model, words, cost, samples, change
-        stages = len(words.at) - 1
-        span = (words.at[-1] - words.at[0]) / max(1, stages)
+        self.model, self.variables, self.cost, self.samples, self.change = model, variables, cost, samples, change
+        stages = len(variables.at) - 1
+        span = (variables.at[-1] - variables.at[0]) / max(1, stages)
         per = round(span / model.dt)
         if stages < 1 or per < 1 or abs(per * model.dt - span) > 1e-6 * span:
             raise ModelError(f"ilqr: knots must be whole steps of {model.dt:g} s apart, got {span:g} s")
@@ -308,7 +308,7 @@ class IterativeLqr:
     def clear(self) -> None:
         """Reset the planner to its initial state."""
         self.stages.close()
-        self.mean = self.words.home.copy()
+        self.mean = self.variables.home.copy()
         self._regularisation = self._first
         self.policy: Policy | None = None
         self.motion: Motion | None = None
@@ -338,7 +338,7 @@ class IterativeLqr:
         moved = np.diff(motion.knots, axis=0) / self.stages.reach
         return float(found + self.change * np.mean(np.sum(moved * moved, axis=1)))
 
-    def problem(self, motion: Motion, slopes: Slopes, lower: Array, upper: Array) -> Problem:
+    def problem(self, motion: Motion, slopes: Slopes, lower: Array, upper: Array) -> QuadraticProblem:
         """Return the quadratic problem about a motion.
 
         Parameters
@@ -352,7 +352,7 @@ class IterativeLqr:
 
         Returns
         -------
-        Problem
+        QuadraticProblem
             The problem.
         """
         reach, n = self.stages.reach, motion.knots.shape[1]
@@ -360,7 +360,7 @@ class IterativeLqr:
         gradient[:, -n:] *= reach
         hessian[:, -n:, :] *= reach[:, None]
         hessian[:, :, -n:] *= reach
-        return Problem(
+        return QuadraticProblem(
             slopes.a, slopes.before * reach, slopes.own * reach, gradient, hessian, self.change / len(gradient),
             np.diff(motion.knots, axis=0) / reach, (lower - motion.knots[1:]) / reach,
             (upper - motion.knots[1:]) / reach,
@@ -376,7 +376,7 @@ class IterativeLqr:
         Parameters
         ----------
         state : Array
-            State of the words; not used.
+            State of the variables; not used.
         since : float
             Time that the present mean has been in use, s.
         until : float, default math.inf
@@ -390,8 +390,12 @@ class IterativeLqr:
             The plan.
         """
         begin = time.monotonic()
-        before = self.words.shifted(self.mean, since) if since > 0.0 else self.mean.copy()
-        knots, lower, upper = np.clip(before, self.words.lower, self.words.upper), self.words.lower, self.words.upper
+        before = self.variables.shifted(self.mean, since) if since > 0.0 else self.mean.copy()
+        knots, lower, upper = (
+            np.clip(before, self.variables.lower, self.variables.upper),
+            self.variables.lower,
+            self.variables.upper,
+        )
         if fixed is not None:
             knots, lower, upper = (fixed(one[None].copy())[0] for one in (knots, lower, upper))
         self.stages.follow()
@@ -401,7 +405,7 @@ class IterativeLqr:
         self._tried: list[tuple[float, Motion]] = []
         if not math.isfinite(least):  # the last plan fails from here: as at the start
             failed = 1
-            motion = self.stages.roll(np.concatenate([knots[:1], np.clip(self.words.home[1:], lower, upper)]))
+            motion = self.stages.roll(np.concatenate([knots[:1], np.clip(self.variables.home[1:], lower, upper)]))
             least = at_first = self.total(motion)
         good = math.isfinite(least)
         self._tried.append((least, motion))

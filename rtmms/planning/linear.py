@@ -455,7 +455,7 @@ class LinearPlanner:
         Returns
         -------
         Plan
-            Its words are the knots after the fixed ones.
+            Its variables are the knots after the fixed ones.
         """
         begin = time.monotonic()
         model, n = self.model, self._n

@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 # What a plan is made of, as methods see it.
 
 
-class Words(Protocol):
+class PlanVariables(Protocol):
     """Numbers (rows, k) that define the commands of a horizon.
 
     Attributes
@@ -63,7 +63,7 @@ class Words(Protocol):
         Returns
         -------
         Array
-            Knots of the words' own length.
+            Knots of the variables' own length.
         """
 
     def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
@@ -105,12 +105,12 @@ class Words(Protocol):
         """
 
 
-def within(words: Words, plans: Array) -> Array:
+def within(variables: PlanVariables, plans: Array) -> Array:
     """Clip plans to the limits.
 
     Parameters
     ----------
-    words : Words
+    variables : PlanVariables
         Limits.
     plans : Array
         (..., k) plans.
@@ -120,7 +120,7 @@ def within(words: Words, plans: Array) -> Array:
     Array
         A copy.
     """
-    found: Any = np.clip(plans, words.lower, words.upper)
+    found: Any = np.clip(plans, variables.lower, variables.upper)
     return found  # type: ignore[no-any-return]
 
 
@@ -153,7 +153,7 @@ def shifted_rows(plan: Array, span: float, by: float) -> Array:
 ELITE_SHARE = 0.25
 """Share of the candidates that count."""
 MIN_SPREAD = 0.3
-"""Spread of the candidates, in the words' scales."""
+"""Spread of the candidates, in the variables' scales."""
 KEPT_SPREAD_SHARE = 0.5
 """Share of the spread that stays."""
 SPREAD_GROWTH = 1.15
@@ -165,7 +165,7 @@ class CrossEntropy:
 
     Parameters
     ----------
-    words : Words
+    variables : PlanVariables
         Words of the plans.
     seed : int
         Seed of the random candidates.
@@ -173,14 +173,14 @@ class CrossEntropy:
 
     name = "cem"
 
-    def __init__(self, words: Words, seed: int) -> None:
-        self.words, self._seed = words, seed
+    def __init__(self, variables: PlanVariables, seed: int) -> None:
+        self.variables, self._seed = variables, seed
         self.clear()
 
     def clear(self) -> None:
         """Reset to the initial state: the same candidates come again."""
         self._rng = np.random.default_rng(self._seed)
-        self._spread = np.ones(self.words.home.shape)
+        self._spread = np.ones(self.variables.home.shape)
 
     def candidates(self, mean: Array, count: int) -> Array:
         """Return candidates: the mean itself, then the library's, then random ones.
@@ -199,14 +199,14 @@ class CrossEntropy:
         Array
             (count, rows, k).
         """
-        words, rng = self.words, self._rng
+        variables, rng = self.variables, self._rng
         rows, k = mean.shape
         noise = rng.normal(size=(count, rows, k))
         if rows > 1:
             noise = np.sqrt(0.5) * noise + np.sqrt(0.5) * rng.normal(size=(count, 1, k))
-        found = within(words, mean + noise * self._spread * words.scale)
+        found = within(variables, mean + noise * self._spread * variables.scale)
         found[0] = mean
-        for j, plan in enumerate(words.library[: max(0, count // 8)], 1):
+        for j, plan in enumerate(variables.library[: max(0, count // 8)], 1):
             found[j] = plan
         return found
 
@@ -232,11 +232,11 @@ class CrossEntropy:
         if not sound:
             return before
         best = int(order[0])
-        if 1 <= best <= len(self.words.library[: max(0, len(candidates) // 8)]):
+        if 1 <= best <= len(self.variables.library[: max(0, len(candidates) // 8)]):
             own: Array = candidates[best].copy()
             return own
         some = candidates[order[: max(2, min(sound, int(ELITE_SHARE * len(candidates))))]]
-        spread = some.std(axis=0) / np.where(self.words.scale > 0.0, self.words.scale, np.inf)
+        spread = some.std(axis=0) / np.where(self.variables.scale > 0.0, self.variables.scale, np.inf)
         kept = KEPT_SPREAD_SHARE * self._spread + (1.0 - KEPT_SPREAD_SHARE) * 1.2 * spread
         self._spread = np.clip(SPREAD_GROWTH * np.clip(kept, MIN_SPREAD, 1.0), MIN_SPREAD, 1.0)
         found: Array = some.mean(axis=0)
@@ -297,10 +297,10 @@ class Plan:
 
     Attributes
     ----------
-    words : Array
-        (rows, k) words of the plan.
+    variables : Array
+        (rows, k) variables of the plan.
     good : bool
-        False where no candidate ended well: the words are then the former ones.
+        False where no candidate ended well: the variables are then the former ones.
     finished : int
         Candidates whose runs were taken.
     failed : int
@@ -319,7 +319,7 @@ class Plan:
         (k, points, 3) m, of a few other candidates (rtmms.planning.shown_candidates).
     """
 
-    words: Array
+    variables: Array
     good: bool
     finished: int
     failed: int
@@ -338,7 +338,7 @@ class Planner:
     ----------
     model : Any
         Plant with forks for many runs (rtmms.plant.protocol.HasFork); its dt is the plan's grid.
-    words : Words
+    variables : PlanVariables
         Words of the plans.
     cost : Cost
         The cost.
@@ -362,8 +362,8 @@ class Planner:
     """
 
     def __init__(
-        self, model: Any, words: Words, cost: Cost, *, method: str = "cem", horizon_s: float = 2.5, samples: int = 32,
-        threads: int = 1, seed: int = 0,
+        self, model: Any, variables: PlanVariables, cost: Cost, *, method: str = "cem", horizon_s: float = 2.5,
+        samples: int = 32, threads: int = 1, seed: int = 0,
     ) -> None:  # fmt: skip
         if method not in METHODS:
             raise UnknownNameError("method", method, METHODS)
@@ -376,10 +376,10 @@ class Planner:
         for name in cost.outputs:
             if name not in known:
                 raise UnknownNameError("output (of the cost)", name, sorted(known))
-        self.model, self.words, self.cost, self.samples, self._threads = model, words, cost, samples, threads
+        self.model, self.variables, self.cost, self.samples, self._threads = model, variables, cost, samples, threads
         self.steps: int = round(horizon_s / model.dt)
-        self.method = METHODS[method](words, seed)
-        self.mean = words.home.copy()
+        self.method = METHODS[method](variables, seed)
+        self.mean = variables.home.copy()
         self.pool = Rollout(model, threads)
 
     def clear(self) -> None:
@@ -387,7 +387,7 @@ class Planner:
         self.pool.close()
         self.pool = Rollout(self.model, self._threads)
         self.method.clear()
-        self.mean = self.words.home.copy()
+        self.mean = self.variables.home.copy()
 
     def close(self) -> None:
         """End the threads."""
@@ -401,7 +401,7 @@ class Planner:
         Parameters
         ----------
         state : Array
-            State of the words at the plan's start.
+            State of the variables at the plan's start.
         since : float
             Time that the present mean has been in use at that time, s.
         until : float, default math.inf
@@ -416,13 +416,13 @@ class Planner:
         """
         begin = time.monotonic()
         if since > 0.0:
-            self.mean = self.words.shifted(self.mean, since)
+            self.mean = self.variables.shifted(self.mean, since)
         plans = self.method.candidates(self.mean, self.samples)
         costs = np.full(len(plans), math.inf)
         done, path, least, ways = 0, np.zeros((0, 3)), math.inf, []
         while done < len(plans) and (done == 0 or time.monotonic() < until):
             part = slice(done, min(done + CHUNK, len(plans)))
-            commands, _ = self.words.commands(plans[part], state, 0.0, self.steps, self.model.dt)
+            commands, _ = self.variables.commands(plans[part], state, 0.0, self.steps, self.model.dt)
             if fixed is not None:
                 commands = fixed(commands)
             names = dict.fromkeys((*self.cost.outputs, "position"))
@@ -468,7 +468,7 @@ class Knots:
     period_s : float, default 0.0
         Period of a gait: beyond its end a plan repeats its last period; 0: it stays.
     mixing : Array | None, optional
-        (n, n) for words that are not the commands themselves: commands = mixing words, within their limits.
+        (n, n) for variables that are not the commands themselves: commands = mixing variables, within their limits.
 
     Raises
     ------
@@ -539,11 +539,11 @@ class Knots:
         found = plans[:, row] + part * (plans[:, row + 1] - plans[:, row])
         return self._mixed(np.ascontiguousarray(found)), state.copy()
 
-    def _mixed(self, words: Array) -> Array:
-        """Return the commands (p, steps, n) of words."""
+    def _mixed(self, variables: Array) -> Array:
+        """Return the commands (p, steps, n) of variables."""
         if self._mixing is None:
-            return words
-        return np.ascontiguousarray(np.clip(words @ self._mixing.T, *self._most))
+            return variables
+        return np.ascontiguousarray(np.clip(variables @ self._mixing.T, *self._most))
 
     def shifted(self, plan: Array, by: float) -> Array:
         """Return the same plan, as one that begins later.
@@ -578,7 +578,7 @@ SWITCH_S = 0.2e-3
 """
 
 
-class Background:
+class BackgroundThread:
     """One thread, with `submit` as an executor of the standard library.
 
     It runs on the cores that the process had when this was made, with a lower priority than the answering thread. A

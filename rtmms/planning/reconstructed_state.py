@@ -175,15 +175,15 @@ class CurrentObserver:
         return np.concatenate([np.asarray(position) * (2.0 / self._span), np.asarray(velocity)])
 
 
-def distance_apart(coarse: Any, fine: Any, words: Any, horizon_s: float) -> float:
-    """Return the distance of a coarse and a fine model after one horizon under the home words, each from rest.
+def distance_apart(coarse: Any, fine: Any, variables: Any, horizon_s: float) -> float:
+    """Return the distance of a coarse and a fine model after one horizon under the home variables, each from rest.
 
     Parameters
     ----------
     coarse, fine : Any
         Plants with compiled steps, both reset. Each uses its own steps, with the end at the nearest whole one.
-    words : Any
-        See rtmms.planning.planner.Words.
+    variables : Any
+        See rtmms.planning.planner.PlanVariables.
     horizon_s : float
         Horizon, s.
 
@@ -196,7 +196,7 @@ def distance_apart(coarse: Any, fine: Any, words: Any, horizon_s: float) -> floa
     for model in (coarse, fine):
         model.reset()
         steps = max(1, round(horizon_s / model.dt))
-        commands, _ = words.commands(words.home[None], words.start(), 0.0, steps, model.dt)
+        commands, _ = variables.commands(variables.home[None], variables.start(), 0.0, steps, model.dt)
         with Rollout(model, 1) as pool:
             runs = pool(commands, outputs=("position",), every=steps)
         ends.append(runs.outputs["position"][0, -1] if runs.status[0] == 0 else np.full(3, math.nan))

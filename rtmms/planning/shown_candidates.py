@@ -77,9 +77,9 @@ def as_text(begin: Array, paths: Array) -> str:
         np.isfinite(paths).all(axis=(1, 2)) & (np.abs(paths).max(axis=(1, 2), initial=0.0) < _MAX_COORDINATE_M)
     ]
     for some in (paths, *(paths[:k, -1:] for k in range(len(paths), 0, -1))):
-        words = ";".join(_steps(np.vstack([begin, path])) for path in some)
-        if len(words) <= MAX_TEXT:
-            return words
+        text = ";".join(_steps(np.vstack([begin, path])) for path in some)
+        if len(text) <= MAX_TEXT:
+            return text
     return ""
 
 
@@ -88,12 +88,12 @@ def _steps(path: Array) -> str:
     return " ".join(",".join(str(x) for x in row) for row in np.diff(whole, axis=0).tolist())
 
 
-def of_text(words: str, begin: Array) -> list[Array]:
+def of_text(text: str, begin: Array) -> list[Array]:
     """Read the paths of a text by `as_text`.
 
     Parameters
     ----------
-    words : str
+    text : str
         The text.
     begin : Array
         (3,) start of each path, m.
@@ -104,7 +104,7 @@ def of_text(words: str, begin: Array) -> list[Array]:
         (n, 3) m each; none where the text is malformed.
     """
     try:
-        steps = [np.array([[float(x) for x in word.split(",")] for word in path.split()]) for path in words.split(";")]
+        steps = [np.array([[float(x) for x in word.split(",")] for word in path.split()]) for path in text.split(";")]
     except ValueError:
         return []
     if any(one.ndim != 2 or one.shape[1] != 3 or not np.abs(one).max() < 100.0 * _MAX_COORDINATE_M for one in steps):

@@ -1,4 +1,4 @@
-"""Gait words of two fins with two rods each: targets of frequency, amplitudes, leads, incidences and biases.
+"""Gait parameters of two fins with two rods each: targets of frequency, amplitudes, leads, incidences and biases.
 
 With the targets u:
 
@@ -45,7 +45,7 @@ def stroke_commands(
     plans : Any
         (p, rows, 9) plans.
     start : Any
-        (10,) phase, then the words.
+        (10,) phase, then the variables.
     since : float
         Time that the plans have been in use, s.
     span : float
@@ -61,7 +61,7 @@ def stroke_commands(
     out : Any
         (p, steps, 4) result, rad.
     end : Any
-        (10,) result: phase and words at the end of the first plan's.
+        (10,) result: phase and variables at the end of the first plan's.
     """
     rows = plans.shape[1]
     share = 1.0 - math.exp(-FOLLOWS_1_S * dt)
@@ -129,7 +129,7 @@ class Strokes:
         self.library = (self.home, left, right)
 
     def start(self) -> Array:
-        """Return the state at rest: the phase, then the words.
+        """Return the state at rest: the phase, then the variables.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class Strokes:
         plans : Array
             (p, rows, k) plans.
         state : Array
-            Phase, then the words.
+            Phase, then the variables.
         since : float
             Time that the plans have been in use, s.
         steps : int

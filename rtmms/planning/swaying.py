@@ -20,7 +20,7 @@ import numpy.typing as npt
 from rtmms.analysis.courses import Course
 from rtmms.base.jit import kernel
 from rtmms.planning.cost import Cost
-from rtmms.planning.tasks import Given, Pose, angles, course_data, project, wrapped
+from rtmms.planning.tasks import CompiledCost, Pose, angles, course_data, project, wrapped
 
 Array = npt.NDArray[np.float64]
 
@@ -143,7 +143,7 @@ def sway_along(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     Cost
         The cost.
     """
-    return Given(_along, _end_along, _along_totals, MEMORY, course_data(way, speed_m_s, horizon_s))
+    return CompiledCost(_along, _end_along, _along_totals, MEMORY, course_data(way, speed_m_s, horizon_s))
 
 
 def sway_holding(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Cost:
@@ -168,4 +168,4 @@ def sway_holding(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s
         The cost.
     """
     data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
-    return Given(_holding, _end_holding, _holding_totals, MEMORY, data)
+    return CompiledCost(_holding, _end_holding, _holding_totals, MEMORY, data)

@@ -286,7 +286,7 @@ def _hold_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, co
             costs[run] = found / samples
 
 
-class Given(Cost):
+class CompiledCost(Cost):
     """Cost whose loop over runs is compiled and cached, as plants' kernels are.
 
     Parameters
@@ -359,7 +359,7 @@ def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     Cost
         The cost.
     """
-    return Given(_along_course, _end_of_course, _course_totals, 9, course_data(way, speed_m_s, horizon_s))
+    return CompiledCost(_along_course, _end_of_course, _course_totals, 9, course_data(way, speed_m_s, horizon_s))
 
 
 def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
@@ -432,7 +432,7 @@ def hold(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float)
         The cost.
     """
     data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
-    return Given(_held, _end_of_hold, _hold_totals, 0, data)
+    return CompiledCost(_held, _end_of_hold, _hold_totals, 0, data)
 
 
 def hold_from(held: Cost, position: Array) -> None:
@@ -506,4 +506,4 @@ def hover_at(x_m: float, y_m: float, z_m: float, yaw_rad: float) -> Cost:
     Cost
         The cost.
     """
-    return Given(_hovers, _end_of_hover, _hover_totals, 0, np.array([x_m, y_m, z_m, yaw_rad]))
+    return CompiledCost(_hovers, _end_of_hover, _hover_totals, 0, np.array([x_m, y_m, z_m, yaw_rad]))

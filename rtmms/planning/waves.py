@@ -67,7 +67,7 @@ class Waves:
         self.library = (self.home,)
 
     def start(self) -> Array:
-        """Return the state at rest, a straight chain: the phase, then the words.
+        """Return the state at rest, a straight chain: the phase, then the variables.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class Waves:
         plans : Array
             (p, rows, k) plans.
         state : Array
-            Phase, then the words.
+            Phase, then the variables.
         since : float
             Time that the plans have been in use, s.
         steps : int
@@ -101,17 +101,17 @@ class Waves:
         at = (since + dt * np.arange(1, steps + 1)) / self.span if rows > 1 else np.zeros(steps)
         row = np.minimum(at.astype(np.int64), rows - 1)
         part = np.where(row < rows - 1, np.minimum(at - row, 1.0), 0.0)[None, :, None]
-        words = plans[:, row] + part * (plans[:, np.minimum(row + 1, rows - 1)] - plans[:, row])
+        variables = plans[:, row] + part * (plans[:, np.minimum(row + 1, rows - 1)] - plans[:, row])
         share, now = 1.0 - exp(-FOLLOWS_1_S * dt), np.tile(state[1:], (len(plans), 1))
         for step in range(steps):
-            now = now + share * (words[:, step] - now)
-            words[:, step] = now
+            now = now + share * (variables[:, step] - now)
+            variables[:, step] = now
         phase = state[0] + self._omega * dt * np.arange(1, steps + 1)
         wave = self._share * np.sin(phase[:, None] - self._lag)
         out = np.zeros((len(plans), steps, self._count))
-        out[:, :, self._yaw] = np.clip(words[:, :, 1:2] + words[:, :, :1] * wave, -self._limit, self._limit)
-        out[:, :, self._pitch] = np.clip(words[:, :, 2:], -self._limit, self._limit)
-        return out, np.concatenate([phase[-1:], words[0, -1]])
+        out[:, :, self._yaw] = np.clip(variables[:, :, 1:2] + variables[:, :, :1] * wave, -self._limit, self._limit)
+        out[:, :, self._pitch] = np.clip(variables[:, :, 2:], -self._limit, self._limit)
+        return out, np.concatenate([phase[-1:], variables[0, -1]])
 
     def shifted(self, plan: Array, by: float) -> Array:
         """Return the same plan, as one that begins later.

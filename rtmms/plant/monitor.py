@@ -16,7 +16,7 @@ import numpy as np
 
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import SavedState, StepErrorEstimator
-from rtmms.plant.replay import PARTS, Replayed, replay
+from rtmms.plant.replay import PARTS, ReplayDifferences, replay
 
 UNSTABLE = 0.25
 """Error of a step, a fraction, beyond which the method has left its range."""
@@ -264,7 +264,7 @@ class Verdict:
     place : str, default 'path'
         Quantity that `path` refers to: 'path' or 'joints'.
     sure : bool, default True
-        Whether path and work are upper bounds, see `rtmms.plant.replay.Replayed`.
+        Whether path and work are upper bounds, see `rtmms.plant.replay.ReplayDifferences`.
     """
 
     verdict: str
@@ -315,14 +315,14 @@ def _percent(fraction: float) -> str:
     return f"{100.0 * fraction:.2g} %" if fraction < 0.995 else "100 %" if fraction <= 1.0 else "more than 100 %"
 
 
-def enough(found: Replayed) -> float:
+def enough(found: ReplayDifferences) -> float:
     """Return the share of a step that would halve the doubtful error.
 
     The function interpolates between the steps that were tried, and extrapolates beyond the shortest by first order.
 
     Parameters
     ----------
-    found : Replayed
+    found : ReplayDifferences
         Errors of the run and of the run in shorter steps.
 
     Returns
@@ -393,7 +393,7 @@ class Monitor:
 
     def _begin_here(self, row: int) -> None:
         """Begin the part that `conclude` repeats at the present state, with this row of the tape."""
-        self._replayed: Replayed | None = None
+        self._replayed: ReplayDifferences | None = None
         self._first, self._row = self.estimator.now, row
         self.estimator.keep(self._start)
 

@@ -44,7 +44,7 @@ MAX_END_DISTANCE = 1e-6
 """Largest distance between the ends of a run and of its repetition, as a fraction of the way."""
 
 
-class Replayed(NamedTuple):
+class ReplayDifferences(NamedTuple):
     """Differences between a run and itself in shorter steps, as fractions.
 
     Attributes
@@ -68,7 +68,7 @@ class Replayed(NamedTuple):
     sure: bool = True
 
 
-class Way:
+class RepeatedRun:
     """Places and work of a run that is repeated in whole or divided steps.
 
     Attributes
@@ -204,7 +204,7 @@ def work_error(work: float, exact: float, moved: float) -> float:
 def replay(
     estimator: StepErrorEstimator, begin: SavedState, end: SavedState | None, commands: Array, seconds: float,
     most: int = PARTS[0], bounds: tuple[float, float] = (math.inf, math.inf),
-) -> Replayed | None:  # fmt: skip
+) -> ReplayDifferences | None:  # fmt: skip
     """Repeat a run, as it was and in parts of its steps.
 
     Parameters
@@ -226,31 +226,31 @@ def replay(
 
     Returns
     -------
-    Replayed or None
+    ReplayDifferences or None
         None where no step was reached, or where the repetition differs from the run.
     """
     began = monotonic()
     with np.errstate(all="ignore"):
         every = max(1, len(commands) // POWERS)
-        own = Way(estimator, begin, commands, 1, began + SHARE * seconds, every)
+        own = RepeatedRun(estimator, begin, commands, 1, began + SHARE * seconds, every)
         cost, left = monotonic() - began, began + seconds - monotonic()
         if own.taken < (1 if own.failed else 2):
             return None
         if end is not None and own.taken == len(commands) and not _ends(estimator, own, begin, end):
             return None
         parts = next((one for one in PARTS if one <= most and one * cost <= left), PARTS[-1])
-        fine = Way(estimator, begin, commands[: own.taken], parts, monotonic() + left, every)
+        fine = RepeatedRun(estimator, begin, commands[: own.taken], parts, monotonic() + left, every)
         taken = fine.taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
-            return Replayed(1.0, 1.0, (taken + 1) * estimator.dt)
+            return ReplayDifferences(1.0, 1.0, (taken + 1) * estimator.dt)
         first = _apart(estimator, own, fine)
         path, work = (parts / (parts - 1) * off for off in first)
-        sure, ways = estimator.order > 1, dict[int, Way]()
+        sure, ways = estimator.order > 1, dict[int, RepeatedRun]()
 
-        def in_parts(n: int) -> Way | None:
+        def in_parts(n: int) -> RepeatedRun | None:
             """Return the run in steps of 1 / n; None where it fails or no time is left."""
             if n not in ways and n * cost <= began + seconds - monotonic():
-                ways[n] = Way(estimator, begin, commands[:taken], n, math.inf, every)
+                ways[n] = RepeatedRun(estimator, begin, commands[:taken], n, math.inf, every)
             return None if n not in ways or ways[n].failed else ways[n]
 
         half = in_parts(parts // 2) if parts > 2 else None
@@ -272,10 +272,10 @@ def replay(
                     rest, (near, done) = parts / (parts - n), _apart(estimator, between, fine)
                     shorter.append((n, rest * near, rest * done))
     path, work = (off if math.isfinite(off) else 1.0 for off in (path, work))
-    return Replayed(path, work, taken * estimator.dt, tuple(shorter), sure)
+    return ReplayDifferences(path, work, taken * estimator.dt, tuple(shorter), sure)
 
 
-def _apart(estimator: StepErrorEstimator, way: Way, fine: Way) -> tuple[float, float]:
+def _apart(estimator: StepErrorEstimator, way: RepeatedRun, fine: RepeatedRun) -> tuple[float, float]:
     """Return errors of path and work of a way against one in shorter steps, fractions; 1 where undefined."""
     taken = fine.taken
     apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
@@ -284,7 +284,7 @@ def _apart(estimator: StepErrorEstimator, way: Way, fine: Way) -> tuple[float, f
     return path if math.isfinite(path) else 1.0, spent if math.isfinite(spent) else 1.0
 
 
-def _ends(estimator: StepErrorEstimator, own: Way, begin: SavedState, end: SavedState) -> bool:
+def _ends(estimator: StepErrorEstimator, own: RepeatedRun, begin: SavedState, end: SavedState) -> bool:
     """Return whether the repetition of a run ends where the run ended; a different command makes it False."""
     place = end.position if estimator.base_moves else end.joints.ravel()
     off = float(np.linalg.norm(own.places[own.taken] - place))

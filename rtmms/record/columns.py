@@ -24,7 +24,7 @@ import orjson
 from rtmms.base.contract import OUTCOME_WORDS
 from rtmms.base.errors import ModelError
 from rtmms.base.files import MIB, open_input
-from rtmms.loop.log_row import Head
+from rtmms.loop.log_row import RowHead
 from rtmms.record.log_messages import Signal
 from rtmms.record.records import COLUMNS, FOOTER_BYTES, MAGIC
 
@@ -148,12 +148,12 @@ class ColumnWriter:
         """Begin a run: the first, or one after a reset."""
         self._run += 1
 
-    def add(self, head: Head, floats: bytes) -> None:
+    def add(self, head: RowHead, floats: bytes) -> None:
         """Add a step.
 
         Parameters
         ----------
-        head : Head
+        head : RowHead
             Its whole numbers.
         floats : bytes
             Its command and outputs, 8 bytes a number.

@@ -32,7 +32,7 @@ FORMAT = "rtmms command trace 1"
 
 
 @dataclass(frozen=True)
-class Recorded:
+class TraceContents:
     """Contents of a trace file.
 
     Parameters
@@ -61,7 +61,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Difference:
+class FirstDifference:
     """First step with a quantity at its end that differs, in any bit, from the recorded one.
 
     Parameters
@@ -75,7 +75,7 @@ class Difference:
 
     Examples
     --------
-    >>> str(Difference(3, "depth", 1.0, 1.5))
+    >>> str(FirstDifference(3, "depth", 1.0, 1.5))
     'step 3: depth: recorded 1.0, replayed 1.5'
     """
 
@@ -119,7 +119,7 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
         )  # fmt: skip
 
 
-def load(path: Path) -> Recorded:
+def load(path: Path) -> TraceContents:
     """Read a file that `save` wrote.
 
     Parameters
@@ -129,7 +129,7 @@ def load(path: Path) -> Recorded:
 
     Returns
     -------
-    Recorded
+    TraceContents
         Its contents.
 
     Raises
@@ -158,7 +158,7 @@ def load(path: Path) -> Recorded:
                 raise ModelError(
                     f"{path}: command of step {bad[0][0]}: must be finite, got {arrays['command'][tuple(bad[0])]}"
                 )
-            return Recorded(origin=origin, state=file["state"].tobytes(), **arrays)
+            return TraceContents(origin=origin, state=file["state"].tobytes(), **arrays)
     except ModelError:
         raise
     except (
@@ -174,12 +174,14 @@ def load(path: Path) -> Recorded:
         raise ModelError(f"{path}: expected a command trace: {error}") from None
 
 
-def replay(recorded: Recorded, robot: str | None = None, *, trusted: bool = False) -> tuple[Plant, Difference | None]:
+def replay(
+    recorded: TraceContents, robot: str | None = None, *, trusted: bool = False
+) -> tuple[Plant, FirstDifference | None]:
     """Step a new plant through the recorded commands.
 
     Parameters
     ----------
-    recorded : Recorded
+    recorded : TraceContents
         The trace.
     robot : str | None, optional
         Robot in place of the log's own, as the user named it; None: the log's own.
@@ -188,7 +190,7 @@ def replay(recorded: Recorded, robot: str | None = None, *, trusted: bool = Fals
 
     Returns
     -------
-    tuple[Plant, Difference | None]
+    tuple[Plant, FirstDifference | None]
         The plant at the end, and the first difference, None for none.
 
     Raises
@@ -214,19 +216,19 @@ def replay(recorded: Recorded, robot: str | None = None, *, trusted: bool = Fals
         try:
             plant.step(command)
         except DivergedError as error:
-            return plant, first or Difference(step, error.quantity, "sound", error.reason)
+            return plant, first or FirstDifference(step, error.quantity, "sound", error.reason)
         trace.record(0, command, 0, applied, plant.observe())
         if first is None and trace.check[0].tobytes() != recorded.check[step].tobytes():
             first = _first_column(step, origin["columns"], recorded.check[step], trace.check[0])
     return plant, first or _final(recorded, plant)
 
 
-def _first_column(step: int, columns: list[str], recorded: Array, replayed: Array) -> Difference:
+def _first_column(step: int, columns: list[str], recorded: Array, replayed: Array) -> FirstDifference:
     at = int(np.flatnonzero(recorded.view(np.int64) != replayed.view(np.int64))[0])
-    return Difference(step, columns[at], float(recorded[at]), float(replayed[at]))
+    return FirstDifference(step, columns[at], float(recorded[at]), float(replayed[at]))
 
 
-def _final(recorded: Recorded, plant: Plant) -> Difference | None:
+def _final(recorded: TraceContents, plant: Plant) -> FirstDifference | None:
     """Compare the whole state at the end, which has more than the small outputs."""
     state, last = plant.snapshot(), len(recorded.command) - 1
     if state == recorded.state:
@@ -237,10 +239,12 @@ def _final(recorded: Recorded, plant: Plant) -> Difference | None:
         before = plant.observe()
         plant.restore(state)
     except ModelError as error:
-        return Difference(last, "state", str(error), "another model")
+        return FirstDifference(last, "state", str(error), "another model")
     for name, value in replayed.items():
         unequal = np.flatnonzero(np.atleast_1d(value).ravel() != np.atleast_1d(before[name]).ravel())
         if unequal.size:
             at = int(unequal[0])
-            return Difference(last, f"{name}.flat[{at}]", float(np.ravel(before[name])[at]), float(np.ravel(value)[at]))
-    return Difference(last, "state", f"{len(recorded.state)} bytes", f"{len(state)} bytes, not the same")
+            return FirstDifference(
+                last, f"{name}.flat[{at}]", float(np.ravel(before[name])[at]), float(np.ravel(value)[at])
+            )
+    return FirstDifference(last, "state", f"{len(recorded.state)} bytes", f"{len(state)} bytes, not the same")

@@ -12,7 +12,7 @@ from typing import Any
 from rtmms.base.contract import PARTS, UNDEFINED
 from rtmms.base.errors import ModelError
 from rtmms.loop.fault_attribution import CAUSES
-from rtmms.loop.log_row import OUTCOME_COLUMNS, START, Head
+from rtmms.loop.log_row import OUTCOME_COLUMNS, START, RowHead
 
 try:
     import orjson
@@ -358,12 +358,12 @@ class Encoder:
         self._command, self._outputs = Values(actuators), Values(outputs)
         self._unpack = struct.Struct(f"={self._command.width + self._outputs.width}d").unpack
 
-    def messages(self, head: Head, floats: bytes) -> list[tuple[str, bytes]]:
+    def messages(self, head: RowHead, floats: bytes) -> list[tuple[str, bytes]]:
         """Return the messages of one row; its timings are of the step before, and come first.
 
         Parameters
         ----------
-        head : Head
+        head : RowHead
             Its whole numbers.
         floats : bytes
             Its command and outputs, 8 bytes a number.
@@ -394,12 +394,12 @@ class Encoder:
         ]  # fmt: skip
         return found
 
-    def timing(self, head: Head) -> dict[str, Any]:
+    def timing(self, head: RowHead) -> dict[str, Any]:
         """Return the defined times of step `timed`.
 
         Parameters
         ----------
-        head : Head
+        head : RowHead
             Whole numbers of the row.
 
         Returns

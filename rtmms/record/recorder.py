@@ -26,7 +26,7 @@ from rtmms.base.processes import start_python
 from rtmms.base.structs import view
 from rtmms.base.terminal import print_text
 from rtmms.loop.kernels.row import ROW_MEMORY
-from rtmms.loop.log_row import START, STEP, Head
+from rtmms.loop.log_row import START, STEP, RowHead
 from rtmms.loop.ports import StepRecorder
 from rtmms.record.log_location import rescue
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
@@ -62,7 +62,7 @@ def to_stderr(sentence: str) -> None:
         print_text(sentence, err=True)
 
 
-class Patience:
+class RingWait:
     """Waits for room in a ring.
 
     Parameters
@@ -321,7 +321,7 @@ class Recorder(StepRecorder):
 
     Attributes
     ----------
-    patience : Patience
+    patience : RingWait
         Waits; its `report` receives a long wait.
     due : int
         The next step; it receives all of them. The loop reads it.
@@ -338,10 +338,10 @@ class Recorder(StepRecorder):
         self._first, self._last = names[0] if names else "", names[-1] if names else ""
         self._bytes, self._one_piece = 8 * width(outputs), False
         floats = width(actuators) + width(outputs)
-        self.ring = Ring.create(len(Head._fields), floats, _capacity(period_s, 8 * (floats + len(Head._fields))))
+        self.ring = Ring.create(len(RowHead._fields), floats, _capacity(period_s, 8 * (floats + len(RowHead._fields))))
         self._policies = {policy: at for at, policy in enumerate(MISS_WORDS)}
-        self._names, self._head, self._compiled = names, array("q", bytes(8 * len(Head._fields))), CompiledRows()
-        self._fill = struct.Struct(f"={len(Head._fields)}q").pack_into
+        self._names, self._head, self._compiled = names, array("q", bytes(8 * len(RowHead._fields))), CompiledRows()
+        self._fill = struct.Struct(f"={len(RowHead._fields)}q").pack_into
         self._offered, self._offered_at = _NOBODY, -1
         self.due, self._plain, self._last_trouble = 0, True, ""
         self._loop: Loop | None = None
@@ -354,7 +354,7 @@ class Recorder(StepRecorder):
             start_new_session=True,
         )  # fmt: skip
         self._pipe = WriterPipe(self.ring, self.process)
-        self.patience = Patience(self.ring, self.process, lambda: self._loop is not None and bool(self._loop.ended))
+        self.patience = RingWait(self.ring, self.process, lambda: self._loop is not None and bool(self._loop.ended))
         self._pipe.send(origin, START_S)
 
     def await_ready(self) -> None:

@@ -15,7 +15,7 @@ from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import MAX_SAMPLES, Recent, Trace
 from rtmms.plant.protocol import describe_plant
-from rtmms.record.commands import Difference
+from rtmms.record.commands import FirstDifference
 from rtmms.record.log import Log, Start
 from rtmms.record.log_messages import NO_SEED
 from rtmms.record.origin import branch_of, channels, rebuilt
@@ -38,7 +38,7 @@ class Rerun:
         The plant at the end of the replayed part.
     steps : int, default 0
         Replayed steps, over all resets.
-    first : Difference | None, optional
+    first : FirstDifference | None, optional
         The first difference; None for none.
     unchecked : str, default ''
         Why the log could not be replayed to its end; empty if it was.
@@ -50,7 +50,7 @@ class Rerun:
 
     plant: Plant
     steps: int = 0
-    first: Difference | None = None
+    first: FirstDifference | None = None
     unchecked: str = ""
     command: Array | None = None
     values: dict[str, Any] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:
     if [channels(plant.actuators), channels(plant.outputs)] != [origin["actuators"], origin["outputs"]]:
         raise ModelError(f"robot '{origin['robot']}' has other actuators or outputs now than in the recorded run")
     result, expected = Rerun(plant), -1
-    changes = Changes(log, result.values)
+    changes = RequestedChanges(log, result.values)
     for row in log.rows():
         if isinstance(row, Start):
             changes.before_reset(plant)
@@ -136,7 +136,7 @@ def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:
         try:
             plant.step(row.command)
         except DivergedError as error:
-            result.first = result.first or Difference(row.step, error.quantity, "sound", error.reason)
+            result.first = result.first or FirstDifference(row.step, error.quantity, "sound", error.reason)
             return result
         _compare(result, log, row.step, row.outputs)
         expected, result.steps, result.command = row.step + 1, result.steps + 1, row.command
@@ -158,7 +158,7 @@ def _lacking(log: Log, steps: int) -> str:
     return f"the log declares {recorded} steps, but {max(steps, 0)} are in it" if recorded and recorded > steps else ""
 
 
-class Changes:
+class RequestedChanges:
     """Changes by request in the end of a log, in their order; parameters that were set are set again.
 
     Parameters
@@ -235,7 +235,7 @@ def _compare(result: Rerun, log: Log, step: int, recorded: Array) -> None:
     if unequal.any():
         at = int(np.flatnonzero(unequal)[0])
         name = [column for signal in log.outputs for column in signal.columns][at]
-        result.first = Difference(step, name, float(recorded[at]), float(flat[at]))
+        result.first = FirstDifference(step, name, float(recorded[at]), float(flat[at]))
 
 
 def _compare_end(result: Rerun, log: Log, steps: int) -> None:
@@ -246,7 +246,7 @@ def _compare_end(result: Rerun, log: Log, steps: int) -> None:
     state = result.plant.snapshot()
     if state != end.state:
         difference = f"{len(state)} bytes, not the same"
-        result.first = Difference(steps - 1, "state", f"{len(end.state)} bytes", difference)
+        result.first = FirstDifference(steps - 1, "state", f"{len(end.state)} bytes", difference)
 
 
 def summary(log: Log, result: Rerun) -> Mapping[str, Any]:
@@ -284,7 +284,7 @@ MAX_DRAWN = 1e100
 
 
 @dataclass(frozen=True)
-class Gathered:
+class LogSamples:
     """Samples of a log as an observed run has them; of a run that was reset, those after the last reset.
 
     Parameters
@@ -305,7 +305,7 @@ class Gathered:
 def gather(
     log: Log, plant: Plant, names: tuple[str, ...] | None = None, recent_names: tuple[str, ...] | None = None,
     along: Trace | None = None,
-) -> Gathered:  # fmt: skip
+) -> LogSamples:  # fmt: skip
     """Read a log once for a figure.
 
     Parameters
@@ -323,7 +323,7 @@ def gather(
 
     Returns
     -------
-    Gathered
+    LogSamples
         The samples.
     """
     schedule = {} if log.end is None else (log.end.fields.get("report") or {}).get("schedule") or {}
@@ -350,7 +350,7 @@ def gather(
         for observer in observers:
             if observer.due <= row.step:
                 observer.after_step(row.step, (row.step + 1) * plant.dt, outputs, row.command, applied)
-    return Gathered(trace, recent, statistics)
+    return LogSamples(trace, recent, statistics)
 
 
 def planned_steps(log: Log) -> int | None:

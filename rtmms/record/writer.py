@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rtmms.base.terminal import print_text
-from rtmms.loop.log_row import START, Head
+from rtmms.loop.log_row import START, RowHead
 from rtmms.record.columns import ColumnWriter
 from rtmms.record.log_location import Place
 from rtmms.record.log_messages import FORMAT, Encoder, encode, schemas, signals
@@ -128,7 +128,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-class Compact:
+class CompactIndexes:
     """Replacement of a list of chunk indexes, which are stored as bytes and returned in order."""
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ def compact_index(writer: Any) -> bool:
     name = "_Writer__chunk_indices"
     if getattr(writer, name, None) != []:
         return False
-    setattr(writer, name, Compact())
+    setattr(writer, name, CompactIndexes())
     return True
 
 
@@ -240,16 +240,16 @@ class Log:
             self.channels[topic] = self.mcap.register_channel(topic, "json", known)
         self.rows, self.committed, self.gathered = 0, 0, 0
         self.base_ns, self.offset_ns, self.log_ns = 0, time.time_ns() - time.monotonic_ns(), 0
-        self.last: Head | None = None
+        self.last: RowHead | None = None
         self._notes: deque[dict[str, Any]] = deque()
         self._marks: deque[tuple[int, int]] = deque()  # end of a chunk, and number of rows up to there
 
-    def add(self, head: Head, floats: bytes) -> None:
+    def add(self, head: RowHead, floats: bytes) -> None:
         """Add a row; its time is the start's wall time, plus simulated time from there on.
 
         Parameters
         ----------
-        head : Head
+        head : RowHead
             Its whole numbers.
         floats : bytes
             Its command and outputs, 8 bytes a number.
@@ -438,7 +438,7 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
         over = end is not None or ear.gone
         if log.stream.waiting + log.gathered < MAX_WAITING_BYTES:
             for row in ring.take(seen, ROWS_AT_ONCE):
-                log.add(Head(*row.ints), row.floats)
+                log.add(RowHead(*row.ints), row.floats)
         seen, now = ring.head if over else ring.settled, time.monotonic()
         due = now - committed_s >= COMMIT_S or log.gathered >= CHUNK_BYTES or over
         if due and log.unwritten:

@@ -16,7 +16,7 @@ from rtmms.base.contract import TRUTH
 from rtmms.plant.protocol import Plant, describe_plant
 
 if TYPE_CHECKING:
-    from rtmms.report.robot_panels import Outlined
+    from rtmms.report.robot_panels import RobotOutline
 
 
 FIGURES = {"manta": "rtmms.report.manta_figure"}
@@ -31,7 +31,7 @@ OUTPUTS = "rtmms.report.outputs_figure"
 MAX_CURVES = 6
 
 
-def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Callable[..., None] | None:
+def drawing(robot: str, plant: Plant, outlined: RobotOutline | None = None) -> Callable[..., None] | None:
     """Return the function that draws the figure of a run.
 
     matplotlib loads at the first call of that function.
@@ -42,7 +42,7 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
         Name of the robot.
     plant : Plant
         Plant of the run.
-    outlined : Outlined | None, optional
+    outlined : RobotOutline | None, optional
         The robot itself, for figures that show it; see `takes_outline`.
 
     Returns

@@ -220,18 +220,18 @@ def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) 
 # A front between two goals of a gait search, and all that was tried; of one goal, what was tried in its order.
 
 
-class _Found(Protocol):
+class _GaitValues(Protocol):
     """Values of a gait, like those of rtmms.sweep.gait_search.Gait."""
 
     @property
     def values(self) -> Mapping[str, float]: ...
 
 
-class _Front(Protocol):
-    """Result of a search, like rtmms.sweep.gait_search.Front."""
+class _SearchResult(Protocol):
+    """Result of a search, like rtmms.sweep.gait_search.ParetoFront."""
 
     @property
-    def gaits(self) -> Sequence[_Found]: ...
+    def gaits(self) -> Sequence[_GaitValues]: ...
     @property
     def usual(self) -> Mapping[str, float] | None: ...
     @property
@@ -241,7 +241,7 @@ class _Front(Protocol):
 UNITS = {"speed": "m/s", "power": "W"}
 
 
-def draw_front(front: _Front, goals: Sequence[str], robot: str, path: Path) -> None:
+def draw_front(front: _SearchResult, goals: Sequence[str], robot: str, path: Path) -> None:
     """Draw the result of a gait search.
 
     With two goals the figure shows the front, the default gait and all candidates. With one goal it shows the values of
@@ -249,7 +249,7 @@ def draw_front(front: _Front, goals: Sequence[str], robot: str, path: Path) -> N
 
     Parameters
     ----------
-    front : _Front
+    front : _SearchResult
         Result of the search.
     goals : Sequence[str]
         Names of the one or two goals.

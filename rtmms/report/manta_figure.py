@@ -39,7 +39,7 @@ from rtmms.robots.manta.rods import POINT, ROTATION, SUPPORT_SIZE, support_motio
 if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
     from rtmms.loop.trace import Recent, Trace
-    from rtmms.report.robot_panels import Outlined
+    from rtmms.report.robot_panels import RobotOutline
     from rtmms.robots.manta import Manta
 
 
@@ -237,7 +237,7 @@ FRAMES = 6
 
 
 def draw(
-    path: Path, plant: Manta, trace: Trace, recent: Recent, statistics: Statistics, outlined: Outlined | None = None
+    path: Path, plant: Manta, trace: Trace, recent: Recent, statistics: Statistics, outlined: RobotOutline | None = None
 ) -> None:
     """Draw the page on a run of the manta.
 
@@ -256,7 +256,7 @@ def draw(
         Samples of its last seconds.
     statistics : Statistics
         Times of the steps.
-    outlined : Outlined | None, optional
+    outlined : RobotOutline | None, optional
         The robot and states along the run to draw it in; None leaves it out.
 
     Raises
@@ -329,7 +329,7 @@ def _title(page: Any, plant: Manta, time: Array, kept: Mapping[str, Array], stat
 # --- path -------------------------------------------------------------------------------------------------------------
 
 
-def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outlined: Outlined | None) -> None:
+def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outlined: RobotOutline | None) -> None:
     """Draw the plan view, coloured by time, with the manta along it."""
     import matplotlib
     from matplotlib.collections import LineCollection
@@ -361,7 +361,7 @@ def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outl
 
 
 def _robot(
-    panel: Any, late: Array, last: Mapping[str, Array], period: Period | None, outlined: Outlined | None
+    panel: Any, late: Array, last: Mapping[str, Array], period: Period | None, outlined: RobotOutline | None
 ) -> None:
     """Draw the robot over the last flapping period."""
     if outlined is not None and period is not None:

@@ -1,6 +1,6 @@
 """Drawings of a robot within figures.
 
-`Outlined` has the means to draw a robot, and the states in which figures show it. The code that knows the robots'
+`RobotOutline` has the means to draw a robot, and the states in which figures show it. The code that knows the robots'
 shapes makes it.
 """
 
@@ -35,7 +35,7 @@ MAX_STATES = 256
 POSE = ("position", "quaternion")
 
 
-class Look(NamedTuple):
+class ColouredSurface(NamedTuple):
     """Part of a robot's surface in one colour.
 
     Attributes
@@ -55,11 +55,11 @@ class Surfaces(NamedTuple):
 
     Attributes
     ----------
-    looks : Sequence[Look]
+    looks : Sequence[ColouredSurface]
         Its parts, m, body frame.
     """
 
-    looks: Sequence[Look]
+    looks: Sequence[ColouredSurface]
 
     def points(self) -> Array:
         """Return all corners of the surface.
@@ -84,7 +84,7 @@ class Surfaces(NamedTuple):
         Surfaces
             The turned surface.
         """
-        return Surfaces([Look(look.faces @ rotation.T, look.colour) for look in self.looks])
+        return Surfaces([ColouredSurface(look.faces @ rotation.T, look.colour) for look in self.looks])
 
 
 class Samples(Protocol):
@@ -100,7 +100,7 @@ class Samples(Protocol):
         """
 
 
-class Outline(Protocol):
+class OutlineFunction(Protocol):
     """Function that draws one robot."""
 
     @property
@@ -112,18 +112,18 @@ class Outline(Protocol):
 
 
 @dataclass(frozen=True)
-class Outlined:
+class RobotOutline:
     """A robot's outline, and states of the whole run to draw it in.
 
     Parameters
     ----------
-    outline : Outline
+    outline : OutlineFunction
         The outline.
     along : Samples
         Samples of the outputs that the outline reads, and of the pose.
     """
 
-    outline: Outline
+    outline: OutlineFunction
     along: Samples
 
 
@@ -147,12 +147,12 @@ def reported_names(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(prefix + name for name in names if prefix + name in known)
 
 
-def along(outline: Outline | None, plant: Plant, steps: int | None, first: int = 0) -> Trace | None:
-    """Return an empty trace of a run for `Outlined`.
+def along(outline: OutlineFunction | None, plant: Plant, steps: int | None, first: int = 0) -> Trace | None:
+    """Return an empty trace of a run for `RobotOutline`.
 
     Parameters
     ----------
-    outline : Outline | None
+    outline : OutlineFunction | None
         Outline of the robot, or None.
     plant : Plant
         Plant of the run.
@@ -172,12 +172,12 @@ def along(outline: Outline | None, plant: Plant, steps: int | None, first: int =
     return Trace(plant.outputs, names, plant.dt, steps, MAX_STATES, first=first)
 
 
-def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
+def recent_names(outline: OutlineFunction | None, plant: Plant) -> tuple[str, ...]:
     """Return the outputs of a run's last seconds that its figure needs.
 
     Parameters
     ----------
-    outline : Outline | None
+    outline : OutlineFunction | None
         Outline of the robot, or None.
     plant : Plant
         Plant of the run.
@@ -262,7 +262,7 @@ BEHIND = _oblique("from behind and above", 30.0, -148.0)
 
 
 @dataclass(frozen=True)
-class Stretch:
+class FinalStates:
     """States at the end of a run for the panel of the robot.
 
     Parameters
@@ -283,8 +283,8 @@ class Stretch:
     words: str
 
 
-def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | None, late: Array,
-            recent: Mapping[str, Array]) -> Stretch | None:  # fmt: skip
+def stretch(outline: OutlineFunction | None, ahead: tuple[Array, dict[str, Array]] | None, late: Array,
+            recent: Mapping[str, Array]) -> FinalStates | None:  # fmt: skip
     """Return the states of the period that the figure shows.
 
     The period is `ahead`, or else the last one of the output that moves most in the last seconds. Where nothing
@@ -292,7 +292,7 @@ def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | Non
 
     Parameters
     ----------
-    outline : Outline | None
+    outline : OutlineFunction | None
         Outline of the robot, or None.
     ahead : tuple[Array, dict[str, Array]] | None
         Times and states of one more period of the robot's own gait, or None.
@@ -303,24 +303,24 @@ def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | Non
 
     Returns
     -------
-    Stretch | None
+    FinalStates | None
         The states, or None where there is nothing to draw from.
     """
     if ahead is not None:
         time, values = ahead
         seconds = float(time[-1] - time[0])
-        return Stretch(time, values, seconds, f"over one more period of {seconds:.3g} s, the last command held")
+        return FinalStates(time, values, seconds, f"over one more period of {seconds:.3g} s, the last command held")
     names = [name for name in (outline.needs if outline is not None else tuple(recent)) if name in recent]
     if len(late) < 2 or not names:
         return None
     flat = np.concatenate([recent[name].reshape(len(late), -1) for name in names], axis=1)
     period: Period | None = last_period(late, flat[:, int(np.argmax(np.ptp(flat, axis=0)))])
     if period is None:
-        return Stretch(late, recent, None, f"over the last {late[-1] - late[0]:.3g} s")
+        return FinalStates(late, recent, None, f"over the last {late[-1] - late[0]:.3g} s")
     return of_period(late, recent, period)
 
 
-def of_period(late: Array, recent: Mapping[str, Array], period: Period) -> Stretch:
+def of_period(late: Array, recent: Mapping[str, Array], period: Period) -> FinalStates:
     """Return the samples of a period, with one more at either end.
 
     Parameters
@@ -334,20 +334,20 @@ def of_period(late: Array, recent: Mapping[str, Array], period: Period) -> Stret
 
     Returns
     -------
-    Stretch
+    FinalStates
         The samples; all of them where the period has fewer than two.
     """
     inside = (late >= period.start - 1e-9) & (late <= period.end + 1e-9)
     if inside.sum() < 2:
-        return Stretch(late, recent, period.seconds, f"over a period of {period.seconds:.3g} s")
+        return FinalStates(late, recent, period.seconds, f"over a period of {period.seconds:.3g} s")
     edges = slice(max(0, int(np.argmax(inside)) - 1), len(late) - int(np.argmax(inside[::-1])) + 1)
-    return Stretch(
+    return FinalStates(
         late[edges], {name: value[edges] for name, value in recent.items()}, period.seconds,
         f"over the last period of {period.seconds:.3g} s",
     )  # fmt: skip
 
 
-def strip(panel: Any, outline: Outline, shown: Stretch | None, frames: int = FRAMES) -> None:
+def strip(panel: Any, outline: OutlineFunction, shown: FinalStates | None, frames: int = FRAMES) -> None:
     """Draw the robot at evenly spaced instants of a period, in its body's frame.
 
     The view is one in which the motion is visible.
@@ -357,16 +357,16 @@ def strip(panel: Any, outline: Outline, shown: Stretch | None, frames: int = FRA
     panel : Axes
         Axes of matplotlib to draw into.
         %%
-    outline : Outline
+    outline : OutlineFunction
         Outline of the robot.
-    shown : Stretch | None
+    shown : FinalStates | None
         States of the period; with None the panel has a note instead.
     frames : int, default FRAMES
         Number of instants.
     """
     panel.set_title("The robot")
     if not outline.needs:  # a robot without joints
-        shown = Stretch(np.zeros(1), {}, None, "")
+        shown = FinalStates(np.zeros(1), {}, None, "")
     if shown is None or not all(name in shown.values for name in outline.needs):
         return write_note(panel, "no steps")
     share = np.arange(frames) / (frames if shown.seconds is not None else frames - 1)
@@ -390,7 +390,7 @@ def strip(panel: Any, outline: Outline, shown: Stretch | None, frames: int = FRA
     panel.set_axis_off()
 
 
-def along_path(panel: Any, outlined: Outlined, a: int, b: int, *, timed: bool = False) -> str:
+def along_path(panel: Any, outlined: RobotOutline, a: int, b: int, *, timed: bool = False) -> str:
     """Draw small robots along a path, seen along the remaining axis.
 
     The panel's limits make room for them.
@@ -400,7 +400,7 @@ def along_path(panel: Any, outlined: Outlined, a: int, b: int, *, timed: bool = 
     panel : Axes
         Axes of matplotlib to draw into.
         %%
-    outlined : Outlined
+    outlined : RobotOutline
         The robot, and states along the run.
     a, b : int
         World axes of the panel, 0 to 2: to the right and upwards.
@@ -516,7 +516,7 @@ def spread(x: Array, y: Array, count: int, least: float) -> Array:
     return chosen
 
 
-def _state(outline: Outline, kept: Mapping[str, Array], k: int) -> Surfaces:
+def _state(outline: OutlineFunction, kept: Mapping[str, Array], k: int) -> Surfaces:
     """Return the surface of sample k in its attitude, with its origin at 0."""
     found = outline({name: kept[name][k] for name in outline.needs})
     turn = quaternion_matrix(kept["quaternion"][k]) if "quaternion" in kept else np.eye(3)

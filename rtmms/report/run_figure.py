@@ -40,7 +40,7 @@ from rtmms.report.style import (
 if TYPE_CHECKING:
     from rtmms.loop.trace import Recent, Trace
     from rtmms.plant.protocol import Plant
-    from rtmms.report.robot_panels import Outlined
+    from rtmms.report.robot_panels import RobotOutline
 
 
 Array = npt.NDArray[np.float64]
@@ -286,7 +286,7 @@ UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "
 
 def draw(
     path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "",
-    outlined: Outlined | None = None,
+    outlined: RobotOutline | None = None,
 ) -> None:  # fmt: skip
     """Draw the page on a run of any plant with a position.
 
@@ -306,7 +306,7 @@ def draw(
         Times of the steps.
     robot : str, default ''
         Name of the robot, for the title.
-    outlined : Outlined | None, optional
+    outlined : RobotOutline | None, optional
         The robot and states along the run to draw it in; None leaves it out.
 
     Raises
@@ -431,7 +431,7 @@ def _along(kept: Mapping[str, Array]) -> int:
 
 
 def _path(
-    panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str, Array], outlined: Outlined | None,
+    panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str, Array], outlined: RobotOutline | None,
     plant: Plant,
 ) -> None:  # fmt: skip
     """Draw two of the world's coordinates, coloured by time, with the robot along them."""

@@ -76,7 +76,7 @@ class Table:
         return "\n".join(lines) + "\n" + notes
 
 
-class _Remarks:
+class _TableNotes:
     """Numbers for sentences, which show a sentence about many rows once below the table."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ def of_rows(title: str, rows: Sequence[Row]) -> Table:
     Table
         The table, with remarks as notes.
     """
-    remarks = _Remarks()
+    remarks = _TableNotes()
     cases = list(dict.fromkeys(row.case for row in rows))
     if cases == [""]:
         places = [[row.where] if any(other.where for other in rows) else [] for row in rows]

@@ -18,7 +18,7 @@ from rtmms.base.parameters import Parameter, build, in_model, settable
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Thruster
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import RebuiltParts, TreePlant
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Strip
@@ -268,8 +268,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
     p: BlueRov2 = build(BlueRov2, {**asdict(plant.parameters), **given})
     model = compile_model(describe(p)) if in_model(BlueRov2, given) else plant.model
-    return Remade(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
+    return RebuiltParts(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))

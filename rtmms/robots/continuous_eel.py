@@ -23,7 +23,7 @@ from rtmms.continuum.field import (
     nodes_field,
     wave_field,
 )
-from rtmms.continuum.plant import CosseratPlant, Remade
+from rtmms.continuum.plant import CosseratPlant, RebuiltParts
 from rtmms.plant.protocol import Channel
 from rtmms.robots.parameters import START_DEPTH_M, StartDepth, Substeps, step_of
 
@@ -254,13 +254,13 @@ def _plant(p: ContinuousEel, dt: float | None, ahead: bool) -> CosseratPlant:
     )  # fmt: skip
 
 
-def _remake(plant: CosseratPlant, given: Mapping[str, Any]) -> Remade:
+def _remake(plant: CosseratPlant, given: Mapping[str, Any]) -> RebuiltParts:
     p: ContinuousEel = build(ContinuousEel, {**asdict(plant.parameters), **given}, robot="continuous_eel")
     field, channels = drive_of(p)
     if len(channels) != len(plant.actuators):
         raise ModelError("set: continuous_eel: a pitching wave needs a robot built with pitched=on")
     current = (p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)
-    return Remade(p, body_of(p), field, current, p.gravity_m_s2, p.bandwidth_rad_s)
+    return RebuiltParts(p, body_of(p), field, current, p.gravity_m_s2, p.bandwidth_rad_s)
 
 
 def _summary(plant: CosseratPlant, time: Array, trace: Any) -> dict[str, float | None]:

@@ -15,7 +15,7 @@ from rtmms.base.parameters import Parameter, build, in_model, settable
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator, Law
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import RebuiltParts, TreePlant
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism, facing, khalil_kleinfinger
@@ -309,12 +309,12 @@ def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed; drag and gravity need a new compiled model (20 ms)."""
     p: Eel = build(Eel, {**asdict(plant.parameters), **given})
     ahead = plant.model.body_names[0] != "head"
     model = model_of(p, ahead) if in_model(Eel, given) else plant.model
-    return Remade(p, model, gait(p), Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
+    return RebuiltParts(p, model, gait(p), Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 
 
 def _actuators(p: Eel, model: Model) -> tuple[Actuator, ...]:

@@ -18,7 +18,7 @@ from rtmms.fluids.ambient import Flow, Street
 from rtmms.fluids.flow_grid import Grid
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.joint_laws import Law
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import RebuiltParts, TreePlant
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism, facing
@@ -327,9 +327,9 @@ def _built(given: dict[str, Any], preset: str | None = None) -> Fish:
     return p
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     p = _built({**asdict(plant.parameters), **given})
-    return Remade(p, model_of(p), gait(p), flow_of(p))
+    return RebuiltParts(p, model_of(p), gait(p), flow_of(p))
 
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:

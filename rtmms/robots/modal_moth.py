@@ -13,7 +13,7 @@ from rtmms.analysis.chart import rise, whole_periods
 from rtmms.base.parameters import Parameter, build, settable
 from rtmms.base.spatial import Array, rotation_z
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, Actuator, Law
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import RebuiltParts, TreePlant
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism, Modal, facing
@@ -249,10 +249,10 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     p: ModalMoth = build(ModalMoth, {**asdict(plant.parameters), **given}, robot="modal_moth")
     model = model_of(p)
-    return Remade(p, model, stroke(p, model), plant.flow)
+    return RebuiltParts(p, model, stroke(p, model), plant.flow)
 
 
 def _actuators(model: Model) -> tuple[Actuator, ...]:

@@ -16,7 +16,7 @@ from rtmms.base.spatial import Array, rotation_z
 from rtmms.base.terminal import print_text
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, TORQUE, Actuator, Law
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import RebuiltParts, TreePlant
 from rtmms.mechanism.running import unpacked
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
@@ -325,12 +325,12 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed; the wings need a new compiled model (20 ms)."""
     p: Moth = build(Moth, {**asdict(plant.parameters), **given})
     paper = plant.model.body_names[0] == "thorax"
     model = model_of(p, paper) if in_model(Moth, given) else plant.model
-    return Remade(p, model, stroke(p, model), _wind(p))
+    return RebuiltParts(p, model, stroke(p, model), _wind(p))
 
 
 def _wind(p: Moth) -> Flow:

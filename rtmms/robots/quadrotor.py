@@ -12,7 +12,7 @@ import numpy as np
 from rtmms.base.parameters import Parameter, build, in_model, settable
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Rotor
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import RebuiltParts, TreePlant
 from rtmms.model.compiled import State
 from rtmms.model.compiler import compile_model
 from rtmms.model.contacts import Floor
@@ -149,8 +149,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
     p: Quadrotor = build(Quadrotor, {**asdict(plant.parameters), **given})
     model = compile_model(describe(p)) if in_model(Quadrotor, given) else plant.model
-    return Remade(p, model, plant.law, Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)))
+    return RebuiltParts(p, model, plant.law, Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)))

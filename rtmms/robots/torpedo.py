@@ -13,7 +13,7 @@ from rtmms.base.parameters import Parameter, build, in_model, settable
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import JointMotion, Thruster, imposing
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import RebuiltParts, TreePlant
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import Blade, Strip
@@ -160,12 +160,12 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
     p: Torpedo = build(Torpedo, {**asdict(plant.parameters), **given})
     changed = in_model(Torpedo, given)
     model = compile_model(imposing(describe(p), _actuators(p))) if changed else plant.model
-    return Remade(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
+    return RebuiltParts(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 
 
 def _actuators(p: Torpedo) -> list[Thruster | JointMotion]:

@@ -3,7 +3,7 @@
 This package reads and checks the file; the command line carries it out.
 """
 
-from rtmms.scenario.expectations import Expectation, Finding, judge
+from rtmms.scenario.expectations import Expectation, ExpectationResult, judge
 from rtmms.scenario.reading import Event, Scenario, read
 
-__all__ = ["Event", "Expectation", "Finding", "Scenario", "judge", "read"]
+__all__ = ["Event", "Expectation", "ExpectationResult", "Scenario", "judge", "read"]

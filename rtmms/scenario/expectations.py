@@ -98,7 +98,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ExpectationResult:
     """Result of an expectation.
 
     Attributes
@@ -116,8 +116,8 @@ class Finding:
 
     Examples
     --------
-    >>> from rtmms.scenario import Finding
-    >>> Finding("mean_speed_m_s", ">= 0.3", 0.25, False).sentence
+    >>> from rtmms.scenario import ExpectationResult
+    >>> ExpectationResult("mean_speed_m_s", ">= 0.3", 0.25, False).sentence
     'expected mean_speed_m_s >= 0.3, got 0.25'
     """
 
@@ -177,7 +177,7 @@ def expectation(name: str, text: Any) -> Expectation:
     return Expectation(name, form[1], value)
 
 
-def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Finding]:
+def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[ExpectationResult]:
     """Compare a report with the expectations; a missing value, or one that is no number, does not hold.
 
     Parameters
@@ -189,14 +189,14 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Fi
 
     Returns
     -------
-    list[Finding]
+    list[ExpectationResult]
         One for each expectation.
     """
     found = []
     for one in expected:
         got = one.found(report)
         instead = "" if got is not None else _instead(report, one.name)
-        found.append(Finding(one.name, one.text, got, one.holds(got), instead))
+        found.append(ExpectationResult(one.name, one.text, got, one.holds(got), instead))
     return found
 
 

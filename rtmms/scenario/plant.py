@@ -11,7 +11,7 @@ from rtmms.base.contract import MAX_STEP, MIN_DT_S
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.source_declarations import fact
 from rtmms.base.trust import owner_of, peer_name
-from rtmms.loop.chores import Agenda, Due
+from rtmms.loop.chores import Agenda, ScheduledChange
 from rtmms.plant.loading import builder
 from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario.reading import Event
@@ -170,7 +170,7 @@ def agenda(
                 raise ModelError(f"{place}: {name}: expected a single value, got a list")
         for name, value in owners.get("", {}).items():
             check_setting(name, value, plant, place)
-        acts += [Due(step, owner, values, place) for owner, values in owners.items()]
+        acts += [ScheduledChange(step, owner, values, place) for owner, values in owners.items()]
     return Agenda(acts)
 
 

@@ -375,7 +375,7 @@ class Gps(Sensor):
 
 
 @dataclass(frozen=True)
-class Sight(Sensor):
+class RelativeSensor(Sensor):
     """Sensor of one robot of a world for another robot (rtmms.world.relative_sensors).
 
     The outputs are range (m), bearing (2, rad, azimuth and elevation in body axes) and valid.

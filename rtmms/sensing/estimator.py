@@ -58,7 +58,7 @@ from rtmms.sensing.suite import built, earth_field, rotation
 _MEASURES = -1
 
 
-class _One(NamedTuple):
+class _SensorError(NamedTuple):
     """Persistent error of a sensor: kind and axis as in rtmms.sensing.error_state_filter, with its standard deviation.
 
     `fades` is 1 / tau (1/s), and `target` is the part of the motion that the error enters.
@@ -90,7 +90,7 @@ def correlated_errors(
     tuple[CorrelatedErrors, dict[str, slice]]
         Record of the errors, and by sensor the slice of its errors.
     """
-    found: list[_One] = []
+    found: list[_SensorError] = []
     places = {}
     for name, sensor in sensors.items():
         first = len(found)
@@ -108,31 +108,31 @@ def correlated_errors(
     return correlated, places
 
 
-def _of(sensor: Sensor) -> Iterator[_One]:
+def _of(sensor: Sensor) -> Iterator[_SensorError]:
     if isinstance(sensor, Imu):
         yield from _crooked(sensor.gyro_scale_error, sensor.gyro_misalignment_rad, E_Q)
         yield from _crooked(sensor.accel_scale_error, sensor.accel_misalignment_rad, E_V)
     elif isinstance(sensor, Depth):
-        yield _One(OFFSET, 0, sensor.turn_on_m)
-        yield _One(OFFSET, 0, sensor.wander_m, 1.0 / sensor.correlation_s)
-        yield _One(SCALE, 0, sensor.scale_error)
+        yield _SensorError(OFFSET, 0, sensor.turn_on_m)
+        yield _SensorError(OFFSET, 0, sensor.wander_m, 1.0 / sensor.correlation_s)
+        yield _SensorError(SCALE, 0, sensor.scale_error)
     elif isinstance(sensor, Dvl):
         for k in range(3):
-            yield _One(OFFSET, k, sensor.turn_on_m_s)
+            yield _SensorError(OFFSET, k, sensor.turn_on_m_s)
         yield from _crooked(sensor.scale_error, sensor.misalignment_rad)
     elif isinstance(sensor, Gps):
         for k in range(3):
-            yield _One(OFFSET, k, sensor.wander_m, 1.0 / sensor.correlation_s)
+            yield _SensorError(OFFSET, k, sensor.wander_m, 1.0 / sensor.correlation_s)
     elif isinstance(sensor, Magnetometer):
         for k in range(3):
-            yield _One(OFFSET, k, sensor.hard_iron_t[k])
+            yield _SensorError(OFFSET, k, sensor.hard_iron_t[k])
         yield from _crooked(sensor.soft_iron_error, sensor.soft_iron_misalignment_rad)
 
 
-def _crooked(scale: Vector, misaligned: Vector, target: int = _MEASURES) -> Iterator[_One]:
+def _crooked(scale: Vector, misaligned: Vector, target: int = _MEASURES) -> Iterator[_SensorError]:
     for kind, values in ((SCALE, scale), (SKEW, misaligned)):
         for k in range(3):
-            yield _One(kind, k, values[k], target=target)
+            yield _SensorError(kind, k, values[k], target=target)
 
 
 # An estimator of a robot's pose and motion from what its sensors measure, however late.

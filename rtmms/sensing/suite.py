@@ -27,8 +27,8 @@ from rtmms.sensing.data_sheets import (
     Gps,
     Imu,
     Magnetometer,
+    RelativeSensor,
     Sensor,
-    Sight,
 )
 from rtmms.sensing.instruments import drift_of
 from rtmms.sensing.layout import (
@@ -165,13 +165,13 @@ def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
     ModelError
         A sensor cannot be on this plant; the message names sensor and key.
     """
-    made = _Made(plant)
+    made = _SuiteBuilder(plant)
     for name, sensor in sensors.items():
         made.add(name, sensor)
     return made.suite()
 
 
-class _Made:
+class _SuiteBuilder:
     def __init__(self, plant: Plant) -> None:
         self._plant, self._around = plant, describe_plant(plant).surroundings()
         self._outputs = {channel.name: channel for channel in plant.outputs}
@@ -222,7 +222,7 @@ class _Made:
         for quantity, unit, size, frame in channels:
             self._add_output(f"{name}.{quantity}", unit, (size,) if size else (), frame, at)
             at += size or 1
-        if isinstance(sensor, (Dvl, Gps, Sight)):
+        if isinstance(sensor, (Dvl, Gps, RelativeSensor)):
             self._add_output(f"{name}.valid", "", (), "", first + READING_VALID)
         self._add_output(f"{name}.time", "s", (), "", first + READING_TIME)
 
@@ -293,7 +293,7 @@ class _Made:
             row, size = self._vector(name, sensor, sensor.of, _TORQUES, sensor.noise_a, sensor.turn_on_a,
                                      sensor.resolution_a, 1.0 / sensor.torque_constant_n_m_a)  # fmt: skip
             return [row], [("value", "A", size, "")]
-        if isinstance(sensor, Sight):
+        if isinstance(sensor, RelativeSensor):
             far, _ = self._vector(name, sensor, "range", (), sensor.range_noise_m, sensor.range_turn_on_m,
                                   sensor.range_resolution_m)  # fmt: skip
             bearing, _ = self._vector(name, sensor, "bearing", (), sensor.bearing_noise_rad,

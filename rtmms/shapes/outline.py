@@ -1,4 +1,4 @@
-"""Outline of any robot with a shape, for figures (rtmms.report.robot_panels.Outline)."""
+"""Outline of any robot with a shape, for figures (rtmms.report.robot_panels.OutlineFunction)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rtmms.base.attitude import HOME, Pose
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.protocol import Plant, bare, describe_plant
 from rtmms.report.figures import takes_outline
-from rtmms.report.robot_panels import Look, Surfaces
+from rtmms.report.robot_panels import ColouredSurface, Surfaces
 from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.shape import Shape
 from rtmms.shapes.surface import Visual
@@ -35,13 +35,13 @@ class RobotOutline:
         self._shape, self._visual, self.needs = shape, visual, shape.needs
 
     def __call__(self, outputs: Mapping[str, Any]) -> Surfaces:
-        """Return the surfaces in a state, see rtmms.report.robot_panels.Outline."""
+        """Return the surfaces in a state, see rtmms.report.robot_panels.OutlineFunction."""
         flat = {name: np.ravel(outputs[name]).tolist() for name in self.needs}
         skins = [np.array(points, dtype=float).reshape(-1, 3) for points in self._shape.points(flat)]
         return Surfaces(_looks(self._visual, self._shape.frames(flat), skins))
 
 
-def _looks(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Any]) -> list[Look]:
+def _looks(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Any]) -> list[ColouredSurface]:
     bent, found = iter(visual.bent(frames, skins)), []
     for one in visual.surfaces:
         if one.vertices is None:
@@ -51,7 +51,7 @@ def _looks(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Any]) -> 
             vertices = one.vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place)
         if one.opacity > 0.5:
             r, g, b = one.colour
-            found.append(Look(vertices[one.faces], (r / 255.0, g / 255.0, b / 255.0)))
+            found.append(ColouredSurface(vertices[one.faces], (r / 255.0, g / 255.0, b / 255.0)))
     return found
 
 

@@ -25,7 +25,7 @@ from rtmms.plant.step_advice import Calibration
 from rtmms.scenario.links import from_values
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
 from rtmms.scenario.run_options import run_options
-from rtmms.sweep.in_process import Direct, Unwatched
+from rtmms.sweep.in_process import InProcessExchange, UnobservedLockstep
 from rtmms.sweep.study import LINK, Base, Study
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import build, load_controller, split_spec
@@ -242,7 +242,7 @@ def _run(
 ) -> dict[str, Any]:  # fmt: skip
     seed = base.seed
     plant.reset(seed)
-    exchange = Direct(plant, base.robot, seed, controllers, impaired_links(links, plant.dt, seed))
+    exchange = InProcessExchange(plant, base.robot, seed, controllers, impaired_links(links, plant.dt, seed))
     trace = _trace(plant, steps)
     tracking = Tracking(plant.dt, exchange.set_points, base.tracking_start, None)
     estimate = _estimate(plant) if base.estimate else None
@@ -250,7 +250,7 @@ def _run(
     events = agenda(base.events, plant, base.controllers, base.where, steps)
     monitor, statistics = _monitor(plant, steps), Statistics()
     loop = Loop(
-        plant, exchange, MonotonicClock(), Unwatched(exchange), Policies(), statistics, observers, steps=steps,
+        plant, exchange, MonotonicClock(), UnobservedLockstep(exchange), Policies(), statistics, observers, steps=steps,
         seed=seed, beside=LoopServices(monitor=monitor, agenda=events),
     )  # fmt: skip
     outcome = loop.run(tidy=False)

@@ -29,7 +29,7 @@ from rtmms.base.install import install_command
 from rtmms.base.source_declarations import fact
 from rtmms.plant.loading import build_plant, builder
 from rtmms.plant.protocol import Plant, describe_plant
-from rtmms.sweep.in_process import Direct
+from rtmms.sweep.in_process import InProcessExchange
 from rtmms.version import VERSION
 from rtmms.wire.peer.plugins import build
 
@@ -131,7 +131,7 @@ class Gait:
 
 
 @dataclass(frozen=True)
-class Front:
+class ParetoFront:
     """Result of a search.
 
     Attributes
@@ -275,7 +275,7 @@ class Model:
         plant = self.plant
         spec = self.controller + ":" * bool(words) + ",".join(f"{key}={value!r}" for key, value in words.items())
         try:
-            direct = Direct(plant, self.robot, 0, {self.controller: build(spec)})
+            direct = InProcessExchange(plant, self.robot, 0, {self.controller: build(spec)})
         except ModelError:
             return None
         command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
@@ -337,7 +337,7 @@ class SavedSearch:
 def search(
     asked: Search, *, kept: Path | None = None, threads: int | None = None,
     report: Callable[[str, int, int], None] = lambda what, done, total: None, ends_early: bool = False,
-) -> Front:  # fmt: skip
+) -> ParetoFront:  # fmt: skip
     """Search the front of gaits.
 
     The result is the same for the same seed, for any number of threads, and also after an interruption.
@@ -358,7 +358,7 @@ def search(
 
     Returns
     -------
-    Front
+    ParetoFront
         The front.
     """
     words = _words_of(checked(asked).robot)
@@ -409,7 +409,7 @@ def search(
         for goal in asked.goals
     }
     tried = np.array([[math.nan if one is None else one[goal] for goal in asked.goals] for _, one in archive])
-    return Front(tuple(one for one, _ in front), usual, error, tried, controller, words["model"], note)
+    return ParetoFront(tuple(one for one, _ in front), usual, error, tried, controller, words["model"], note)
 
 
 def _thinned(found: list[Any], asked: Search) -> list[Any]:

@@ -20,11 +20,11 @@ from rtmms.loop.ports import Exchange
 from rtmms.plant.protocol import Channel, Plant
 from rtmms.wire.peer.controller import Controller, declared
 from rtmms.wire.peer.decode import read_welcome
-from rtmms.wire.peer.session import Settable
+from rtmms.wire.peer.session import TunableParameters
 from rtmms.wire.plant.handshake import Scopes
 from rtmms.wire.plant.multirate import Multirate
-from rtmms.wire.plant.state_message import Matching, select
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.plant.state_message import PatternMatcher, select
+from rtmms.wire.protocol.messages import Refusal
 from rtmms.wire.protocol.state import PlantInfo, State
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ class _Peer:
     index: Mapping[str, int]
     reads: tuple[Channel, ...]
     multirate: Multirate
-    settable: Settable
+    settable: TunableParameters
     waiting: dict[int, Mapping[str, float]] = field(default_factory=dict)
     seq: int = -1
     link: ImpairedLink | None = None
     prefix: str = ""
 
 
-class Direct(Exchange):
+class InProcessExchange(Exchange):
     """Exchange (rtmms.loop.ports) of controllers by name.
 
     Parameters
@@ -100,7 +100,7 @@ class Direct(Exchange):
         plant = self._plant
         try:
             scope = self._scopes.of(controller.robot)
-        except Refused as fault:
+        except Refusal as fault:
             raise ModelError(f"controller '{name}': {fault.text.removeprefix('hello: ')}") from None
         names = {
             channel.name.removeprefix(scope.prefix): i
@@ -108,7 +108,7 @@ class Direct(Exchange):
         }  # fmt: skip
         wanted: set[str] = set()
         for pattern in controller.claim:
-            found = Matching().matched(pattern, names)
+            found = PatternMatcher().matched(pattern, names)
             if not found:
                 raise ModelError(f"controller '{name}': claim: {UnknownNameError('actuator', pattern, names)}")
             wanted.update(found)
@@ -119,7 +119,7 @@ class Direct(Exchange):
             self.claimed[i] = True
         try:
             reads = select(scope.outputs, tuple(controller.outputs))
-        except Refused as fault:
+        except Refusal as fault:
             raise ModelError(f"controller '{name}': {fault.text.removeprefix('hello: ')}") from None
         every = controller.every
         delay = controller.delay if controller.delay is not None else (every if every > 1 else 0)
@@ -129,7 +129,7 @@ class Direct(Exchange):
             "topic": robot, "robot_name": controller.robot, "robots": {} if controller.robot else self._scopes.robots(),
         })  # fmt: skip
         tunable = {key: getattr(controller, key) for key in declared(controller, "tunable_parameters")}
-        settable = Settable(tunable, declared(controller, "on_parameters_changed", None))
+        settable = TunableParameters(tunable, declared(controller, "on_parameters_changed", None))
         multirate = Multirate(every, delay, controller.interpolation)
         return _Peer(
             name, controller, info, index, reads, multirate, settable, link=self._links.get(name),
@@ -281,16 +281,16 @@ class Direct(Exchange):
                 raise ModelError(f"{owner}: {answer['error']}")
 
 
-class Unwatched(Lockstep):
+class UnobservedLockstep(Lockstep):
     """Lockstep with controllers in this process: a state is observed only if one of them reads it.
 
     Parameters
     ----------
-    exchange : Direct
+    exchange : InProcessExchange
         The controllers.
     """
 
-    def __init__(self, exchange: Direct) -> None:
+    def __init__(self, exchange: InProcessExchange) -> None:
         self._exchange = exchange
 
     @override

@@ -1,4 +1,4 @@
-"""Files that determine the rows of a study: those that its words name, and those that are opened while a case is built.
+"""Files that determine the rows of a study: those that its arguments name, and those that building a case opens.
 
 Each file counts by its hash. The hashes are part of the study's key, so a table never has rows of two contents.
 """
@@ -27,7 +27,7 @@ SYSTEM = (
     "/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", "/usr/lib/", "/usr/lib64/", "/usr/local/share/",
     "/usr/local/lib/",
 )  # fmt: skip
-"""Folders whose files describe the machine, not the study; a file there that the study's words name counts."""
+"""Folders whose files describe the machine, not the study; a file there that the study's arguments name counts."""
 
 UNPACKED = ("rtmms-fmu-", "rtmms-kernels-")
 """First letters of folders for temporary files in which rtmms unpacks FMUs and compiled kernels."""
@@ -132,12 +132,12 @@ def _add(name: str) -> None:
         names.setdefault(name, found)
 
 
-def input_files(words: Any, opened: Mapping[str, str]) -> dict[str, str]:
+def input_files(arguments: Any, opened: Mapping[str, str]) -> dict[str, str]:
     """Hash each file that determines a study's rows.
 
     Parameters
     ----------
-    words : Any
+    arguments : Any
         The study: all texts in it that name a file count, also those that a C library opens.
     opened : Mapping[str, str]
         Names and hashes of `opened_files`. The files of libraries, of the machine and of caches are not among them.
@@ -148,7 +148,7 @@ def input_files(words: Any, opened: Mapping[str, str]) -> dict[str, str]:
         SHA-256 by name; the name is relative for a file below the working directory. For a module it is the hash at its
         import, for an opened file the hash at its reading.
     """
-    found = {name: hash_of(name) for name in _named(words)} | dict(opened)
+    found = {name: hash_of(name) for name in _named(arguments)} | dict(opened)
     found |= {name: _sources.get(name) or hash_of(name) for name in _modules()}
     return {_shown(name): found[name] for name in sorted(found) if found[name]}
 
@@ -297,10 +297,10 @@ def _own_places() -> tuple[str, ...]:
     )
 
 
-def _named(words: Any) -> set[str]:
-    """Return the files that the words name: a whole text, or a part of it as in 'shape:file=g.csv'."""
+def _named(arguments: Any) -> set[str]:
+    """Return the files that the arguments name: a whole text, or a part of it as in 'shape:file=g.csv'."""
     found: set[str] = set()
-    for text in set(_texts(words)):
+    for text in set(_texts(arguments)):
         for part in {text, *re.split(r"[,=:]", text)}:
             try:
                 path = os.path.abspath(os.path.expanduser(part.strip()))
@@ -311,18 +311,18 @@ def _named(words: Any) -> set[str]:
     return found
 
 
-def _texts(words: Any) -> Iterator[str]:
-    if isinstance(words, str | os.PathLike):
-        yield str(words)
-    elif isinstance(words, Mapping):
-        for key, value in words.items():
+def _texts(arguments: Any) -> Iterator[str]:
+    if isinstance(arguments, str | os.PathLike):
+        yield str(arguments)
+    elif isinstance(arguments, Mapping):
+        for key, value in arguments.items():
             yield from _texts(key)
             yield from _texts(value)
-    elif is_dataclass(words) and not isinstance(words, type):
-        for one in fields(words):
-            yield from _texts(getattr(words, one.name))
-    elif isinstance(words, Iterable) and not isinstance(words, bytes):
-        for one in words:
+    elif is_dataclass(arguments) and not isinstance(arguments, type):
+        for one in fields(arguments):
+            yield from _texts(getattr(arguments, one.name))
+    elif isinstance(arguments, Iterable) and not isinstance(arguments, bytes):
+        for one in arguments:
             yield from _texts(one)
 
 

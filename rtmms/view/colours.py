@@ -13,7 +13,7 @@ from rtmms.plant.drawing import AIR, GROUND, SPACE, WATER, Colour
 
 
 @dataclass(frozen=True)
-class Scenery:
+class SceneColours:
     """Colours of a scene.
 
     Attributes
@@ -37,10 +37,10 @@ class Scenery:
 
 
 SCENERIES = {
-    WATER: Scenery((150, 214, 226), (50, 122, 158), (158, 188, 172), (116, 156, 152), text=(240, 248, 250)),
-    AIR: Scenery((186, 214, 240), (232, 240, 247), (206, 216, 206), (174, 190, 178)),
-    GROUND: Scenery((226, 232, 238), (240, 243, 246), (222, 224, 226), (186, 192, 198)),
-    SPACE: Scenery((6, 8, 18), (14, 18, 34), (14, 18, 34), (40, 48, 70), has_floor=False, text=(220, 226, 236)),
+    WATER: SceneColours((150, 214, 226), (50, 122, 158), (158, 188, 172), (116, 156, 152), text=(240, 248, 250)),
+    AIR: SceneColours((186, 214, 240), (232, 240, 247), (206, 216, 206), (174, 190, 178)),
+    GROUND: SceneColours((226, 232, 238), (240, 243, 246), (222, 224, 226), (186, 192, 198)),
+    SPACE: SceneColours((6, 8, 18), (14, 18, 34), (14, 18, 34), (40, 48, 70), has_floor=False, text=(220, 226, 236)),
 }
 PATH = (228, 87, 46)
 """Colour of the path."""

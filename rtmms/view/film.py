@@ -413,7 +413,7 @@ class Filming:
 
     def __enter__(self) -> Filming:
         """Make the renderer."""
-        from rtmms.view.render import Renderer, Shown
+        from rtmms.view.render import Renderer, VisibleParts
 
         run, (wide, high) = self.recording, self.size
         self._picture = picture = Picture(run.info)
@@ -432,7 +432,7 @@ class Filming:
             picture,
             first,
             floor,
-            Shown(path=self.take.path, forces=self.take.forces, model=self.take.model, axes=self.take.axes),
+            VisibleParts(path=self.take.path, forces=self.take.forces, model=self.take.model, axes=self.take.axes),
             wide,
             high,
             ghost=first.ghost is not None,

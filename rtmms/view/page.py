@@ -77,7 +77,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
 
 
 @dataclass(frozen=True)
-class Shown:
+class NotebookPage:
     """Page that a notebook shows.
 
     Attributes
@@ -95,7 +95,7 @@ class Shown:
         return f'<iframe srcdoc="{escape(self.text)}" width="100%" height="{self.height}" frameborder="0"></iframe>'
 
 
-def show(log: str | Path, height: int = 480) -> Shown:
+def show(log: str | Path, height: int = 480) -> NotebookPage:
     """Show the run of a log, as the last line of a cell. Needs `rtmms[view]`.
 
     Parameters
@@ -107,7 +107,7 @@ def show(log: str | Path, height: int = 480) -> Shown:
 
     Returns
     -------
-    Shown
+    NotebookPage
         The page.
 
     Raises
@@ -119,4 +119,4 @@ def show(log: str | Path, height: int = 480) -> Shown:
     with tempfile.TemporaryDirectory() as folder, drawing(file):
         page = Path(folder) / "run.html"
         write_page(recorded(open_log(file)), page, lambda done, of: None)
-        return Shown(page.read_text(encoding="utf-8"), height)
+        return NotebookPage(page.read_text(encoding="utf-8"), height)

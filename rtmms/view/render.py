@@ -20,7 +20,7 @@ from rtmms.plant.drawing import SPACE, Colour
 from rtmms.shapes.surface import Surface, along, moved, revolved, sphere, tiles
 from rtmms.view.camera import VIEW_DEG
 from rtmms.view.colours import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED
-from rtmms.view.scene import Drawn, Picture, cell
+from rtmms.view.scene import DrawnState, Picture, cell
 
 Array = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]
@@ -77,7 +77,7 @@ def library() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class VisibleParts:
     """Visible parts of a picture beside the robot.
 
     Attributes
@@ -296,11 +296,11 @@ class Renderer:
     ----------
     picture : Picture
         Picture of the robot, measured.
-    first : Drawn
+    first : DrawnState
         Its first state.
     floor : float
         z of the floor, m, world.
-    shown : Shown
+    shown : VisibleParts
         Visible parts.
     wide, high : int
         Pixels.
@@ -311,9 +311,9 @@ class Renderer:
     def __init__(
         self,
         picture: Picture,
-        first: Drawn,
+        first: DrawnState,
         floor: float,
-        shown: Shown,
+        shown: VisibleParts,
         wide: int = 1280,
         high: int = 720,
         *,
@@ -375,7 +375,7 @@ class Renderer:
             light.positional = False
             self._plotter.add_light(light)
 
-    def _make(self, first: Drawn, looks: Any) -> list[tuple[Surface, Part]]:
+    def _make(self, first: DrawnState, looks: Any) -> list[tuple[Surface, Part]]:
         visual = self._picture.visual
         if visual is None:
             return []
@@ -387,7 +387,7 @@ class Renderer:
             made.append((one, Part(self._plotter, one.faces, colour, vertices, opacity=opacity, gloss=one.gloss)))
         return made
 
-    def _make_shadow(self, first: Drawn) -> Part | None:
+    def _make_shadow(self, first: DrawnState) -> Part | None:
         """Make the shadow: all solid surfaces as one mesh that is projected on the floor."""
         visual = self._picture.visual
         if visual is None:
@@ -403,7 +403,7 @@ class Renderer:
         dark = tuple(int(0.72 * c) for c in self._scenery.floor)
         return Part(self._plotter, np.concatenate(faces), dark, np.zeros((count, 3)), lit=False)  # type: ignore[arg-type]
 
-    def _make_model(self, first: Drawn) -> tuple[list[Any], list[Any], list[Any]]:
+    def _make_model(self, first: DrawnState) -> tuple[list[Any], list[Any], list[Any]]:
         """Make the model's own parts: sheets and lines of its skins, solids."""
         from rtmms.shapes.visual_bodies import solid_mesh
 
@@ -472,12 +472,12 @@ class Renderer:
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
-    def show(self, drawn: Drawn) -> None:
+    def show(self, drawn: DrawnState) -> None:
         """Move all parts of the robot to a state.
 
         Parameters
         ----------
-        drawn : Drawn
+        drawn : DrawnState
             The state.
         """
         for part, way in zip(self._frame, np.eye(3), strict=False):
@@ -510,7 +510,7 @@ class Renderer:
         if self._shown.forces:
             self._push(drawn)
 
-    def _flattened(self, drawn: Drawn) -> Array:
+    def _flattened(self, drawn: DrawnState) -> Array:
         """Project solid surfaces along the light on the floor, m, world."""
         points, bent = [], iter(drawn.bent)
         for one, _ in self._surfaces:
@@ -524,7 +524,7 @@ class Renderer:
         world[:, 2] = self._floor + LIFT * self.size
         return np.asarray(world)
 
-    def _push(self, drawn: Drawn) -> None:
+    def _push(self, drawn: DrawnState) -> None:
         for part in self._forces:
             part.show(False)
         if not len(drawn.forces):
@@ -664,7 +664,7 @@ class Renderer:
         self._plotter.close()
 
 
-def _lay(parts: Sequence[tuple[Surface, Part]], drawn: Drawn, pose: Pose) -> None:
+def _lay(parts: Sequence[tuple[Surface, Part]], drawn: DrawnState, pose: Pose) -> None:
     bent = iter(drawn.bent)
     for surface, part in parts:
         if surface.vertices is None:

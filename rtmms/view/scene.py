@@ -60,7 +60,7 @@ class Force:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnState:
     """One state, drawn.
 
     Attributes
@@ -139,12 +139,12 @@ class Picture:
         self.current = _current(next(iter(plant.robots.values()), plant).parameters)
         self.size = 1.0
 
-    def measure(self, drawn: Drawn) -> None:
+    def measure(self, drawn: DrawnState) -> None:
         """Set the robot's size from a drawn state.
 
         Parameters
         ----------
-        drawn : Drawn
+        drawn : DrawnState
             The state.
         """
         points = self.points(drawn)
@@ -169,12 +169,12 @@ class Picture:
         found = [recording.series(name) for name in names if name is not None and shapes.get(name) == (3,)]
         return found or [np.zeros((len(recording.time), 3))]
 
-    def points(self, drawn: Drawn) -> Array:
+    def points(self, drawn: DrawnState) -> Array:
         """Return all visible points of the robot.
 
         Parameters
         ----------
-        drawn : Drawn
+        drawn : DrawnState
             The state.
 
         Returns
@@ -189,7 +189,7 @@ class Picture:
                 found.append(surface.vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place))
         return np.concatenate(found) if found else np.zeros((0, 3))
 
-    def draw(self, outputs: Mapping[str, Any]) -> Drawn:
+    def draw(self, outputs: Mapping[str, Any]) -> DrawnState:
         """Draw a state.
 
         Parameters
@@ -199,7 +199,7 @@ class Picture:
 
         Returns
         -------
-        Drawn
+        DrawnState
             The drawn state.
         """
         get = {name: _flat(outputs[output]) for name, output in self._names.items() if output in outputs}
@@ -210,7 +210,7 @@ class Picture:
             skins = tuple(np.array(points, dtype=float).reshape(-1, 3) for points in self.shape.points(get))
             bent = () if self.visual is None else self.visual.bent(frames, skins)
         ghost = _pose_of(get, self._ghost, ESTIMATE) if self._ghost and all(n in get for n in self._ghost) else None
-        return Drawn(pose, ghost, skins, bent, frames, self._arrows(get, pose, frames))
+        return DrawnState(pose, ghost, skins, bent, frames, self._arrows(get, pose, frames))
 
     def _arrows(self, get: Mapping[str, list[float]], pose: Pose, frames: Mapping[str, Pose]) -> Array:
         """Return the arrows of forces.

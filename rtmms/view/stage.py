@@ -26,7 +26,7 @@ from rtmms.view.camera import FROM, VIEW_DEG, frame
 from rtmms.view.colours import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED
 from rtmms.view.goals import ATTITUDE, BELONGS, ahead, beside, goal, planned, tried
 from rtmms.view.guard import guarding
-from rtmms.view.scene import Drawn, Picture, cell, floor_height
+from rtmms.view.scene import DrawnState, Picture, cell, floor_height
 from rtmms.wire.protocol.state import PlantInfo
 
 Array = npt.NDArray[np.float64]
@@ -142,7 +142,7 @@ class Stage:
         Server of the view.
     picture : Picture
         Picture of the robot.
-    first : Drawn
+    first : DrawnState
         Its first state.
     model : bool, default True
         Whether the model's own links can be switched on.
@@ -158,7 +158,7 @@ class Stage:
     """
 
     def __init__(
-        self, server: Any, picture: Picture, first: Drawn, *, model: bool = True, lowest: float | None = None
+        self, server: Any, picture: Picture, first: DrawnState, *, model: bool = True, lowest: float | None = None
     ) -> None:
         self.server, self.picture, self.follow = server, picture, True
         picture.measure(first)
@@ -215,7 +215,7 @@ class Stage:
         scene.add_light_directional("/sun", color=(255, 250, 240), intensity=2.2, cast_shadow=True, position=place,
                                     wxyz=tuple(turned / np.linalg.norm(turned)))  # fmt: skip
 
-    def _dress(self, root: str, first: Drawn, colour: tuple[int, int, int] | None) -> _Dress:
+    def _dress(self, root: str, first: DrawnState, colour: tuple[int, int, int] | None) -> _SurfaceNodes:
         """Add the robot's surfaces below a node; of one colour and transparent for an estimate."""
         scene, visual = self.server.scene, self.picture.visual
         frames: dict[str, Any] = {}
@@ -242,9 +242,9 @@ class Stage:
             meshes.append((node, look["opacity"]))
             if surface.vertices is None:
                 bending.append((node, used))
-        return _Dress(root_node, frames, bending, meshes)
+        return _SurfaceNodes(root_node, frames, bending, meshes)
 
-    def _links(self, first: Drawn) -> _Links:
+    def _links(self, first: DrawnState) -> _Links:
         """Add the model's own sheets, lines and solids, hidden at first."""
         scene, shape = self.server.scene, self.picture.shape
         assert shape is not None
@@ -300,7 +300,7 @@ class Stage:
         self.ghost = None if self._copy is None else self._copy.root
         self._model_node = None if self._model is None else self._model.root
 
-    def _place_camera(self, first: Drawn) -> None:
+    def _place_camera(self, first: DrawnState) -> None:
         points = self.picture.points(first)
         if not len(points):
             points = 0.3 * np.vstack([np.eye(3), -np.eye(3)])
@@ -315,12 +315,12 @@ class Stage:
 
     # -- showing ---------------------------------------------------------------------------------------------------
 
-    def show(self, drawn: Drawn, target: Array | None = None) -> None:
+    def show(self, drawn: DrawnState, target: Array | None = None) -> None:
         """Move all parts to a state.
 
         Parameters
         ----------
-        drawn : Drawn
+        drawn : DrawnState
             The state.
         target : Array | None, optional
             Point that the camera follows, m, world; None: the robot, with a lag.
@@ -344,7 +344,7 @@ class Stage:
                 self.forces.points = self._arrows(drawn.forces)
             self._move_grid(drawn)
 
-    def _put(self, dress: _Dress, drawn: Drawn, pose: Any) -> None:
+    def _put(self, dress: _SurfaceNodes, drawn: DrawnState, pose: Any) -> None:
         (x, y, z), attitude = pose
         dress.root.position, dress.root.wxyz = tuple(self._fine(np.array((x, y, z))).tolist()), attitude
         for name, node in dress.frames.items():
@@ -359,7 +359,7 @@ class Stage:
             for mesh, opacity in self._body.meshes:
                 mesh.opacity = THIN * (opacity or 1.0) if seen else opacity
 
-    def _put_links(self, links: _Links, drawn: Drawn) -> None:
+    def _put_links(self, links: _Links, drawn: DrawnState) -> None:
         assert self.picture.shape is not None
         for name, node in links.frames.items():
             node.position, node.wxyz = drawn.frames.get(name, HOME)
@@ -370,14 +370,14 @@ class Stage:
             if lines is not None:
                 lines.points = fine[_pairs(skin)]
 
-    def _floor_under(self, drawn: Drawn, lowest: float | None) -> float:
+    def _floor_under(self, drawn: DrawnState, lowest: float | None) -> float:
         points = self.picture.points(drawn)
         low = drawn.pose[0][2]
         if len(points):
             low += float((points @ quaternion_matrix(np.array(drawn.pose[1])).T)[:, 2].min())
         return floor_height(self._scene, self._ground, self._start, low if lowest is None else lowest, self._size)
 
-    def _move_grid(self, drawn: Drawn) -> None:
+    def _move_grid(self, drawn: DrawnState) -> None:
         """Move the grid with the robot, by whole sections, so that its lines stay.
 
         And down before the robot crosses it.
@@ -403,14 +403,14 @@ class Stage:
         if not seen:
             self.goal.visible = False
 
-    def aim(self, points: Mapping[str, Any], drawn: Drawn) -> None:
+    def aim(self, points: Mapping[str, Any], drawn: DrawnState) -> None:
         """Show the present set-points: the planned path, and the robot's wanted place.
 
         Parameters
         ----------
         points : Mapping[str, Any]
             Set-points by name.
-        drawn : Drawn
+        drawn : DrawnState
             The state.
         """
         course = planned(points)
@@ -436,12 +436,12 @@ class Stage:
         end = start + forces[:, 1] * (SCALE_N * self._size * 2.0 / self._largest)
         return self._rounded(np.stack([start, end], axis=1))
 
-    def travel(self, drawn: Drawn) -> None:
+    def travel(self, drawn: DrawnState) -> None:
         """Add a point to the robot's path.
 
         Parameters
         ----------
-        drawn : Drawn
+        drawn : DrawnState
             The state.
         """
         self._skipped += 1
@@ -480,7 +480,7 @@ class Stage:
         return self._fine(points).astype(np.float32)
 
 
-class _Dress(NamedTuple):
+class _SurfaceNodes(NamedTuple):
     """Nodes of a robot's surfaces.
 
     They are the body's, its parts', those that bend with their vertices, and all with their opacity.

@@ -11,7 +11,7 @@ import numpy as np
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import Channel, Plant, bare
-from rtmms.sensing.data_sheets import TYPICAL, Sight
+from rtmms.sensing.data_sheets import TYPICAL, RelativeSensor
 from rtmms.sensing.instruments import ROUNDING
 from rtmms.sensing.sensed import Sensed
 from rtmms.sensing.suite import of_kind
@@ -20,7 +20,7 @@ _NEEDED = ("position", "quaternion")
 _NOTHING = np.zeros(0)
 
 
-class Sights:
+class RelativeSensors:
     """The sensors of robots for one another, as outputs SEER.OTHER.quantity.
 
     The quantities of each pair:
@@ -32,11 +32,11 @@ class Sights:
     - time: of the last sample, s; -1 before the first.
 
     Each pair has the timing, the errors, and the random numbers of a sensor of its own
-    (rtmms.sensing.data_sheets.Sight).
+    (rtmms.sensing.data_sheets.RelativeSensor).
 
     Parameters
     ----------
-    wanted : Mapping[str, Mapping[str, Sight]]
+    wanted : Mapping[str, Mapping[str, RelativeSensor]]
         For each robot, its sensors by the names of other robots.
     robots : Mapping[str, Plant]
         Plants by name.
@@ -54,13 +54,15 @@ class Sights:
         A robot of a pair has no position or no quaternion.
     """
 
-    def __init__(self, wanted: Mapping[str, Mapping[str, Sight]], robots: Mapping[str, Plant], dt: float) -> None:
+    def __init__(
+        self, wanted: Mapping[str, Mapping[str, RelativeSensor]], robots: Mapping[str, Plant], dt: float
+    ) -> None:
         """Make a sensor for each pair."""
         self._sensed: list[tuple[str, Sensed]] = []
         for seer, others in wanted.items():
             for other, sensor in others.items():
                 name = f"{seer}.{other}"
-                pair = _Pair(name, robots[seer], robots[other], dt, sensor)
+                pair = _RobotPair(name, robots[seer], robots[other], dt, sensor)
                 self._sensed.append((name, Sensed(pair, {name: sensor})))
         self.outputs: tuple[Channel, ...] = tuple(
             channel
@@ -112,7 +114,7 @@ class Sights:
         return tuple(one for _, one in self._sensed)
 
 
-class _Pair:
+class _RobotPair:
     """Two robots as a plant whose outputs are the place of one relative to the other.
 
     It computes them at the samples alone.
@@ -127,14 +129,14 @@ class _Pair:
         Plant that it senses.
     dt : float
         Step, s.
-    sensor : Sight
+    sensor : RelativeSensor
         Data of the sensor.
     """
 
     actuators: tuple[Channel, ...] = ()
     outputs: tuple[Channel, ...] = (Channel("range", "m", (1,)), Channel("bearing", "rad", (2,), "body"))
 
-    def __init__(self, name: str, seer: Plant, other: Plant, dt: float, sensor: Sight) -> None:
+    def __init__(self, name: str, seer: Plant, other: Plant, dt: float, sensor: RelativeSensor) -> None:
         """Check that both robots have a position and a quaternion."""
         self.dt, self._sensor = dt, sensor
         self._seer, self._other = bare(seer), bare(other)
@@ -219,7 +221,7 @@ def _in_body(quaternion: Any, vector: Any) -> tuple[float, float, float]:
     )
 
 
-def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[str, Sight]:
+def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[str, RelativeSensor]:
     """Read the other robots that a robot senses, as a user gives them.
 
     Parameters
@@ -235,7 +237,7 @@ def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[s
 
     Returns
     -------
-    dict[str, Sight]
+    dict[str, RelativeSensor]
         Sensors by the name of the other robot.
 
     Raises
@@ -249,14 +251,14 @@ def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[s
     )
     if tables is None or not all(isinstance(one, str) for one in tables):
         raise ModelError(f"{place}: expected names of robots, or a table of them, got {given!r:.60}")
-    found: dict[str, Sight] = {}
+    found: dict[str, RelativeSensor] = {}
     for other, given in tables.items():
         if other not in names or other == seer:
             raise ModelError(f"{place}: {UnknownNameError('robot', other, [one for one in names if one != seer])}")
         if not isinstance(given, Mapping):
             raise ModelError(f"{place}: {other}: expected a table, got {given!r:.60}")
         try:
-            found[other] = of_kind(Sight, f"{seer}.{other}", given, TYPICAL["sight"] if typical else {})
+            found[other] = of_kind(RelativeSensor, f"{seer}.{other}", given, TYPICAL["sight"] if typical else {})
         except ModelError as fault:
             raise ModelError(f"{place}: {fault}") from None
     return found

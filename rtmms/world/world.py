@@ -32,7 +32,7 @@ from rtmms.plant.stage import COMMAND, COUNT, FIRST, INNER, Stage, enter_account
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.sensed import Sensed
 from rtmms.world.members import CURRENT_COMPONENTS, WORLD_CURRENT, by_components, read
-from rtmms.world.relative_sensors import Sights
+from rtmms.world.relative_sensors import RelativeSensors
 from rtmms.world.relative_sensors import read as read_sights
 
 WORLD = Layout("World", state("steps", 1, dtype=INTEGER), given("given", "actuators"), part("inner", INNER))
@@ -153,7 +153,7 @@ class World(Stage):
         self.actuators = self._channels("actuators")
         names = tuple(self.robots)
         self._seen = {one.name: read_sights(one.name, one.sees, one.profile == "typical", names) for one in members}
-        self._sights = Sights(self._seen, self.robots, self.dt)
+        self._sights = RelativeSensors(self._seen, self.robots, self.dt)
         self.outputs = (*self._channels("outputs"), *self._sights.outputs)
         twice = {channel.name for channel in self._channels("outputs")} & {c.name for c in self._sights.outputs}
         if twice:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rtmms_bridges.autopilot.words import Words
+from rtmms_bridges.autopilot.parameter_channels import ParameterChannels
 from tests.wire.conftest import make_host, runtime_directory  # noqa: F401
 
 
@@ -14,12 +14,12 @@ from tests.wire.conftest import make_host, runtime_directory  # noqa: F401
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """What words asked for last, by name; each is taken."""
     found: dict[str, float] = {}
-    opened = Words.open
+    opened = ParameterChannels.open
 
     def ask(op: str, done: Any, **values: float) -> None:
         assert op == "set"
         found.update(values)
         done(True, None)
 
-    monkeypatch.setattr(Words, "open", lambda self, _, refused: opened(self, ask, refused))
+    monkeypatch.setattr(ParameterChannels, "open", lambda self, _, refused: opened(self, ask, refused))
     return found

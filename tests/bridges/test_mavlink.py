@@ -21,9 +21,9 @@ from rtmms.bridging.channels import ChannelMapping
 from rtmms.plant.protocol import Surroundings
 from rtmms.wire.peer.plugins import load_controller
 from rtmms_bridges.autopilot.mavframes import Signing, Writer
+from rtmms_bridges.autopilot.parameter_channels import ParameterChannels
 from rtmms_bridges.autopilot.parameters import Parameters
 from rtmms_bridges.autopilot.setpoints import ACTUATORS, AXES
-from rtmms_bridges.autopilot.words import Words
 from rtmms_bridges.mavlink import Mavlink, packed_version
 from rtmms_bridges.motion.frames import Home
 from tests.bridges.harness import ROOT, wait
@@ -207,7 +207,7 @@ def test_actuators_by_command(station: Station) -> None:
 def test_sticks_to_a_controllers_words() -> None:
     asked: list[tuple[dict[str, float], Any]] = []
     refused: list[str] = []
-    parts = Words({"z": "mixer.thrust", "r": "-mixer.yaw", "3": "mixer.roll"}, AXES + ACTUATORS)
+    parts = ParameterChannels({"z": "mixer.thrust", "r": "-mixer.yaw", "3": "mixer.roll"}, AXES + ACTUATORS)
     parts.open(lambda op, done, **values: asked.append((values, done)), refused.append)
     assert not parts.take({"x": 0.5})
     assert parts.take({"x": 0.5, "z": 0.25, "r": 0.5})

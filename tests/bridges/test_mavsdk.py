@@ -93,7 +93,7 @@ def test_it_finds_the_robot_and_arms_it(sight: Callable[[int], Sight]) -> None:
     made = Mavlink(stations=(f"127.0.0.1:{port}",), channels=(AXIS,), home=HOME, autopilot=12, vehicle_type=2)
     with Sailing(made, mode="realtime", plant=plant):
         station = sight(port)
-        # each value comes in a message of its own: one that has come says nothing of the others
+        # each value comes in a message of its own: the arrival of one does not prove that of another
         found = station.until(on_the_ground)
         assert found["version"] == [int(number) for number in re.findall(r"\d+", rtmms.__version__)[:3]]
         assert found["identity"].strip("0")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.bridging.runner import MAX_BURST, MAX_STATES, PAUSE_S, UNPACED_S, Nuisance, Runner, _period_s
+from rtmms.bridging.runner import MAX_BURST, MAX_STATES, PAUSE_S, UNPACED_S, RefusalLimit, Runner, _period_s
 from tests.bridges.harness import Beside, Bridged, plant_info, state, wait
 from tests.wire.bench import Host
 from tests.wire.looping import Looping, plant_process
@@ -329,7 +329,7 @@ def test_more_than_telemetry_brings_is_reported(make_host: Callable[..., Host]) 
 
 
 def test_refusals_beyond_a_measure_make_a_pause() -> None:
-    nuisance = Nuisance()
+    nuisance = RefusalLimit()
     assert not nuisance.seen(int(MAX_BURST), 10.0)
     assert not nuisance.seen(int(MAX_BURST), 10.0), "nothing new"
     assert nuisance.seen(int(MAX_BURST) + 1, 10.0)

@@ -93,7 +93,7 @@ def test_our_robots_report_what_they_move_in() -> None:
 
 def test_words_come_line_by_line_whole_and_with_their_author() -> None:
     with tempfile.TemporaryFile(buffering=0) as file:
-        parts = display.Words({"controller gait": file.fileno()})
+        parts = display.ChildOutput({"controller gait": file.fileno()})
         file.write(b"one\ntw")
         assert parts.new_lines() == ["controller gait: one"]
         assert parts.new_lines() == []
@@ -102,7 +102,7 @@ def test_words_come_line_by_line_whole_and_with_their_author() -> None:
 
 
 def test_plain_lines_at_each_phase_and_then_every_five_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = display.Plain()
+    screen = display.LineDisplay()
     running = {"phase": "running", "time_s": 1.0, "misses": 0}
     for now_s, content in ((0.0, None), (0.1, {"phase": "loading"}), (0.2, {"phase": "loading"}), (1.0, running),
                            (2.0, running), (6.1, running | {"misses": 4}), (12.0, {"phase": "done"})):  # fmt: skip
@@ -128,7 +128,7 @@ def test_a_terminal_is_redrawn_and_left_clean(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_display_ends_when_the_run_reports_it(board: Board, capsys: pytest.CaptureFixture[str]) -> None:
     board.write({"phase": "done", "messages": ["controller gait was ended by SIGKILL"]})
-    display.show_until_done(board, display.Words({}), display.Plain())
+    display.show_until_done(board, display.ChildOutput({}), display.LineDisplay())
     assert capsys.readouterr().err == "controller gait was ended by SIGKILL\n"
 
 
@@ -149,7 +149,7 @@ def test_a_plain_line_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> Non
         "phase": "running", "time_s": 1234.5, "duration_s": 86400.0, "misses": 123456, "overruns": 654321,
         "exchange_p99_us": 12345.0, "real_time_factor": 123.456, "outputs": outputs,
     }  # fmt: skip
-    screen = display.Plain()
+    screen = display.LineDisplay()
     screen.show(content, 10.0)
     line = capsys.readouterr().err.rstrip("\n")
     assert len(line) < 80

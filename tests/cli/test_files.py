@@ -21,7 +21,7 @@ import pytest
 
 from rtmms.base.files import KINDS
 from rtmms.cli import main as command_line
-from rtmms.cli.words import FIGURES
+from rtmms.cli.option_types import FIGURES
 from tests.cli import shell
 from tests.cli.shell import Finished, rtmms
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from rtmms.cli.words import Number, Range
+from rtmms.cli.option_types import NumberType, Range
 from tests.cli.shell import rtmms
 from tests.cli.test_files import commands
 
@@ -13,7 +13,7 @@ NO_NUMBERS = ("nan", "inf", "-inf", "1e400", "x", "", "0x10", "1,5", "-1e-300")
 NO_COUNTS = ("nan", "inf", "1.5", "x", "", "-1", str(10**30), str(-(10**30)))
 
 OPTIONS = [(name, command, one) for name, command in commands() for one in command.params]
-KINDS = (click.types.FloatParamType, click.types.IntParamType, Number)
+KINDS = (click.types.FloatParamType, click.types.IntParamType, NumberType)
 NUMBERS = [one for one in OPTIONS if isinstance(one[2].type, KINDS)]
 
 
@@ -22,7 +22,9 @@ NUMBERS = [one for one in OPTIONS if isinstance(one[2].type, KINDS)]
 )
 def test_what_is_no_number_is_refused(name: str, command: click.Command, option: click.Parameter) -> None:
     counts = isinstance(option.type, click.types.IntParamType) and not isinstance(option.type, click.FloatRange)
-    assert counts or isinstance(option.type, (Number, Range)), f"{name} {option.opts[0]}: click's own type takes nan"
+    assert counts or isinstance(option.type, (NumberType, Range)), (
+        f"{name} {option.opts[0]}: click's own type takes nan"
+    )
     context = click.Context(command)
     for value in NO_COUNTS if counts else NO_NUMBERS:
         with pytest.raises(click.BadParameter, match=r"expected|not a valid|not in the range"):

@@ -19,8 +19,8 @@ from rtmms.base.errors import ModelError
 from rtmms.cli import doctor
 from rtmms.cli.main import COMMANDS, EXAMPLES
 from rtmms.cli.main import rtmms as program
+from rtmms.cli.option_types import NumberType
 from rtmms.cli.reproduce import GROUP as PAPERS
-from rtmms.cli.words import Number
 from rtmms.plant.protocol import refuse_fixed
 from rtmms.wire.endpoints.addresses import first_port
 from tests.cli.shell import environment, rtmms
@@ -202,7 +202,7 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
 
     from rtmms.base.parameters import build
     from rtmms.cli.list import _short, _values
-    from rtmms.cli.words import value
+    from rtmms.cli.option_types import value
     from rtmms.robots import urdf
     from rtmms.robots.manta import parameters as manta
 
@@ -258,7 +258,7 @@ def _ranged() -> list[tuple[str, str]]:
         inner = command.commands.items() if isinstance(command, click.Group) else [("", command)]
         for more, one in inner:
             assert one is not None
-            options = [option for option in one.params if isinstance(option.type, (click.FloatRange, Number))]
+            options = [option for option in one.params if isinstance(option.type, (click.FloatRange, NumberType))]
             found += [(f"{name} {more}".strip(), option.opts[0]) for option in options]
     return found
 

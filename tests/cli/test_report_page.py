@@ -13,7 +13,7 @@ from rtmms.cli.running.plan import Plan
 from rtmms.cli.running.report import blank
 from rtmms.loop.fault_attribution import CAUSES, FaultAttribution, Times
 from rtmms.loop.machine import Readiness
-from rtmms.scenario.expectations import Finding
+from rtmms.scenario.expectations import ExpectationResult
 from tests.cli.shell import ROOT
 
 PAGE = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def of_a_run() -> dict[str, Any]:
     found["stall_detector"] = attribution.report(1)
     assert found["stall_detector"]["bad_steps"]
     found["realtime"] = Readiness().report()
-    found["expect"] = [dict.fromkeys(Finding.__dataclass_fields__)]
+    found["expect"] = [dict.fromkeys(ExpectationResult.__dataclass_fields__)]
     return found
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rtmms.cli.running.slow_peers import Pace, SlowPeers, advice
+from rtmms.cli.running.slow_peers import PeerPace, SlowPeers, advice
 from rtmms.wire.peer.late_answers import ANSWER, EACH_NS, READING, SLOWEST, LateAnswers
 from tests.cli.shell import rtmms as shell
 
-PACE = Pace(period_s=1e-3, deadline_s=0.85e-3)
+PACE = PeerPace(period_s=1e-3, deadline_s=0.85e-3)
 
 
 def peer(late: int = 900, commands: int = 1000, every: int = 1, delay: int = 0, **figures: float) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_the_longest_cause_is_named() -> None:
     bridge = advice(peer(every=5, **figures(3100.0)), "bridge udp", 5000, PACE)
     assert bridge.startswith("bridge udp takes 3.1 ms for an answer")
     assert bridge.endswith(": run the plant with --rate 0.26")
-    nearly = advice(peer(every=5, **figures(600.0)), "bridge udp", 5000, Pace(1e-3, 5e-4))
+    nearly = advice(peer(every=5, **figures(600.0)), "bridge udp", 5000, PeerPace(1e-3, 5e-4))
     assert nearly.endswith(": run the plant with --deadline 0.00067")
 
 

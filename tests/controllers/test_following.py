@@ -10,7 +10,7 @@ import pytest
 
 from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms_controllers.following import Following
+from rtmms_controllers.following import RodMonitor
 from rtmms_controllers.strokes import RODS
 
 ENCODER = (Channel("encoder.angle", "rad", (4,)), Channel("encoder.time", "s"))
@@ -31,7 +31,7 @@ class Rods:
 
     def __init__(self, outputs: tuple[Channel, ...], parameters: dict[str, Any]) -> None:
         self.messages: list[str] = []
-        self.following = Following("autopilot", self.messages.append)
+        self.following = RodMonitor("autopilot", self.messages.append)
         self.plant = PlantInfo("manta", 1e-3, "lockstep", None, None, (), outputs, parameters=parameters)
         self.following.start(self.plant)
         self.ideal = parameters.get("actuation") == "ideal"

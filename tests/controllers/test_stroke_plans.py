@@ -15,7 +15,7 @@ from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.moth_hover import MothHover
 from rtmms_controllers.plan_figures import summary
 from rtmms_controllers.predictive import Predictive
-from rtmms_controllers.senses import Senses
+from rtmms_controllers.senses import MotionSource
 
 GUSTS = {0.3: (0.0, 0.3, 0.0), 0.8: (0.0, 0.0, 0.0), 1.0: (-0.3, 0.0, 0.0)}
 
@@ -105,7 +105,7 @@ def test_a_late_plan_is_flown_from_its_second_knot_half_a_stroke_later(prepared:
     plans._background = slow  # type: ignore[assignment]
     try:
         plans.start(info_of(plant), False, plain_parameters(plant))
-        motion = Senses("predictive")
+        motion = MotionSource("predictive")
         motion.start(info_of(plant))
         outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
 
@@ -119,7 +119,7 @@ def test_a_late_plan_is_flown_from_its_second_knot_half_a_stroke_later(prepared:
         np.testing.assert_array_equal(at(15), 0.0)  # for 25 ms: beyond the middle it has begun as it was
         assert plans.late == 1
         assert len(plans.plans) == 1
-        parts = plans.plans[0].words
+        parts = plans.plans[0].variables
         np.testing.assert_array_equal(at(20), 0.0)  # 30 ms: the knot that stood
         assert len(slow.jobs) == 2
         np.testing.assert_allclose(at(25), 0.25 * parts[1], atol=1e-15)
@@ -154,6 +154,6 @@ def test_what_does_not_fit_is_refused(prepared: Predictive) -> None:
         ({"model": "moth", "method": "ilqr"}, "'moth' by ilqr has no default cost"),
     ],
 )
-def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:
+def test_wrong_variables_are_refused(given: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
         Predictive(**given)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from rtmms.base.errors import ModelError
-from rtmms.loop.chores import NEVER, Agenda, Due
+from rtmms.loop.chores import NEVER, Agenda, ScheduledChange
 from tests.loop import bench as bench_module
 from tests.loop.bench import Bench, Happening, Plant, World, on_time
 
 
 def test_acts_are_taken_in_the_order_of_their_steps_and_again_after_a_rewind() -> None:
-    acts = [Due(5, "", {"a": 1}), Due(2, "x", {"x.b": 2}), Due(5, "", {"c": 3})]
+    acts = [ScheduledChange(5, "", {"a": 1}), ScheduledChange(2, "x", {"x.b": 2}), ScheduledChange(5, "", {"c": 3})]
     agenda = Agenda(acts)
     for _ in range(2):
         assert agenda.next == 2
@@ -39,14 +39,18 @@ class Setting(Plant):
         self.log.append(("set", self.count, parameters["gain"]))
 
 
-def run(monkeypatch: pytest.MonkeyPatch, mode: str, acts: list[Due], **more: Any) -> Bench:
+def run(monkeypatch: pytest.MonkeyPatch, mode: str, acts: list[ScheduledChange], **more: Any) -> Bench:
     monkeypatch.setattr(bench_module, "Plant", Setting)
     return Bench(mode, agenda=Agenda(acts), **more)
 
 
 @pytest.mark.parametrize("mode", ["lockstep", "realtime"])
 def test_the_plant_is_set_before_the_state_of_its_step_goes_out(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    acts = [Due(1, "", {"gain": 2.0}), Due(0, "", {"gain": 1.0}), Due(1, "", {"gain": 3.0})]
+    acts = [
+        ScheduledChange(1, "", {"gain": 2.0}),
+        ScheduledChange(0, "", {"gain": 1.0}),
+        ScheduledChange(1, "", {"gain": 3.0}),
+    ]
     bench = run(monkeypatch, mode, acts, steps=3, arrivals=on_time(3))
     kinds = [(event[0], event[1]) if event[0] != "set" else event for event in bench.events]
     assert kinds == [
@@ -59,21 +63,23 @@ def test_the_plant_is_set_before_the_state_of_its_step_goes_out(monkeypatch: pyt
 
 def test_it_begins_again_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = [Happening(1_500, op="reset")]
-    bench = run(monkeypatch, "realtime", [Due(1, "", {"gain": 2.0})], steps=4, arrivals=on_time(9), happenings=asked)
+    bench = run(
+        monkeypatch, "realtime", [ScheduledChange(1, "", {"gain": 2.0})], steps=4, arrivals=on_time(9), happenings=asked
+    )
     assert [event for event in bench.events if event[0] == "set"] == [("set", 1, 2.0), ("set", 1, 2.0)]
 
 
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (Due(1, "", {"gian": 2.0}, "run.toml:3"), "run.toml:3: no parameter ['gian']"),
+        (ScheduledChange(1, "", {"gian": 2.0}, "run.toml:3"), "run.toml:3: no parameter ['gian']"),
         (
-            Due(1, "peer", {"peer.a": 2.0}, "run.toml:4"),
+            ScheduledChange(1, "peer", {"peer.a": 2.0}, "run.toml:4"),
             "run.toml:4: set: this run has no peer 'peer' to send parameters to",
         ),
     ],
 )
-def test_what_cannot_be_set_ends_the_run(monkeypatch: pytest.MonkeyPatch, act: Due, message: str) -> None:
+def test_what_cannot_be_set_ends_the_run(monkeypatch: pytest.MonkeyPatch, act: ScheduledChange, message: str) -> None:
     bench = run(monkeypatch, "lockstep", [act], steps=3, arrivals=on_time(3))
     assert (bench.outcome.ended, bench.outcome.message, bench.outcome.steps) == ("failed", message, 1)
 
@@ -101,7 +107,7 @@ class Reporting(World):
 @pytest.mark.parametrize("mode", ["lockstep", "realtime"])
 def test_a_peer_is_waited_for_where_there_is_no_schedule(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     monkeypatch.setattr(bench_module, "World", Reporting)
-    bench = run(monkeypatch, mode, [Due(1, "peer", {"peer.gain": 2.0})], steps=2, arrivals=on_time(2))
+    bench = run(monkeypatch, mode, [ScheduledChange(1, "peer", {"peer.gain": 2.0})], steps=2, arrivals=on_time(2))
     assert (bench.outcome.ended, bench.counts) == ("duration", (2, 0, 0, 0))
     passed = bench.log.index(("pass on", {"peer.gain": 2.0}))
     after = [event[0] for event in bench.log[passed + 1 :]]
@@ -111,6 +117,6 @@ def test_a_peer_is_waited_for_where_there_is_no_schedule(monkeypatch: pytest.Mon
 def test_a_peer_that_refuses_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_module, "World", Reporting)
     monkeypatch.setattr(Reporting, "refuses", True)
-    bench = run(monkeypatch, "lockstep", [Due(1, "peer", {"peer.gain": 2.0})], steps=2, arrivals=on_time(2))
+    bench = run(monkeypatch, "lockstep", [ScheduledChange(1, "peer", {"peer.gain": 2.0})], steps=2, arrivals=on_time(2))
     assert (bench.outcome.ended, bench.outcome.message) == ("failed", "peer: no such gain")
     assert bench.outcome.steps <= 2

@@ -12,7 +12,7 @@ from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Body, Joint, Mechanism
 from rtmms.plant.monitor import Monitor, Verdict, enough
-from rtmms.plant.replay import Replayed, path_error, work_error
+from rtmms.plant.replay import ReplayDifferences, path_error, work_error
 
 RODS = np.array([0.3, 0.4, 0.3, 0.4])
 
@@ -202,7 +202,7 @@ def test_the_work_is_what_the_plant_states():
 )  # fmt: skip
 def test_the_step_that_would_do_lies_between_those_that_were_tried(tried, share):
     (path, work), *rest = tried
-    found = Replayed(path, work, 1.0, tuple((2 ** (k + 1), *one) for k, one in enumerate(rest)))
+    found = ReplayDifferences(path, work, 1.0, tuple((2 ** (k + 1), *one) for k, one in enumerate(rest)))
     assert enough(found) == pytest.approx(share)
 
 

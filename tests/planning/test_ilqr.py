@@ -95,7 +95,7 @@ def test_one_iteration_on_a_linear_plant_is_riccatis() -> None:
     state = x
     for t in range(STAGES):
         u = gains[t] @ state
-        np.testing.assert_allclose(expected.words[t + 1], u, atol=1e-5 * np.abs(gains[0] @ x).max())
+        np.testing.assert_allclose(expected.variables[t + 1], u, atol=1e-5 * np.abs(gains[0] @ x).max())
         state = linear.a @ state + linear.b @ u
 
 
@@ -110,7 +110,7 @@ def test_within_limits_a_plan_is_optimal(change: float) -> None:
     plant = away(carts(limit=1.0))
     found = planner(plant, 9, 8 * 4 * plant.dt, samples=60, change=change)
     expected = found.plan(np.zeros(0), 0.0)
-    knots, limit = expected.words, 1.0
+    knots, limit = expected.variables, 1.0
     assert np.abs(knots).max() <= limit
     at_limit = np.abs(knots[1:]) >= limit - 1e-9
     assert 2 <= at_limit.sum() < at_limit.size - 2
@@ -160,7 +160,7 @@ def test_the_cost_never_rises_and_the_pendulum_swings_up() -> None:
     assert (np.diff(costs) <= 1e-12).all()
     angle = found.motion.outputs["joint_position"][-1, 0] if found.motion is not None else 0.0
     assert math.cos(angle) < -0.98
-    assert np.abs(expected.words).max() <= 0.2
+    assert np.abs(expected.variables).max() <= 0.2
 
 
 @rtmms.cost(outputs=("position", "quaternion", "velocity", "angular_velocity"))
@@ -191,12 +191,12 @@ def test_a_quadrotor_that_lies_on_its_back_rights_itself(quadrotor: Any) -> None
     assert found.motion is not None
     q = found.motion.outputs["quaternion"][-1]
     assert 2.0 * math.asin(math.hypot(q[1], q[2])) < math.radians(10.0)
-    assert expected.words.min() >= 0.0
-    assert expected.words.max() <= 800.0
+    assert expected.variables.min() >= 0.0
+    assert expected.variables.max() <= 800.0
     alone = IterativeLqr(
         quadrotor, Knots(quadrotor.actuators, 31, 1.2, np.full(4, 468.0)), level, samples=80, change=1e-3
     )
-    assert alone.plan(np.zeros(0), 0.0).words.tobytes() == expected.words.tobytes()
+    assert alone.plan(np.zeros(0), 0.0).variables.tobytes() == expected.variables.tobytes()
     found.close()
 
 
@@ -219,8 +219,8 @@ def test_the_warm_start_is_the_rest_of_the_last_plan(quadrotor: Any) -> None:
     mean = found.mean.copy()
     found.samples = 0
     expected = found.plan(np.zeros(0), 0.04)
-    np.testing.assert_allclose(expected.words[:9], mean[2:], rtol=1e-14)
-    np.testing.assert_allclose(expected.words[9:], mean[[-1, -1]])
+    np.testing.assert_allclose(expected.variables[:9], mean[2:], rtol=1e-14)
+    np.testing.assert_allclose(expected.variables[9:], mean[[-1, -1]])
 
 
 def test_what_something_holds_is_planned_with(quadrotor: Any) -> None:
@@ -233,8 +233,8 @@ def test_what_something_holds_is_planned_with(quadrotor: Any) -> None:
     expected = found.plan(np.zeros(0), 0.0, fixed=stuck)
     assert found.motion is not None
     np.testing.assert_array_equal(found.motion.knots[:, 1], 500.0)
-    np.testing.assert_array_equal(expected.words[:, 1], 460.0)  # asked for as before: it might follow again
-    assert np.abs(expected.words[1:, 0] - 460.0).min() > 0.1
+    np.testing.assert_array_equal(expected.variables[:, 1], 460.0)  # asked for as before: it might follow again
+    assert np.abs(expected.variables[1:, 0] - 460.0).min() > 0.1
 
 
 @rtmms.cost(outputs=("position", "quaternion", "velocity", "angular_velocity"), memory=1)

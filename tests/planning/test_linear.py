@@ -87,7 +87,7 @@ def test_its_feedback_is_stable_and_without_limits_the_plan_is_that_feedback(mot
     zero = np.zeros(4)
     plan = planner.plan(0, state, zero, zero, PLACE, 0.0)
     x = linear.off(0, state, 0.0, PLACE)
-    np.testing.assert_allclose(plan.words[0], -planner.gain[0] @ np.concatenate([x, zero, zero]), atol=1e-9)
+    np.testing.assert_allclose(plan.variables[0], -planner.gain[0] @ np.concatenate([x, zero, zero]), atol=1e-9)
     np.testing.assert_allclose(plan.path[0], [0.0, 0.01, 0.0], atol=1e-12)
 
 
@@ -101,7 +101,7 @@ def test_within_limits_it_is_the_least_of_the_box_by_scipy(moth: Any, linear: St
     lower = np.linalg.cholesky(planner._h[1])
     found: Any = lsq_linear(lower.T, -np.linalg.solve(lower, planner._cross[1] @ z), (-0.02, 0.02), tol=1e-14)
     assert np.isclose(np.abs(found.x), 0.02).sum() > 4
-    np.testing.assert_allclose(plan.words.ravel(), found.x, atol=1e-6)
+    np.testing.assert_allclose(plan.variables.ravel(), found.x, atol=1e-6)
 
 
 def test_the_wind_is_found_and_how_to_stay_in_it_is_consistent(moth: Any, linear: StrokeMap) -> None:

@@ -38,21 +38,21 @@ def planner(model: Any) -> Iterator[Planner]:
 
 def test_plans_get_better_and_the_same_seed_gives_the_same(planner: Planner, model: Any) -> None:
     model.place(position=(0.0, 0.0, 0.0))
-    first = planner.plan(planner.words.start(), 0.0)
+    first = planner.plan(planner.variables.start(), 0.0)
     for _ in range(6):
-        last = planner.plan(planner.words.start(), 0.0)
+        last = planner.plan(planner.variables.start(), 0.0)
     assert last.least < 0.7 * first.least
     assert (first.finished, first.failed, first.good) == (24, 0, True)
     assert first.path.shape == (50, 3)
     assert first.shown.shape == (4, 3, 3)
     assert len({*first.shown[:, -1, 2].tolist(), float(first.path[-1, 2])}) == 5  # all others than the best
-    again = Planner(model, planner.words, higher, horizon_s=0.5, samples=24, seed=4, threads=2)
-    assert again.plan(planner.words.start(), 0.0).words.tobytes() == first.words.tobytes()
+    again = Planner(model, planner.variables, higher, horizon_s=0.5, samples=24, seed=4, threads=2)
+    assert again.plan(planner.variables.start(), 0.0).variables.tobytes() == first.variables.tobytes()
     again.close()
 
 
 def test_when_time_is_up_the_best_so_far_counts(planner: Planner) -> None:
-    found = planner.plan(planner.words.start(), 0.0, time.monotonic() - 1.0)
+    found = planner.plan(planner.variables.start(), 0.0, time.monotonic() - 1.0)
     assert (found.finished, found.good) == (CHUNK, True)
 
 
@@ -65,7 +65,7 @@ def test_a_cost_that_is_no_number_leaves_the_plan(model: Any) -> None:
     planner = Planner(model, parts, none, horizon_s=0.1, samples=8)
     found = planner.plan(parts.start(), 0.0)
     assert (found.good, found.failed) == (False, 8)
-    np.testing.assert_array_equal(found.words, parts.home)
+    np.testing.assert_array_equal(found.variables, parts.home)
     planner.close()
 
 
@@ -77,7 +77,7 @@ def test_what_holds_the_robot_is_in_the_plan(planner: Planner) -> None:
         seen.append(commands)
         return commands
 
-    planner.plan(planner.words.start(), 0.0, fixed=stuck)
+    planner.plan(planner.variables.start(), 0.0, fixed=stuck)
     assert len(seen) == 2
     assert all((block[..., 0] == HOVER).all() for block in seen)
 
@@ -93,4 +93,4 @@ def test_what_holds_the_robot_is_in_the_plan(planner: Planner) -> None:
 def test_what_cannot_be_planned_is_refused(model: Any, given: dict[str, Any], fault: Any, text: str) -> None:
     parts = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
     with pytest.raises(fault, match=text):
-        Planner(**{"model": model, "words": parts, "cost": higher, **given})
+        Planner(**{"model": model, "variables": parts, "cost": higher, **given})

@@ -8,7 +8,7 @@ import pytest
 from mcap.records import ChunkIndex
 from mcap.writer import Writer
 
-from rtmms.record.writer import Compact, compact_index
+from rtmms.record.writer import CompactIndexes, compact_index
 
 
 def _log(compact: bool) -> bytes:
@@ -39,7 +39,7 @@ def test_indexes_come_back_as_they_went_and_more_may_follow() -> None:
             message_start_time=0, uncompressed_size=7,
         )  # fmt: skip
 
-    compact = Compact()
+    compact = CompactIndexes()
     for k in range(4):
         compact.append(index(k))
     assert list(compact) == [index(k) for k in range(4)]

@@ -17,7 +17,7 @@ import pytest
 from rtmms.base.contract import MISS_WORDS, OUTCOME_WORDS, Applied, MissPolicy, StepOutcome
 from rtmms.base.jit import COMPILED
 from rtmms.loop.kernels.row import ROW_HEAD
-from rtmms.loop.log_row import Head
+from rtmms.loop.log_row import RowHead
 from rtmms.loop.statistics import Statistics
 from rtmms.plant.protocol import CompiledOutputs
 from rtmms.record.log import Step, open_log
@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_words_of_a_row_stand_where_the_layout_has_them() -> None:
-    assert ROW_HEAD.names == Head._fields
-    assert [ROW_HEAD.fields[name][1] for name in Head._fields] == [8 * k for k in range(len(Head._fields))]
-    assert ROW_HEAD.itemsize == 8 * len(Head._fields)
+    assert ROW_HEAD.names == RowHead._fields
+    assert [ROW_HEAD.fields[name][1] for name in RowHead._fields] == [8 * k for k in range(len(RowHead._fields))]
+    assert ROW_HEAD.itemsize == 8 * len(RowHead._fields)
     assert [OUTCOME_WORDS[outcome] for outcome in StepOutcome] == ["unclaimed", "applied", "missed", "reused", "stale"]
     assert [MISS_WORDS[policy] for policy in MissPolicy] == ["", "hold", "extrapolate", "home", "abort"]
 
@@ -181,7 +181,7 @@ def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(expected: 
         assert at
         kept.ready(0)
         for step in range(3):
-            kept._head[Head._fields.index("step")] = step
+            kept._head[RowHead._fields.index("step")] = step
             assert push_row(at)
         until = time.monotonic() + 5.0
         while kept.ring.tail < 1 and time.monotonic() < until:

@@ -13,7 +13,7 @@ import pytest
 from rtmms.record import recorder
 from rtmms.record import recorder as patience
 from rtmms.record.log import open_log
-from rtmms.record.recorder import Patience
+from rtmms.record.recorder import RingWait
 from tests.pendulum import Pendulum
 from tests.record import runs
 
@@ -29,18 +29,18 @@ class Full:
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, Patience, list[str]]:
+def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, RingWait, list[str]]:
     monkeypatch.setattr(patience, "STALL_REPORT_S", 0.02)
     monkeypatch.setattr(patience, "MAX_HOPELESS_STALL_S", 0.04)
     monkeypatch.setattr(patience, "MAX_STALL_S", 0.1)
     ring, found = Full(), list[str]()
     alive: Any = SimpleNamespace(pid=os.getpid(), poll=lambda: None)
-    made = Patience(ring, alive, lambda: False)  # type: ignore[arg-type]
+    made = RingWait(ring, alive, lambda: False)  # type: ignore[arg-type]
     made.report = found.append
     return ring, made, found
 
 
-def test_a_writer_that_hangs_is_reported_once_and_given_up(waiting: tuple[Full, Patience, list[str]]) -> None:
+def test_a_writer_that_hangs_is_reported_once_and_given_up(waiting: tuple[Full, RingWait, list[str]]) -> None:
     ring, made, found = waiting
     made.wait()
     assert found == [
@@ -56,7 +56,7 @@ def test_a_writer_that_hangs_is_reported_once_and_given_up(waiting: tuple[Full, 
 
 
 def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
-    waiting: tuple[Full, Patience, list[str]], monkeypatch: pytest.MonkeyPatch
+    waiting: tuple[Full, RingWait, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ring, made, _ = waiting
     monkeypatch.setattr(patience, "MAX_STALL_S", 1e9)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtmms.loop.log_row import START, STEP, Head
+from rtmms.loop.log_row import START, STEP, RowHead
 from rtmms.record.log import Step, open_log
 from rtmms.record.origin import describe
 from rtmms.record.writer import LineReader, Log, WholeWrites
@@ -38,7 +38,7 @@ def _begun(path: Path) -> Log:
 def _add(log: Log, steps: range) -> None:
     floats = np.zeros(2 + 1 + 1 + 3 + 8).tobytes()
     for step in steps:
-        log.add(Head(START if step == 0 else STEP, step, 1, 0, *(0,) * 10, -1, *(-1,) * 4), floats)
+        log.add(RowHead(START if step == 0 else STEP, step, 1, 0, *(0,) * 10, -1, *(-1,) * 4), floats)
 
 
 def test_rows_count_as_written_once_their_chunk_stands_with_or_without_its_index(

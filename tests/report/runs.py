@@ -11,7 +11,7 @@ from rtmms.base.contract import UNDEFINED
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Recent, Trace
-from rtmms.report.robot_panels import Outlined, along, recent_names
+from rtmms.report.robot_panels import RobotOutline, along, recent_names
 from rtmms.shapes.outline import figure_outline
 
 
@@ -43,4 +43,4 @@ def run(seconds: float, frequency: float = 1.0, timed: bool = True, **parameters
             for observer in observers:
                 if k >= observer.due:
                     observer.after_step(k, (k + 1) * plant.dt, outputs, command, applied)
-    return plant, trace, recent, statistics, Outlined(outline, states)
+    return plant, trace, recent, statistics, RobotOutline(outline, states)

@@ -8,7 +8,17 @@ import pytest
 from rtmms.report import run_figure
 from rtmms.report.cycles import period_means
 from rtmms.report.figures import drawing, takes_outline
-from rtmms.report.robot_panels import ABOVE, BEHIND, SIDE, Look, Outlined, Surfaces, _view, along, stretch
+from rtmms.report.robot_panels import (
+    ABOVE,
+    BEHIND,
+    SIDE,
+    ColouredSurface,
+    RobotOutline,
+    Surfaces,
+    _view,
+    along,
+    stretch,
+)
 from rtmms.robots import eel, moth
 from rtmms.shapes.outline import figure_outline
 from tests.pendulum import Pendulum
@@ -32,7 +42,7 @@ def test_the_robot_is_in_its_figure(tmp_path, monkeypatch, robot, make, seen):
     run = kept(plant, 60)
     states.after_step(59, 60 * plant.dt, plant.observe(), plant.commanded, None)
     blob = plant.snapshot()
-    drawing(robot, plant, Outlined(outline, states))(tmp_path / "run.svg", *run)
+    drawing(robot, plant, RobotOutline(outline, states))(tmp_path / "run.svg", *run)
     assert plant.snapshot() == blob
     titles, parts = texts(pages[0])
     title = next(title for title in titles if title.startswith("The robot"))
@@ -53,7 +63,10 @@ def test_where_a_motion_is_seen_from():
     still = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
 
     def moved(*way):
-        return [Surfaces([Look((still + np.array(off))[None], (0.0, 0.0, 0.0))]) for off in ((0.0, 0.0, 0.0), way)]
+        return [
+            Surfaces([ColouredSurface((still + np.array(off))[None], (0.0, 0.0, 0.0))])
+            for off in ((0.0, 0.0, 0.0), way)
+        ]
 
     assert _view(moved(0.1, 0.5, 0.0)) is ABOVE
     assert _view(moved(0.1, 0.0, 0.5)) is SIDE

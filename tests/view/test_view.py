@@ -23,7 +23,7 @@ from rtmms.view.film import Filming, Take, pictures, slow_motion, write_film, wr
 from rtmms.view.live import View
 from rtmms.view.page import write_page
 from rtmms.view.recording import Recording, info_of, recorded
-from rtmms.view.scene import Drawn, Picture
+from rtmms.view.scene import DrawnState, Picture
 from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.state import PlantInfo
 from tests.cli.shell import finish, rtmms, start
@@ -204,7 +204,7 @@ def test_a_film_has_the_robots_shape_and_another_would_be_noticed(
     def as_if(fault: Callable[[np.ndarray], np.ndarray]) -> float:
         """What a fault in drawing the fins comes to."""
 
-        def wrongly(self: Picture, outputs: Mapping[str, Any]) -> Drawn:
+        def wrongly(self: Picture, outputs: Mapping[str, Any]) -> DrawnState:
             drawn = draw(self, outputs)
             return replace(drawn, skins=tuple(fault(points) for points in drawn.skins))
 

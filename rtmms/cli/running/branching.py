@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms.base.contract import MODES
 from rtmms.base.errors import ModelError, RtmmsError, shown
 from rtmms.base.trust import is_file, split_word
-from rtmms.cli.words import settings
+from rtmms.cli.option_types import settings
 from rtmms.plant.loading import robots
 from rtmms.record.log import Log, Start, open_log
 from rtmms.record.origin import Branch, branch_of, rebuilt, refuse_untrusted, sha256_of
@@ -155,14 +155,14 @@ class Parent:
         ModelError
             The plant has no such parameter.
         """
-        from rtmms.loop.chores import Agenda, Due
+        from rtmms.loop.chores import Agenda, ScheduledChange
         from rtmms.scenario.plant import check_setting
 
         if not self.changed:
             return Agenda()
         for name, value in self.changed.items():
             check_setting(name, value, plant, "--set")
-        return Agenda([Due(self.step, "", self.changed, "--set")])
+        return Agenda([ScheduledChange(self.step, "", self.changed, "--set")])
 
 
 def parent(

@@ -145,7 +145,7 @@ def facts(content: Mapping[str, Any]) -> tuple[Facts, Facts]:
     return robot, loop
 
 
-class Words:
+class ChildOutput:
     """Output of the children, line by line.
 
     Parameters
@@ -176,7 +176,7 @@ class Words:
         return lines
 
 
-class Plain:
+class LineDisplay:
     """Display as lines for a log file."""
 
     def __init__(self) -> None:
@@ -283,16 +283,16 @@ class Terminal:
             self.live = None
 
 
-def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> None:
+def show_until_done(board: Board, words: ChildOutput, screen: LineDisplay | Terminal) -> None:
     """Show the content of the board until the run is done or gone.
 
     Parameters
     ----------
     board : Board
         The board.
-    words : Words
+    words : ChildOutput
         Output of the children.
-    screen : Plain | Terminal
+    screen : LineDisplay | Terminal
         The display.
     """
     begun, parent, shown = time.monotonic(), os.getppid(), 0
@@ -323,8 +323,8 @@ def main(arguments: list[str]) -> None:
     """
     end_with_parent()
     files = {name: int(descriptor) for name, _, descriptor in (word.rpartition("=") for word in arguments[1:])}
-    screen = Terminal() if sys.stderr.isatty() else Plain()
-    show_until_done(Board(int(arguments[0])), Words(files), screen)
+    screen = Terminal() if sys.stderr.isatty() else LineDisplay()
+    show_until_done(Board(int(arguments[0])), ChildOutput(files), screen)
 
 
 # --- The board: one page of memory on which a run shows its display how it goes. Writing never waits for a reader.

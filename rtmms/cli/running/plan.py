@@ -14,8 +14,8 @@ from rtmms.base.terminal import print_text
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import split_word
 from rtmms.bridging.config import check_bridge
+from rtmms.cli.option_types import check_choice, declared_option, options, refuse_figure, refuse_preset, settings
 from rtmms.cli.running.several import drivers, failing, shared_out, usual
-from rtmms.cli.words import check_choice, declared_option, options, refuse_figure, refuse_preset, settings
 from rtmms.plant.loading import builder
 from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown

@@ -113,7 +113,7 @@ MAX_TRACE_BYTES = 1 << 26
 TRACE_SAMPLE_S = 0.01
 
 
-class Keepers:
+class RunObservers:
     """Observers of a run, made before it, for the summary, the figure and the replay.
 
     Parameters
@@ -139,7 +139,7 @@ class Keepers:
 
         self.trace: Trace | None = None
         self.recent: Recent | None = None
-        self.outlined: Outlined | None = None
+        self.outlined: RobotOutline | None = None
         self.commands: CommandTrace | None = None
         states: Trace | None = None
         kept = describe_plant(plant).trace_outputs
@@ -150,14 +150,14 @@ class Keepers:
             capacity = max(1024, min(MAX_SAMPLES, MAX_TRACE_BYTES // max(1, row)))
             self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_SAMPLE_S, first)
         if plan.figure is not None:
-            from rtmms.report.robot_panels import Outlined, along, recent_names
+            from rtmms.report.robot_panels import RobotOutline, along, recent_names
             from rtmms.shapes.outline import figure_outline
 
             outline = figure_outline(plan.robot, plant)
             self.recent = Recent(plant.outputs, recent_names(outline, plant), plant.dt)
             states = along(outline, plant, steps, first)
             if outline is not None and states is not None:
-                self.outlined = Outlined(outline, states)
+                self.outlined = RobotOutline(outline, states)
         if plan.trace is not None:
             if steps is None:
                 raise ModelError("--trace: needs a --duration")

@@ -13,8 +13,8 @@ import click
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.local_addresses import refuse_endpoint
 from rtmms.base.trust import is_file, owner_of, peer_name, permit_below, split_word
+from rtmms.cli.option_types import type_of
 from rtmms.cli.running.report import add_outcome
-from rtmms.cli.words import type_of
 from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expectations import has
@@ -336,12 +336,12 @@ def split_words(spec: str) -> tuple[str, dict[str, str]]:
 def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
     """Return why a controller does not accept a value, '' where it does; it has the value then."""
     from rtmms.wire.peer.controller import declared
-    from rtmms.wire.peer.session import Settable
+    from rtmms.wire.peer.session import TunableParameters
 
     known = tuple(declared(controller, "tunable_parameters"))
     if key not in known:
         return str(UnknownNameError(f"parameter of {owner} that can change while it runs", key, known))
-    own = Settable({name: getattr(controller, name) for name in known}, controller.change)
+    own = TunableParameters({name: getattr(controller, name) for name in known}, controller.change)
     try:
         answer = own.take({"values": {key: value}})
     except Exception:  # it wants to have been started for that: then it judges when the time has come

@@ -16,6 +16,7 @@ from rtmms.base.errors import ModelError, RtmmsError, limit_reached
 from rtmms.base.terminal import print_text
 from rtmms.base.trust import is_file, path_of, sentence_of
 from rtmms.bridging.config import requirements_of
+from rtmms.cli.option_types import INTERRUPTED
 from rtmms.cli.running.children import (
     Child,
     Children,
@@ -27,7 +28,7 @@ from rtmms.cli.running.children import (
 )
 from rtmms.cli.running.display import RunProgress
 from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
-from rtmms.cli.running.recording import Keepers, begin, conclude, kept_parameters
+from rtmms.cli.running.recording import RunObservers, begin, conclude, kept_parameters
 from rtmms.cli.running.report import (
     Accuracy,
     add_old_names,
@@ -41,9 +42,8 @@ from rtmms.cli.running.report import (
 )
 from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
-from rtmms.cli.running.slow_peers import Pace, SlowPeers
+from rtmms.cli.running.slow_peers import PeerPace, SlowPeers
 from rtmms.cli.running.timing import Ticking, pacing, policies, step_time, warnings_before, warnings_of
-from rtmms.cli.words import INTERRUPTED
 from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
@@ -333,7 +333,7 @@ class Session:
 
     def _assemble(
         self, plant: Plant, sockets: Sockets, ready: Readiness, stack: ExitStack
-    ) -> tuple[Server, Loop, Keepers]:
+    ) -> tuple[Server, Loop, RunObservers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.impairment import impaired_links
         from rtmms.loop.loop import Loop, LoopServices
@@ -344,7 +344,7 @@ class Session:
 
         plan = self.plan
         steps = None if plan.duration is None else round(plan.duration / plant.dt)
-        keep = Keepers(plan, plant, steps, self._first)
+        keep = RunObservers(plan, plant, steps, self._first)
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             try:
                 measured = trial(plant, plan.seed)
@@ -406,7 +406,7 @@ class Session:
 
     def _looking_for_slow_peers(self, dt: float, deadline_s: float | None) -> SlowPeers:
         plan = self.plan
-        pace = Pace(dt / plan.rate, deadline_s, plan.rate) if deadline_s is not None else None
+        pace = PeerPace(dt / plan.rate, deadline_s, plan.rate) if deadline_s is not None else None
         delays = {link.controller: 2e-3 * link.delay_ms / plan.rate for link in plan.links}
         return SlowPeers(pace, {child.peer: child.name for child in self.children.all}, delays)
 
@@ -518,7 +518,7 @@ class Session:
             place_controllers(holding, ready, self.plan.priority)
         finish(ready)
 
-    def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
+    def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: RunObservers) -> tuple[int, str]:
         """Complete the run: summary, figure, trace of commands."""
         summarise = describe_plant(plant).summarise
         if keep.trace is not None and outcome.steps and summarise is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.source_declarations import fact
 from rtmms.base.trust import is_file, named_robot, split_word
-from rtmms.cli.words import check_choice
+from rtmms.cli.option_types import check_choice
 from rtmms.plant.loading import builder
 from rtmms.scenario.reading import MAX_TABLE_ENTRIES
 from rtmms.wire.peer.plugins import check_controller, check_robot, declared

@@ -21,7 +21,7 @@ _SHARE_OF_WINDOW = 0.5
 
 
 @dataclass(frozen=True)
-class Pace:
+class PeerPace:
     """Pace of a run for its peers.
 
     Attributes
@@ -37,7 +37,7 @@ class Pace:
     rate: float = 1.0
 
 
-def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: float = 0.0) -> str:
+def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: PeerPace, delay_s: float = 0.0) -> str:
     """Return the consequence for the commands of a peer, and the remedy.
 
     Parameters
@@ -48,7 +48,7 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: 
         Its name for a person, as 'controller mine'.
     steps : int
         Steps since it was admitted.
-    pace : Pace
+    pace : PeerPace
         Period, deadline and rate of the run.
     delay_s : float, default 0.0
         Delay of a command by an impaired link (--link), s of wall time.
@@ -82,7 +82,7 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: 
     return f"{kind} takes {_time(usual)} for an answer, and {due}: {ways}"
 
 
-def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, pace: Pace) -> str:
+def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, pace: PeerPace) -> str:
     """Return the ways to give a peer more time: fewer states, a later deadline, a slower plant.
 
     With every=n a controller has n periods for each command; a bridge owes its command at the step of its state.
@@ -98,7 +98,7 @@ def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, 
     return ", or ".join(ways)
 
 
-def _every(usual_s: float, longest_s: float, pace: Pace) -> int:
+def _every(usual_s: float, longest_s: float, pace: PeerPace) -> int:
     """Return the steps between two states that leave room for the usual answer and for the longest.
 
     A controller with every=n has n periods from state to state, and n periods and the deadline for each command.
@@ -127,7 +127,7 @@ class SlowPeers:
 
     Parameters
     ----------
-    pace : Pace | None
+    pace : PeerPace | None
         Pace of the run; None without a schedule.
     kinds : Mapping[str, str]
         A person's name for a peer, by its name.
@@ -137,7 +137,7 @@ class SlowPeers:
 
     AFTER_S = 1.0
 
-    def __init__(self, pace: Pace | None, kinds: Mapping[str, str], delays: Mapping[str, float]) -> None:
+    def __init__(self, pace: PeerPace | None, kinds: Mapping[str, str], delays: Mapping[str, float]) -> None:
         self._pace, self._kinds, self._delays = pace, kinds, delays
         self._advised: dict[str, str] = {}
 

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import words_at
 from rtmms.base.structs import record_at, words
-from rtmms.loop.log_row import Head
+from rtmms.loop.log_row import RowHead
 
 # One word of memory that two processes share, with an order of memory accesses. On any processor, a process that reads
 # the word also reads everything that the other process wrote before it.
@@ -87,7 +87,7 @@ ROW_MEMORY = words(
 )
 """Memory with which compiled code writes the rows of a recorder (rtmms.record.recorder.CompiledRows)."""
 
-ROW_HEAD = words(*Head._fields)
+ROW_HEAD = words(*RowHead._fields)
 
 row_memory_at = record_at(ROW_MEMORY)
 row_head_at = record_at(ROW_HEAD)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rtmms.robots.manta.parameters import MantaParameters
 
-    class Original(Protocol):
+    class EstimatedManta(Protocol):
         """The members of a manta that an estimator reads.
 
         Attributes
@@ -53,7 +53,7 @@ class MantaErrorEstimator(StepErrorEstimator):
 
     Parameters
     ----------
-    plant : Original
+    plant : EstimatedManta
         Manta whose steps are measured.
 
     Attributes
@@ -68,7 +68,7 @@ class MantaErrorEstimator(StepErrorEstimator):
         Edge of a cube of water of the body's mass, m.
     """
 
-    def __init__(self, plant: Original) -> None:
+    def __init__(self, plant: EstimatedManta) -> None:
         p = plant.parameters
         method = list(METHODS)[plant.model.finned.integrator]
         self.plant, self.dt = plant, plant.dt

@@ -52,7 +52,7 @@ class _Fin:
         return 0 if isinstance(other, int) else graphs.multiply(other, self.value)
 
 
-class _Numbers:
+class _RecordedNumpy:
     """Replacement of np for the recorded functions."""
 
     sqrt = staticmethod(graphs.square_root)
@@ -69,7 +69,7 @@ class _Numbers:
 def _plain(compiled: Any, **more: Any) -> Any:
     """Return the Python function of a kernel, for nodes."""
     given: Any = compiled.py_func
-    return python.FunctionType(given.__code__, {**given.__globals__, "np": _Numbers, **more})
+    return python.FunctionType(given.__code__, {**given.__globals__, "np": _RecordedNumpy, **more})
 
 
 def _record(roll: int) -> list[graphs.Output]:

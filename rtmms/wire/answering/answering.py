@@ -25,7 +25,7 @@ from rtmms.wire.kernels.step import ANSWER
 from rtmms.wire.kernels.step_layout import CompiledLayout
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.controller import Bound, memory_of
+from rtmms.wire.peer.controller import CompiledUpdate, memory_of
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.protocol.step_layout import command_layout, state_layout
 from rtmms.wire.stream.dealer import Dealer
@@ -85,12 +85,12 @@ _RARE_SIGNAL_CHECK_NS = 1_000_000_000
 Words = npt.NDArray[np.int64]
 
 
-def prepare(update: Bound) -> Any:
+def prepare(update: CompiledUpdate) -> Any:
     """Compile a controller's update.
 
     Parameters
     ----------
-    update : Bound
+    update : CompiledUpdate
         The bound update.
 
     Returns
@@ -157,7 +157,7 @@ class Answering:
     """
 
     def __init__(self, link: Link, controller: Any) -> None:
-        update: Bound = controller.update
+        update: CompiledUpdate = controller.update
         kernel = prepare(update)
         self._link, self._controller = link, controller
         self._record = np.zeros(1, dtype=ANSWER)

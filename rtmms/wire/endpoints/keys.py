@@ -209,7 +209,7 @@ def read_allowed(directory: Path) -> dict[bytes, str] | None:
     return allowed
 
 
-class Allowed:
+class AdmittedKeys:
     """Public keys that a plant admits.
 
     The keys are read again when their folder has changed. The folder is checked once a second.

@@ -22,7 +22,7 @@ from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Messages, Receiv
 _GRACE_S = 1.0
 
 
-class Presence:
+class ConnectionMonitor:
     """Monitor of a socket's connection that tolerates short breaks.
 
     A plant sends again at once after a short break.
@@ -219,7 +219,7 @@ class Dealer(Messages):
         self._notified = False
         self.descriptor = int(socket.getsockopt(zmq.FD))
         self.handshake = handshake
-        self._presence = Presence(socket) if handshake is None else None
+        self._presence = ConnectionMonitor(socket) if handshake is None else None
         try:
             socket.connect(endpoint)
         except BaseException as fault:
@@ -239,7 +239,7 @@ class Dealer(Messages):
         if self.handshake is not None:
             self.handshake.close()
         if watch and self._presence is None:
-            self._presence = Presence(self._socket)
+            self._presence = ConnectionMonitor(self._socket)
 
     def woken(self) -> None:
         """Record that the descriptor has signalled a message."""

@@ -27,9 +27,9 @@ from rtmms.wire.protocol.port import (
     MESSAGE,
     SENT,
     Answering,
-    Guests,
     Hosting,
     Received,
+    SocketCallbacks,
 )
 
 DOMAIN = b"rtmms"
@@ -165,7 +165,7 @@ class Publisher(Hosting):
         return True
 
     @override
-    def attend(self, guests: Guests, cap: int) -> None:
+    def attend(self, guests: SocketCallbacks, cap: int) -> None:
         """Do nothing, because peers send only subscriptions, which ZeroMQ reads."""
 
     @override
@@ -244,7 +244,7 @@ class Router(Answering):
         self._skipping = False
 
     @override
-    def attend(self, guests: Guests, cap: int) -> None:
+    def attend(self, guests: SocketCallbacks, cap: int) -> None:
         """Do nothing, because ZeroMQ itself admits peers.
 
         The socket's owner refuses the messages of strangers.
@@ -341,7 +341,7 @@ _MAX_EXCHANGE_BYTES = 1 << 20
 _MAX_SUBSCRIPTION_BYTES = 1024
 
 
-class Served:
+class SocketContexts:
     """Contexts of a plant's sockets.
 
     Parameters

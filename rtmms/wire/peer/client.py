@@ -18,7 +18,7 @@ from rtmms.wire.endpoints.addresses import EXCHANGE, checked
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.decode import read_message
 from rtmms.wire.peer.late_answers import LateAnswers
-from rtmms.wire.peer.session import COLLECT, ERRORS, Refusals, Session, Settable, Terms, check_command
+from rtmms.wire.peer.session import COLLECT, ERRORS, PeerRequests, Refusals, Session, TunableParameters, check_command
 from rtmms.wire.peer.step_messages import (
     Head,
     ReceivedState,
@@ -31,7 +31,7 @@ from rtmms.wire.peer.step_messages import (
 from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.hello import INTERPOLATIONS, Hello
 from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_EVERY_STEPS
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refusal
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.stream.dealer import Dealer
@@ -40,7 +40,7 @@ from rtmms.wire.stream.listener import NOW, Alarm
 # Waits on any number of descriptors, for about a second at most.
 
 
-class Awaiting:
+class DescriptorWait:
     """Wait on a few descriptors for up to a second or so.
 
     It uses poll(2) if available, because select(2) refuses descriptors from 1024 on and takes longer.
@@ -182,7 +182,7 @@ def connect(
     outputs: str | Sequence[str] = (), timeout_s: float | None = None, token: str | None = None, every: int = 1,
     meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
     reconnect: bool = False, delay: int | None = None, interpolation: str = "hold",
-    tunable_parameters: Mapping[str, Any] | Settable | None = None, errors: str = "print",
+    tunable_parameters: Mapping[str, Any] | TunableParameters | None = None, errors: str = "print",
     setpoints: Mapping[str, Any] | None = None, robot: str = "", settable: Any = None, tracks: Any = None,
 ) -> Link:  # fmt: skip
     """Send a hello to a plant and return the link.
@@ -220,7 +220,7 @@ def connect(
     interpolation : str, default 'hold'
         Values between two commands: 'hold' (the last ones) or 'linear' (a straight line to the new ones, reached after
         `every` steps).
-    tunable_parameters : Mapping[str, Any] | Settable | None, optional
+    tunable_parameters : Mapping[str, Any] | TunableParameters | None, optional
         Parameters of this peer that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their first values.
         `link.tunable_parameters` has the present ones.
     errors : str, default 'print'
@@ -256,9 +256,9 @@ def connect(
         name, _patterns("claim", claim), _patterns("outputs", outputs), every=every, ticks=ticks, delay=delay,
         interpolation=interpolation, tracks=dict(setpoints or {}), robot=robot,
     )  # fmt: skip
-    terms = Terms(
+    terms = PeerRequests(
         checked(exchange, "exchange", inproc=True), hello, token, None if keys is None else read_client(Path(keys)),
-        meanwhile, settable=tunable if isinstance(tunable, Settable) else Settable(tunable or {}),
+        meanwhile, settable=tunable if isinstance(tunable, TunableParameters) else TunableParameters(tunable or {}),
     )  # fmt: skip
     return Link(terms, timeout_s, reconnect, Refusals(errors))
 
@@ -329,7 +329,7 @@ class Link(Session):
 
     Parameters
     ----------
-    terms : Terms
+    terms : PeerRequests
         Requests of the peer, and its way to the plant.
     timeout_s : float | None, default 5.0
         Longest wait for an answer, s; see `connect`.
@@ -368,7 +368,8 @@ class Link(Session):
     )  # fmt: skip
 
     def __init__(
-        self, terms: Terms, timeout_s: float | None = 5.0, reconnect: bool = False, refusals: Refusals | None = None
+        self, terms: PeerRequests, timeout_s: float | None = 5.0, reconnect: bool = False,
+        refusals: Refusals | None = None,
     ) -> None:  # fmt: skip
         self.dropped = 0
         self._seq = self._tick_seq = 0
@@ -380,7 +381,7 @@ class Link(Session):
         self._look_ns, self._look_soon = 0, False
         self._warm = self._lockstep = False
         self._step, self._due_ns, self._read_ns = -1, 0, 0
-        self._awaiting, self._late = Awaiting(), LateAnswers()
+        self._awaiting, self._late = DescriptorWait(), LateAnswers()
         super().__init__(terms, timeout_s, reconnect, refusals)
         self._strict = self._refusals.how != COLLECT
 
@@ -772,7 +773,7 @@ class Link(Session):
                         self._warm = self._warm or last
                 else:
                     self._note(message)
-            except Refused as fault:
+            except Refusal as fault:
                 self.errors.append(("malformed", f"a message of the plant cannot be read: {fault}"))
             data.stands()
         return newest

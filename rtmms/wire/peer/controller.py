@@ -49,7 +49,7 @@ class Compiled:
 
     def __get__(self, controller: Any, kind: Any = None) -> Any:
         """Return the update bound to a controller."""
-        return self if controller is None else Bound(self, controller)
+        return self if controller is None else CompiledUpdate(self, controller)
 
     def __call__(self, controller: Any, state: State) -> dict[str, float]:
         """Call the update as the method of the class."""
@@ -57,7 +57,7 @@ class Compiled:
         return found
 
 
-class Bound:
+class CompiledUpdate:
     """Compiled update of one controller, which Python can call like any update(state).
 
     Parameters
@@ -164,7 +164,7 @@ COMMON: Mapping[str, Any] = {"every": int, "delay": int | None, "interpolation":
 """Attributes of any controller that its hello contains and a command line may set, with their types."""
 
 
-class Live:
+class DeclaredParameters:
     """Default of `tunable_parameters`: the parameters that a controller declares as live."""
 
     def __get__(self, instance: Any, owner: type) -> Sequence[str]:
@@ -254,7 +254,7 @@ class Controller:
     delay: ClassVar[int | None] = None
     interpolation: ClassVar[str] = "hold"
     robot: ClassVar[str] = ""
-    tunable_parameters: ClassVar[Sequence[str]] = cast("Sequence[str]", Live())
+    tunable_parameters: ClassVar[Sequence[str]] = cast("Sequence[str]", DeclaredParameters())
     robots: ClassVar[Sequence[str]] = ()
     setpoints: ClassVar[Sequence[str]] = ()
     metrics: ClassVar[Sequence[str]] = ()

@@ -14,7 +14,7 @@ SHARE = 0.25
 """Share of a period which the timed answers need before the controller moves to another core."""
 
 
-class Placing:
+class CoreMove:
     """Move of this process back to its original cores, if its answers take too long for the loop's core."""
 
     def __init__(self) -> None:

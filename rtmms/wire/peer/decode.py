@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from rtmms.wire.protocol.messages import Reason, Refused, decode_from_plant, shown
+from rtmms.wire.protocol.messages import Reason, Refusal, decode_from_plant, shown
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.protocol.welcome import read_channel, read_shape
 
@@ -34,7 +34,7 @@ def read_message(frame: bytes) -> dict[str, Any]:
 
     Raises
     ------
-    Refused
+    Refusal
         If it cannot be read, or if a field that every state has is of another type.
     """
     message = decode_from_plant(frame)
@@ -60,7 +60,7 @@ def read_message(frame: bytes) -> dict[str, Any]:
         and (applied is None or type(applied) is dict)
     ):
         return message
-    raise Refused(Reason.WRONG_TYPE, f"{message['type']}: a field has another type than docs/protocol.md lists")
+    raise Refusal(Reason.WRONG_TYPE, f"{message['type']}: a field has another type than docs/protocol.md lists")
 
 
 def _few(applied: dict[str, Any]) -> bool:
@@ -85,7 +85,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
 
     Raises
     ------
-    Refused
+    Refusal
         If a field is missing or invalid.
     """
     try:
@@ -105,9 +105,9 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             member=str(message.get("robot_name", "")), topic=str(message.get("topic") or message["robot"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
-        raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
+        raise Refusal(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
     if not (isfinite(info.dt) and info.dt > 0):
-        raise Refused(Reason.WRONG_TYPE, f"welcome: dt must be > 0 s, got {info.dt}")
+        raise Refusal(Reason.WRONG_TYPE, f"welcome: dt must be > 0 s, got {info.dt}")
     return info
 
 
@@ -165,7 +165,7 @@ def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:
 
     Raises
     ------
-    Refused
+    Refusal
         If one of them is invalid.
     """
     identity, step, telemetry = (message.get(f) for f in ("identity", "step_endpoint", "telemetry_endpoint"))
@@ -177,7 +177,7 @@ def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:
         or type(telemetry) is not str
         or type(near) is not str
     ):
-        raise Refused(Reason.WRONG_TYPE, "welcome: expected an identity of 16 bytes and endpoints as text, got others")
+        raise Refusal(Reason.WRONG_TYPE, "welcome: expected an identity of 16 bytes and endpoints as text, got others")
     return identity, step, near, telemetry
 
 

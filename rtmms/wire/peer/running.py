@@ -12,8 +12,8 @@ from rtmms.base.errors import ModelError
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import Link, connect
 from rtmms.wire.peer.controller import COMMON, Controller, declared
-from rtmms.wire.peer.core_affinity import Placing
-from rtmms.wire.peer.session import Settable
+from rtmms.wire.peer.core_affinity import CoreMove
+from rtmms.wire.peer.session import TunableParameters
 
 
 class Answering(Protocol):
@@ -120,9 +120,9 @@ def run_controller(
     prepare = getattr(controller, "prepare", None)  # a controller need not derive from our class
     if prepare is not None:
         prepare()
-    placing = Placing()
+    placing = CoreMove()
     tunable = {name: getattr(controller, name) for name in declared(controller, "tunable_parameters")}
-    settable = Settable(tunable, declared(controller, "on_parameters_changed", None))
+    settable = TunableParameters(tunable, declared(controller, "on_parameters_changed", None))
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
         outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,

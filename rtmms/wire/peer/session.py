@@ -22,9 +22,9 @@ from rtmms.wire.peer.decode import read_places, read_welcome
 from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
 from rtmms.wire.protocol.hello import Hello, hello_message
 from rtmms.wire.protocol.limits import MAX_EXCHANGE_BYTES, MAX_METRICS
-from rtmms.wire.protocol.messages import PROTOCOL, Refused, decode_from_plant, from_version, in_version, packer
+from rtmms.wire.protocol.messages import PROTOCOL, Refusal, decode_from_plant, from_version, in_version, packer
 from rtmms.wire.protocol.peer_values import read_figures, read_settable, read_watch
-from rtmms.wire.protocol.port import SENT, Dialled
+from rtmms.wire.protocol.port import SENT, ConnectedSocket
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.stream.dealer import Dealer
 
@@ -34,7 +34,7 @@ from rtmms.wire.stream.dealer import Dealer
 Change = Callable[[dict[str, Any]], None]
 
 
-class Settable:
+class TunableParameters:
     """Tunable parameters of a link; `values` has the present ones.
 
     Parameters
@@ -51,7 +51,7 @@ class Settable:
 
     Examples
     --------
-    >>> parameters = Settable({"gain": 2.0})
+    >>> parameters = TunableParameters({"gain": 2.0})
     >>> parameters.take({"id": 1, "values": {"gain": 3.0}})["ok"]
     True
     >>> parameters.values
@@ -63,7 +63,7 @@ class Settable:
         self._change = change
         try:
             read_settable({"settable": self.values})
-        except Refused as fault:
+        except Refusal as fault:
             raise ModelError(f"tunable_parameters: {str(fault).removeprefix('settable').lstrip(': ')}") from None
 
     def __bool__(self) -> bool:
@@ -134,7 +134,7 @@ _STREAMS = sys.platform == "linux"
 
 
 @dataclass(frozen=True)
-class Terms:
+class PeerRequests:
     """Requests of a peer, and its way to the plant, as in `rtmms.connect`.
 
     Parameters
@@ -151,7 +151,7 @@ class Terms:
         Called about every 20 ms while waiting for an answer.
     libzmq : bool, default False
         Whether the data socket is always ZeroMQ's, for comparisons.
-    settable : Settable | None, optional
+    settable : TunableParameters | None, optional
         Tunable parameters; None for none.
     """
 
@@ -161,7 +161,7 @@ class Terms:
     keys: ClientKeys | None = None
     meanwhile: Callable[[], None] | None = None
     libzmq: bool = False
-    settable: Settable | None = None
+    settable: TunableParameters | None = None
 
 
 class Attachment:
@@ -169,7 +169,7 @@ class Attachment:
 
     Parameters
     ----------
-    terms : Terms
+    terms : PeerRequests
         Requests of the peer.
     note : Callable[[Mapping[str, Any]], None]
         Receives each message at the exchange endpoint.
@@ -178,7 +178,7 @@ class Attachment:
     ----------
     exchange : Dealer
         Socket for hello and requests.
-    data : Dialled or None
+    data : ConnectedSocket or None
         Socket for states and commands, or telemetry; None before `join`.
     near : bool
         Whether the plant is on this machine, so that its clock is ours.
@@ -189,12 +189,12 @@ class Attachment:
         If the endpoint is invalid.
     """
 
-    def __init__(self, terms: Terms, note: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, terms: PeerRequests, note: Callable[[Mapping[str, Any]], None]) -> None:
         """Create the exchange socket without waiting."""
         self.terms, self._note = terms, note
         self._shared = terms.exchange.startswith(INPROC)  # a plant in this program
         self._pack = packer()
-        self.data: Dialled | None = None
+        self.data: ConnectedSocket | None = None
         self.near = False
         self._identity = b""
         self.protocol = PROTOCOL
@@ -232,7 +232,7 @@ class Attachment:
             plant = read_welcome(welcome)
             self._listen(plant, welcome)
             self.exchange.welcomed(watch_exchange)
-        except Refused as fault:
+        except Refusal as fault:
             self.close()
             raise NotConnectedError(
                 f"the program at '{self.terms.exchange}' is not a plant of rtmms: {fault}"
@@ -255,7 +255,7 @@ class Attachment:
             return None
         try:
             message = decode_from_plant(received[2])
-        except Refused:
+        except Refusal:
             return None
         self._note(message)
         return message
@@ -689,7 +689,7 @@ class Session:
 
     Parameters
     ----------
-    terms : Terms
+    terms : PeerRequests
         Requests of the peer.
     timeout_s : float | None, default 5.0
         Longest wait for an answer, s.
@@ -712,7 +712,8 @@ class Session:
     )  # fmt: skip
 
     def __init__(
-        self, terms: Terms, timeout_s: float | None = 5.0, reconnect: bool = False, refusals: Refusals | None = None
+        self, terms: PeerRequests, timeout_s: float | None = 5.0, reconnect: bool = False,
+        refusals: Refusals | None = None,
     ) -> None:  # fmt: skip
         self._terms, self._reconnect, self._refusals = terms, reconnect, refusals or Refusals("collect")
         self.tunable_parameters: Mapping[str, Any] = terms.settable.values if terms.settable is not None else {}
@@ -815,7 +816,7 @@ class Session:
         """
         try:
             read_figures({"values": dict(figures)})
-        except Refused as fault:
+        except Refusal as fault:
             raise ModelError(str(fault)) from None
         self._figures = dict(figures)
         self._send_figures()
@@ -849,7 +850,7 @@ class Session:
         """
         try:
             read_watch({"watch": dict(watch)})
-        except Refused as fault:
+        except Refusal as fault:
             raise ModelError(str(fault)) from None
         self._send_figures({"watch": dict(watch)})
 

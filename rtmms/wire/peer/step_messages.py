@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.wire.peer.decode import read_message
 from rtmms.wire.protocol.limits import MAX_PLANT_ENTRIES
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refusal
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.protocol.step_layout import StepLayout, command_layout, state_layout
 from rtmms.wire.stream.zmtp import frame_head
@@ -155,7 +155,7 @@ class ReceivedState(State):
             raise AttributeError(name)
         try:
             self._message = read_message(self._raw[2 if self._raw[0] == 0 else 9 :])
-        except Refused as fault:
+        except Refusal as fault:
             raise ModelError(f"state {self.step}: the message of the plant cannot be read: {fault}") from None
         self.outputs = self._message["outputs"]
         return self._message if name == "_message" else self.outputs

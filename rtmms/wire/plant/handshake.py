@@ -14,13 +14,13 @@ from typing import Any
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of
 from rtmms.plant.protocol import Channel, Composed, Plant, describe_plant
-from rtmms.wire.endpoints.keys import Allowed
+from rtmms.wire.endpoints.keys import AdmittedKeys
 from rtmms.wire.plant.peers import LIVE, READY, Peer, Peers, RateLimit
 from rtmms.wire.protocol.hello import Hello, read_hello
 from rtmms.wire.protocol.messages import (
     METRICS,
     Reason,
-    Refused,
+    Refusal,
     Request,
     decode,
     in_version,
@@ -32,7 +32,7 @@ from rtmms.wire.protocol.messages import (
     shown,
 )
 from rtmms.wire.protocol.peer_values import read_figures, read_settable, read_watch
-from rtmms.wire.protocol.port import MESSAGE, Answering, Guests
+from rtmms.wire.protocol.port import MESSAGE, Answering, SocketCallbacks
 from rtmms.wire.protocol.welcome import channel_map, plain_parameters, plain_shape, surroundings_fields
 
 # The exchange socket: hello, requests and strangers. The loop serves it in its slack only, a few messages at a time.
@@ -85,7 +85,7 @@ class Relay:
 
         Raises
         ------
-        Refused
+        Refusal
             If it is for several peers, or if the peer has no such parameter.
         """
         if request.op != "set":
@@ -95,10 +95,10 @@ class Relay:
         if not owners & named:
             near = [one for owner in owners for one in get_close_matches(owner, named, n=1, cutoff=0.75)]
             if near:
-                raise Refused(Reason.NOT_SETTABLE, f"set: no peer has this name; did you mean {near[0]}?")
+                raise Refusal(Reason.NOT_SETTABLE, f"set: no peer has this name; did you mean {near[0]}?")
             return False
         if len(owners) > 1 or not all("." in key for key in request.args):
-            raise Refused(
+            raise Refusal(
                 Reason.WRONG_TYPE,
                 (
                     "set: expected parameters of the plant only, or of one peer only, got a mixture; send one "
@@ -108,15 +108,15 @@ class Relay:
         owner = next(iter(owners))
         peer = next((one for one in self._peers.all if one.name == owner and one.settable), None)
         if peer is None:
-            raise Refused(Reason.NOT_SETTABLE, f"set: '{owner}' has no parameters that can change while it runs")
+            raise Refusal(Reason.NOT_SETTABLE, f"set: '{owner}' has no parameters that can change while it runs")
         values = {key.removeprefix(owner + "."): value for key, value in request.args.items()}
         for name in values:
             if name not in peer.settable:
-                raise Refused(
+                raise Refusal(
                     Reason.NOT_SETTABLE, f"set: {UnknownNameError(f'parameter of {owner}', name, peer.settable)}"
                 )
         if len(self._waiting) >= MAX_WAITING_MESSAGES:
-            raise Refused(
+            raise Refusal(
                 Reason.BUSY, f"set: {MAX_WAITING_MESSAGES} earlier requests wait for their peers; try again later"
             )
         ident = next(self._ids)
@@ -136,13 +136,13 @@ class Relay:
 
         Raises
         ------
-        Refused
+        Refusal
             If the message answers no request to this peer.
         """
         ident = message.get("id")
         waiting = self._waiting.get(ident) if type(ident) is int else None
         if waiting is None or waiting[1] is not peer:
-            raise Refused(
+            raise Refusal(
                 Reason.WRONG_TYPE,
                 ("parameters: expected the id of a request that this peer received and has not answered, got another"),
             )
@@ -198,17 +198,17 @@ class HandshakePort:
         Called with the reason of each refusal.
     enter : Callable[[Hello, bytes, bool], Mapping[str, Any]]
         Creates a peer from a checked hello and returns its welcome; it may raise Refused.
-    allowed : Allowed | None, optional
+    allowed : AdmittedKeys | None, optional
         Admitted keys, each of which replaces the token. None if the socket requires none.
     """
 
     def __init__(
         self, socket: Answering, peers: Peers, token: str, cap: int, count: Callable[[str], None],
-        enter: Callable[[Hello, bytes, bool], Mapping[str, Any]], allowed: Allowed | None = None,
+        enter: Callable[[Hello, bytes, bool], Mapping[str, Any]], allowed: AdmittedKeys | None = None,
     ) -> None:  # fmt: skip
         self._allowed = allowed
         self._socket, self._peers, self._cap, self._count, self._enter = socket, peers, cap, count, enter
-        socket.attend(Guests(known=peers.by_exchange_id.__contains__, refused=count), cap)
+        socket.attend(SocketCallbacks(known=peers.by_exchange_id.__contains__, refused=count), cap)
         self._token = token.encode()
         self._pack = packer()
         self._requests: list[Request] = []
@@ -271,7 +271,7 @@ class HandshakePort:
                 message = decode(frame, self._cap)
                 if message["type"] in METRICS:
                     self._take_figures(peer, message)
-            except Refused:
+            except Refusal:
                 continue
             if message["type"] == "bye" or (message["type"] in METRICS and peer.name not in names):
                 due.pop(exchange_id, None)
@@ -304,7 +304,7 @@ class HandshakePort:
         request = Request("run", "set", values, "the run")
         try:
             passed = self._relay.passes_on(request)
-        except Refused as refusal:
+        except Refusal as refusal:
             raise ModelError(refusal.text) from None
         if not passed:
             raise ModelError(f"set: no peer has the name '{next(iter(values)).partition('.')[0]}'")
@@ -380,9 +380,9 @@ class HandshakePort:
             if kind != MESSAGE:
                 raise not_a_message(kind, self._cap)
             if self._allowed is not None and key not in self._allowed.names:
-                raise Refused(Reason.TOKEN, "the key of this peer is no longer among those that the plant allows")
+                raise Refusal(Reason.TOKEN, "the key of this peer is no longer among those that the plant allows")
             self._receive(exchange_id, peer, decode(frame, self._cap), key)
-        except Refused as refusal:
+        except Refusal as refusal:
             self._count(refusal.code)
             if peer is not None:
                 peer.refused(refusal.text)
@@ -397,7 +397,7 @@ class HandshakePort:
             hello = read_hello(message)
             trusted = key is not None or hmac.compare_digest(hello.token.encode(), self._token)
             if (hello.claim or hello.ticks) and not trusted:
-                raise Refused(
+                raise Refusal(
                     Reason.TOKEN,
                     ("hello: a claim needs the token of this session; only the user who started the plant can read it"),
                 )
@@ -408,7 +408,7 @@ class HandshakePort:
         elif kind == "request":
             try:
                 self._take(exchange_id, peer, message)
-            except Refused as refusal:
+            except Refusal as refusal:
                 refusal.id = read_id(message)
                 raise
         elif kind == "bye":
@@ -420,7 +420,7 @@ class HandshakePort:
             self._take_figures(peer, message)
         else:
             expected = "hello, request, parameters, metrics and bye"
-            raise Refused(Reason.TYPE, f"exchange socket: expected messages of type {expected}, got {shown(kind)}")
+            raise Refusal(Reason.TYPE, f"exchange socket: expected messages of type {expected}, got {shown(kind)}")
 
     def _take_figures(self, peer: Peer, message: dict[str, Any]) -> None:
         """Store a peer's metrics, and its report about its own peer; Refused if they are invalid."""
@@ -431,14 +431,14 @@ class HandshakePort:
 
     def _take(self, exchange_id: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
         if peer is None:
-            raise Refused(Reason.TOKEN, "request: expected a hello with the token of this session before it")
+            raise Refusal(Reason.TOKEN, "request: expected a hello with the token of this session before it")
         request = read_request(message, peer.name, exchange_id)
         if len(self._requests) >= _MAX_WAITING_REQUESTS:
-            raise Refused(Reason.BUSY, f"request: {_MAX_WAITING_REQUESTS} requests wait already; try again later")
+            raise Refusal(Reason.BUSY, f"request: {_MAX_WAITING_REQUESTS} requests wait already; try again later")
         if not self._relay.passes_on(request):
             self._requests.append(request)
 
-    def _send_refusal(self, exchange_id: bytes, peer: Peer | None, refusal: Refused) -> None:
+    def _send_refusal(self, exchange_id: bytes, peer: Peer | None, refusal: Refusal) -> None:
         """Answer with the reason of a refusal, at a limited rate.
 
         A flood must not occupy the plant with answers. Each peer has a limit of its own, so that strangers cannot
@@ -494,23 +494,23 @@ class Ticks:
 
         Raises
         ------
-        Refused
+        Refusal
             If the peer may not tick, or if its seq does not rise.
         """
         seq = message.get("seq")
         if type(seq) is not int:
-            raise Refused(Reason.WRONG_TYPE, f"tick: expected a whole number seq, got {shown(seq)}")
+            raise Refusal(Reason.WRONG_TYPE, f"tick: expected a whole number seq, got {shown(seq)}")
         if peer.state not in (LIVE, READY):
-            raise Refused(Reason.TOO_EARLY, "tick: answer the warm-up states first")
+            raise Refusal(Reason.TOO_EARLY, "tick: answer the warm-up states first")
         ticker = self._peers.ticker
         if ticker is not peer:
             if ticker is not None and ticker.state is LIVE:
-                raise Refused(
+                raise Refusal(
                     Reason.NOT_CLAIMED, f"tick: peer '{ticker.name}' sends the ticks of this plant; expected one ticker"
                 )
             self._peers.let_tick(peer)
         if not peer.tick_seq < seq < 1 << 63:
-            raise Refused(Reason.SEQ, f"tick: seq must rise; newest {peer.tick_seq}, got {shown(seq)}")
+            raise Refusal(Reason.SEQ, f"tick: seq must rise; newest {peer.tick_seq}, got {shown(seq)}")
         peer.tick_seq = seq
         if len(self._arrived) >= MAX_WAITING_MESSAGES:
             self.surplus += 1
@@ -642,14 +642,14 @@ class Scopes:
 
         Raises
         ------
-        Refused
+        Refusal
             If there is no such robot.
         """
         if not robot:
             return self.whole
         if robot not in self._robots:
             why = str(UnknownNameError("robot", robot, self._robots)) if self._robots else "this plant is one robot"
-            raise Refused(Reason.UNKNOWN_ROBOT, f"hello: robot: {why}")
+            raise Refusal(Reason.UNKNOWN_ROBOT, f"hello: robot: {why}")
         return self._robots[robot]
 
     def robots(self) -> dict[str, Any]:

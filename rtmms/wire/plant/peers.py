@@ -14,10 +14,10 @@ from rtmms.base.errors import UnknownNameError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.multirate import Multirate
-from rtmms.wire.plant.state_message import Matching, Selection
+from rtmms.wire.plant.state_message import PatternMatcher, Selection
 from rtmms.wire.protocol.hello import Hello
 from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_SILENCES, WARM_STEPS
-from rtmms.wire.protocol.messages import Reason, Refused
+from rtmms.wire.protocol.messages import Reason, Refusal
 
 # One peer, as the plant knows it. Its size is fixed and does not depend on the peer's messages.
 
@@ -303,14 +303,14 @@ class Peer(PeerState):
 
         Raises
         ------
-        Refused
+        Refusal
             If too many commands wait.
         """
         if len(self.queue) >= MAX_AHEAD_STEPS and step not in self.queue:
             for past in [one for one in self.queue if one < now]:
                 del self.queue[past]
             if len(self.queue) >= MAX_AHEAD_STEPS:
-                raise Refused(
+                raise Refusal(
                     Reason.TOO_EARLY, f"command: {MAX_AHEAD_STEPS} commands of this peer already wait for later steps"
                 )
         self.queue[step] = (seq, values, monotonic_ns(), expiry_ns)
@@ -431,8 +431,8 @@ def events(times: Mapping[str, Any], silent: bool, left_s: float | None) -> list
     return [{"t_s": at, "event": event, **more} for at, event, more in found]
 
 
-class Missing:
-    """Peer without a command at a deadline; see rtmms.loop.ports.Silent.
+class MissingPeer:
+    """Peer without a command at a deadline; see rtmms.loop.ports.SilentPeer.
 
     Parameters
     ----------
@@ -565,16 +565,16 @@ class Peers:
 
         Raises
         ------
-        Refused
+        Refusal
             If a pattern names no actuator.
         """
         own = {name.removeprefix(prefix): i for name, i in self._names.items() if name.startswith(prefix)}
         wanted: set[str] = set()
-        matching = Matching()
+        matching = PatternMatcher()
         for pattern in claim:
             found = matching.matched(pattern, own)
             if not found:
-                raise Refused(
+                raise Refusal(
                     Reason.UNKNOWN_ACTUATOR, "hello: claim: " + str(UnknownNameError("actuator", pattern, own))
                 )
             wanted.update(found)
@@ -637,18 +637,18 @@ class Peers:
 
         Raises
         ------
-        Refused
+        Refusal
             If another live peer holds its actuators or ticks, or if there are too many peers.
         """
         index = self.match(hello.claim, prefix)
         for name, i in index.items():
             for other in self.all:
                 if i in other.actuators and other.state is not DEAD and other.exchange_id != exchange_id:
-                    raise Refused(Reason.CLAIM_HELD, f"hello: actuator '{name}' is held by '{other.name}'")
+                    raise Refusal(Reason.CLAIM_HELD, f"hello: actuator '{name}' is held by '{other.name}'")
         if hello.ticks:
             for other in self.all:
                 if other.ticks and other.state is not DEAD and other.exchange_id != exchange_id:
-                    raise Refused(
+                    raise Refusal(
                         Reason.CLAIM_HELD,
                         f"hello: peer '{other.name}' sends the ticks of this plant; expected one ticker",
                     )
@@ -658,7 +658,7 @@ class Peers:
         observes = not index and not hello.ticks
         is_full = not observes and sum(not one.observer for one in self.all) >= MAX_PEERS
         if is_full or (len(self.all) >= MAX_PEERS + RESERVED_OBSERVERS * observes and not self._drop_one_observer()):
-            raise Refused(Reason.BUSY, f"hello: the plant has {MAX_PEERS} peers already, its maximum")
+            raise Refusal(Reason.BUSY, f"hello: the plant has {MAX_PEERS} peers already, its maximum")
         peer = Peer(hello, exchange_id, index, selection, now_ns, prefix)
         if not observes:
             peer.name = self._own_name(hello.name)
@@ -686,12 +686,12 @@ class Peers:
 
         Raises
         ------
-        Refused
+        Refusal
             If there is no such peer.
         """
         peer = self.by_identity.get(identity)
         if peer is None:
-            raise Refused(Reason.TOKEN, "hello: the plant has no peer of this identity; send a hello without identity")
+            raise Refusal(Reason.TOKEN, "hello: the plant has no peer of this identity; send a hello without identity")
         if self.by_exchange_id.get(peer.exchange_id) is peer:
             del self.by_exchange_id[peer.exchange_id]
         peer.exchange_id = exchange_id

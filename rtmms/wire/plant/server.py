@@ -18,22 +18,22 @@ from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.ports import Exchange
 from rtmms.plant.protocol import Plant, describe_plant
 from rtmms.plant.validation import checked_outputs
-from rtmms.wire.endpoints.keys import Allowed, ServerKeys
+from rtmms.wire.endpoints.keys import AdmittedKeys, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.allowance import max_messages
 from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.handshake import HandshakePort, Scope, Scopes
 from rtmms.wire.plant.keepalive import KeepAlive
-from rtmms.wire.plant.peers import DEAD, LIVE, Missing, Peers
+from rtmms.wire.plant.peers import DEAD, LIVE, MissingPeer, Peers
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.plant.state_message import MAX_PEERS_WORK, MAX_STRANGERS_WORK, Selection, select
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.plant.telemetry import Telemetry
 from rtmms.wire.protocol.hello import Hello
 from rtmms.wire.protocol.limits import MAX_EXCHANGE_BYTES
-from rtmms.wire.protocol.messages import Reason, Refused, Request
-from rtmms.wire.protocol.port import Guests
+from rtmms.wire.protocol.messages import Reason, Refusal, Request
+from rtmms.wire.protocol.port import SocketCallbacks
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, FastPath, Flags, Memory, StepRecorder
@@ -148,7 +148,7 @@ class Server(Exchange):
         self._handshakes = HandshakePort(
             self._sockets.exchange, self._peers, self._token, room, self._port.count, self._enter, self._allowed
         )
-        self._sockets.telemetry.attend(Guests(refused=self._port.count), MAX_EXCHANGE_BYTES)
+        self._sockets.telemetry.attend(SocketCallbacks(refused=self._port.count), MAX_EXCHANGE_BYTES)
         self._telemetry = Telemetry(self._sockets.telemetry, plant, robot, telemetry_hz)
         self._telemetry_hz, self._scopes = telemetry_hz, Scopes(robot, plant)
         self._duration_s = duration_s
@@ -272,9 +272,9 @@ class Server(Exchange):
         return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
 
     @override
-    def silent(self) -> tuple[Missing, ...]:
+    def silent(self) -> tuple[MissingPeer, ...]:
         """Return the peers of `waiting_for`, which can report later whether they had died."""
-        return tuple(Missing(peer, self._port.step) for peer in self._peers.claimants if not peer.fresh)
+        return tuple(MissingPeer(peer, self._port.step) for peer in self._peers.claimants if not peer.fresh)
 
     @override
     def report(self) -> dict[str, Any]:
@@ -442,7 +442,7 @@ class Server(Exchange):
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _look_at_keys(self, allowed: Allowed) -> None:
+    def _look_at_keys(self, allowed: AdmittedKeys) -> None:
         """Release the peers with keys that are not admitted any more."""
         allowed.look(monotonic_ns())
         if allowed.changes == self._allowed_seen:
@@ -465,7 +465,7 @@ class Server(Exchange):
         scope = self._scopes.of(hello.robot)
         channels = select(scope.outputs, hello.outputs, MAX_PEERS_WORK if trusted else MAX_STRANGERS_WORK)
         if hello.ticks and self.mode != "external":
-            raise Refused(Reason.MODE, f"hello: ticks need a plant with --mode external, got mode {self.mode}")
+            raise Refusal(Reason.MODE, f"hello: ticks need a plant with --mode external, got mode {self.mode}")
         identity, granted = b"", []
         if trusted:
             names = tuple(channel.name for channel in channels)

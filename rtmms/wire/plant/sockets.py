@@ -10,7 +10,7 @@ from typing import TypeVar
 from rtmms.base.files import private_files
 from rtmms.loop.machine import may_raise
 from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near
-from rtmms.wire.endpoints.keys import Allowed, ServerKeys
+from rtmms.wire.endpoints.keys import AdmittedKeys, ServerKeys
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.errors import AddressError
 from rtmms.wire.protocol.limits import MAX_COMMAND_BYTES, MAX_EXCHANGE_BYTES
@@ -59,7 +59,7 @@ class Sockets:
         Another address of the step socket, for this user's processes; empty for none.
     notes : list of str
         Failures of the set-up, for the report.
-    allowed : Allowed or None
+    allowed : AdmittedKeys or None
         Admitted keys; None if no keys are required.
 
     Raises
@@ -84,7 +84,7 @@ class Sockets:
         self.endpoints: dict[str, str] = {}
         self.near_step = ""
         self.inproc = inproc
-        self.allowed = None if keys is None else Allowed(keys)
+        self.allowed = None if keys is None else AdmittedKeys(keys)
         self._linger_ms, self._closed = 0, False
         with contextlib.ExitStack() as bound:
             try:
@@ -120,14 +120,14 @@ class Sockets:
             one.beside = tuple(other for other in everywhere if other is not one)
 
     def _bind_libzmq(self, bound: contextlib.ExitStack, threads: Threads, secret: bytes) -> None:
-        from rtmms.wire.libzmq.plant_sockets import Served
+        from rtmms.wire.libzmq.plant_sockets import SocketContexts
 
         if threads.priority is not None and not may_raise(threads.priority):
             # libzmq ends the process if it may not bind, so try here first
             self.notes.append(f"I/O thread priority {threads.priority}: not permitted")
             threads = Threads(None, threads.step_cpu, threads.exchange_cpu)
         name_of = None if self.allowed is None else self.allowed.name_of
-        served = Served(threads, shared=self.inproc, secret=secret, name_of=name_of)
+        served = SocketContexts(threads, shared=self.inproc, secret=secret, name_of=name_of)
         bound.callback(served.close)
 
         def place(role: str) -> tuple[str, str, bool]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rtmms.base.contract import TRUTH, Applied
 from rtmms.base.errors import UnknownNameError
 from rtmms.plant.protocol import Channel
-from rtmms.wire.protocol.messages import Reason, Refused
+from rtmms.wire.protocol.messages import Reason, Refusal
 from rtmms.wire.protocol.step_layout import (
     APPLIED_LATENESS,
     APPLIED_SEQ,
@@ -42,7 +42,7 @@ _WILD = frozenset("*?[")
 Run = str | list[str]
 
 
-class Matching:
+class PatternMatcher:
     """Matching of patterns against names, with limited work.
 
     Parameters
@@ -76,7 +76,7 @@ class Matching:
 
         Raises
         ------
-        Refused
+        Refusal
             If the allowed work is used up.
         """
         if _WILD.isdisjoint(pattern):
@@ -132,7 +132,7 @@ class Matching:
     def _spend(self, work: int) -> None:
         self.work -= work
         if self.work < 0:
-            raise Refused(
+            raise Refusal(
                 Reason.WRONG_TYPE, "hello: these patterns take too long to match; use fewer patterns, or names"
             )
 
@@ -207,7 +207,7 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_
     patterns : Sequence[str]
         The patterns.
     work : int, default MAX_PEERS_WORK
-        Most comparisons, see `Matching`.
+        Most comparisons, see `PatternMatcher`.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_
 
     Raises
     ------
-    Refused
+    Refusal
         If a pattern names no output, or takes too long.
     """
     if tuple(patterns) == (NOTHING,):
@@ -229,7 +229,7 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_
         )
     names = dict.fromkeys(channel.name for channel in outputs)
     wanted: set[str] = set()
-    matching = Matching(work)
+    matching = PatternMatcher(work)
     for pattern in dict.fromkeys(patterns):
         found = matching.matched(pattern, names)
         if not pattern.startswith(TRUTH):
@@ -241,7 +241,7 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_
                 if work < MAX_PEERS_WORK
                 else str(UnknownNameError("output", pattern, names))
             )
-            raise Refused(Reason.UNKNOWN_OUTPUT, f"hello: outputs: {why}")
+            raise Refusal(Reason.UNKNOWN_OUTPUT, f"hello: outputs: {why}")
         wanted.update(found)
     return tuple(channel for channel in outputs if channel.name in wanted)
 

@@ -21,8 +21,8 @@ from rtmms.wire.plant.allowance import Allowance
 from rtmms.wire.plant.handshake import Ticks
 from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARM, WARMING, Peer, Peers
 from rtmms.wire.protocol.limits import CREDITS, MAX_AHEAD_STEPS, MAX_COMMAND_BYTES
-from rtmms.wire.protocol.messages import Reason, Refused, decode, not_a_message, packer, shown
-from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, Guests
+from rtmms.wire.protocol.messages import Reason, Refusal, decode, not_a_message, packer, shown
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, SocketCallbacks
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, Flags
@@ -49,14 +49,14 @@ def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[s
 
     Raises
     ------
-    Refused
+    Refusal
         If a field has a wrong type, or if seq does not rise.
     """
     seq, step, values = message.get("seq"), message.get("step"), message.get("values")
     if type(seq) is not int or type(step) is not int or type(values) is not dict:
-        raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
+        raise Refusal(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
     if not newest < seq < 1 << 63:
-        raise Refused(Reason.SEQ, f"command: seq must rise; newest {newest}, got {shown(seq)}")
+        raise Refusal(Reason.SEQ, f"command: seq must rise; newest {newest}, got {shown(seq)}")
     return seq, step, values
 
 
@@ -80,15 +80,15 @@ def read_expiry(message: Mapping[str, Any], now_ns: int) -> int:
 
     Raises
     ------
-    Refused
+    Refusal
         If the age is invalid.
     """
     age_ns, fresh_ns = message.get("age_ns", 0), message.get("fresh_ns", 0)
     if type(age_ns) is not int or type(fresh_ns) is not int or not (0 <= age_ns < 1 << 62 and 0 <= fresh_ns < 1 << 62):
-        raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers age_ns and fresh_ns from 0 on")
+        raise Refusal(Reason.WRONG_TYPE, "command: expected whole numbers age_ns and fresh_ns from 0 on")
     fresh = message.get("fresh", True)
     if type(fresh) is not bool:
-        raise Refused(Reason.WRONG_TYPE, f"command: fresh: expected true or false, got {shown(fresh)}")
+        raise Refusal(Reason.WRONG_TYPE, f"command: fresh: expected true or false, got {shown(fresh)}")
     if not fresh:
         return LONG_AGO_NS
     return now_ns + fresh_ns - age_ns if fresh_ns else 0
@@ -115,14 +115,14 @@ def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
 
     Raises
     ------
-    Refused
+    Refusal
         If it is too far ahead or behind.
     """
     ahead, most = step - now, max(MAX_AHEAD_STEPS, delay)
     if ahead > most:
-        raise Refused(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {most} ahead of the plant")
+        raise Refusal(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {most} ahead of the plant")
     if -ahead > behind:
-        raise Refused(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind the plant")
+        raise Refusal(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind the plant")
     return ahead
 
 
@@ -142,7 +142,7 @@ def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, k
 
     Raises
     ------
-    Refused
+    Refusal
         If a value is not finite, if the peer does not hold an actuator, or before the end of the warm-up.
     """
     for name, value in values.items():
@@ -150,23 +150,23 @@ def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, k
             _refuse_name(name, known)
         if type(value) is not float:
             if type(value) is not int:
-                raise Refused(Reason.WRONG_TYPE, f"command: {name}: expected a number, got {shown(value)}")
+                raise Refusal(Reason.WRONG_TYPE, f"command: {name}: expected a number, got {shown(value)}")
             value = values[name] = float(value)  # integers of msgpack have at most 64 bits
         if not isfinite(value):
-            raise Refused(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
+            raise Refusal(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
     if not index:
-        raise Refused(Reason.NOT_CLAIMED, "command: this peer has no claim; send a hello with claim")
+        raise Refusal(Reason.NOT_CLAIMED, "command: this peer has no claim; send a hello with claim")
     if not warm:
-        raise Refused(Reason.TOO_EARLY, "command: answer the warm-up states first")
+        raise Refusal(Reason.TOO_EARLY, "command: answer the warm-up states first")
 
 
 def _refuse_name(name: object, known: Callable[[str], bool]) -> None:
     if type(name) is str and known(name):
-        raise Refused(
+        raise Refusal(
             Reason.NOT_CLAIMED, f"command: actuator '{name}' is not among the actuators that this peer claims"
         )
     unknown = name if type(name) is str and len(name) <= _HINT_LENGTH else ""
-    raise Refused(Reason.UNKNOWN_ACTUATOR, f"command: there is no actuator {shown(name)}", unknown)
+    raise Refusal(Reason.UNKNOWN_ACTUATOR, f"command: there is no actuator {shown(name)}", unknown)
 
 
 def with_hint(text: str, unknown: str, names: Sequence[str]) -> str:
@@ -261,7 +261,7 @@ class StepPort:
         self._held_note: tuple[int, int, int, bool] | None = None
         self._done = False
         self._ready = False
-        socket.attend(Guests(peers.by_identity.__contains__, peers.came, self.count), MAX_COMMAND_BYTES)
+        socket.attend(SocketCallbacks(peers.by_identity.__contains__, peers.came, self.count), MAX_COMMAND_BYTES)
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -743,7 +743,7 @@ class StepPort:
                     peer.last_frame = frame
             else:
                 self._receive(peer, message)
-        except Refused as refusal:
+        except Refusal as refusal:
             self.count(refusal.code)
             peer.refused(refusal.text, self._step)
             if peer.error is None:
@@ -787,14 +787,14 @@ class StepPort:
             self._recount()
         elif kind == "tick":
             if self.ticks is None:
-                raise Refused(
+                raise Refusal(
                     Reason.TYPE, "tick: ticks need a plant with --mode external; this plant runs in another mode"
                 )
             if peer.state is DEAD:
                 peer.comes_back()
             self.ticks.read_message(peer, message)
         else:
-            raise Refused(
+            raise Refusal(
                 Reason.TYPE, f"step socket: expected messages of type command, tick or bye, got {shown(kind)}"
             )
 

@@ -13,7 +13,7 @@ from rtmms.wire.protocol.limits import (
     MAX_PATTERN_LENGTH,
     MAX_PATTERNS,
 )
-from rtmms.wire.protocol.messages import PROTOCOL, PROTOCOLS, Reason, Refused, in_version, name_in, shown
+from rtmms.wire.protocol.messages import PROTOCOL, PROTOCOLS, Reason, Refusal, in_version, name_in, shown
 from rtmms.wire.protocol.peer_values import read_settable, read_tracks
 
 HOLD = "hold"
@@ -25,8 +25,8 @@ INTERPOLATIONS = (HOLD, LINEAR)
 """
 
 
-def _wrong(text: str) -> Refused:
-    return Refused(Reason.WRONG_TYPE, f"hello: {text}")
+def _wrong(text: str) -> Refusal:
+    return Refusal(Reason.WRONG_TYPE, f"hello: {text}")
 
 
 def _name(value: Any, _: Any) -> str:
@@ -202,13 +202,13 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
 
     Raises
     ------
-    Refused
+    Refusal
         If the version is unknown or a field has a wrong value.
     """
     version = message.get("protocol")
     if type(version) is not int or version not in PROTOCOLS:
         spoken = ", ".join(map(str, PROTOCOLS))
-        raise Refused(Reason.PROTOCOL, f"hello: protocol: expected one of {spoken}, got {shown(version)}")
+        raise Refusal(Reason.PROTOCOL, f"hello: protocol: expected one of {spoken}, got {shown(version)}")
     read: dict[str, Any] = {"protocol": version}
     for one in _HELLO_FIELDS:
         key = name_in(version, one.name)

@@ -56,7 +56,7 @@ class Reason:
     BUSY = "busy"
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """Refusal of a message.
 
     The exception never leaves the wire.
@@ -82,7 +82,7 @@ class Refused(Exception):
         self.id: int | str | None = None
 
 
-def not_a_message(kind: str, cap: int) -> Refused:
+def not_a_message(kind: str, cap: int) -> Refusal:
     """Return the refusal of an oversized or malformed message.
 
     Parameters
@@ -94,12 +94,12 @@ def not_a_message(kind: str, cap: int) -> Refused:
 
     Returns
     -------
-    Refused
+    Refusal
         The refusal, not raised.
     """
     if kind == OVERSIZE:
-        return Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
-    return Refused(Reason.MALFORMED, "a message is one frame here")
+        return Refusal(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
+    return Refusal(Reason.MALFORMED, "a message is one frame here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,18 +236,18 @@ def read_request(message: Mapping[str, Any], peer: str, exchange_id: bytes) -> R
 
     Raises
     ------
-    Refused
+    Refusal
         If a field has a wrong value.
     """
     ident, op, args = read_id(message), message.get("op"), message.get("args")
     if ident is None:
         ident = message.get("id")
-        raise Refused(Reason.WRONG_TYPE, f"request: id must be a whole number or short text, got {shown(ident)}")
+        raise Refusal(Reason.WRONG_TYPE, f"request: id must be a whole number or short text, got {shown(ident)}")
     if type(op) is not str or op not in OPERATIONS:
-        raise Refused(Reason.TYPE, f"request: op must be one of {', '.join(OPERATIONS)}; got {shown(op)}")
+        raise Refusal(Reason.TYPE, f"request: op must be one of {', '.join(OPERATIONS)}; got {shown(op)}")
     args = {} if args is None else args
     if type(args) is not dict or not all(type(key) is str for key in args):
-        raise Refused(Reason.WRONG_TYPE, f"request: args must be a map with text keys, got {shown(args)}")
+        raise Refusal(Reason.WRONG_TYPE, f"request: args must be a map with text keys, got {shown(args)}")
     return Request(ident, op, args, peer, exchange_id)
 
 
@@ -331,12 +331,12 @@ def decode(
 
     Raises
     ------
-    Refused
+    Refusal
         With code oversize, malformed or unknown_type, unless the frame is one whole msgpack map with a text `type`.
     """
     size = len(frame)
     if size > cap:
-        raise Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
+        raise Refusal(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
     try:
         message = (
             _unpack(frame)
@@ -352,11 +352,11 @@ def decode(
             )
         )
     except Exception as fault:  # the sender is responsible for any exception of the decoder
-        raise Refused(Reason.MALFORMED, f"not a msgpack message: {type(fault).__name__}") from None
+        raise Refusal(Reason.MALFORMED, f"not a msgpack message: {type(fault).__name__}") from None
     if type(message) is not dict:
-        raise Refused(Reason.MALFORMED, f"a message must be a map, got {type(message).__name__}")
+        raise Refusal(Reason.MALFORMED, f"a message must be a map, got {type(message).__name__}")
     if type(message.get("type")) is not str:
-        raise Refused(Reason.TYPE, "a message must have a 'type', as text")
+        raise Refusal(Reason.TYPE, "a message must have a 'type', as text")
     return message
 
 
@@ -377,7 +377,7 @@ def decode_from_plant(frame: bytes) -> dict[str, Any]:
 
     Raises
     ------
-    Refused
+    Refusal
         As `decode` raises it.
     """
     return decode(frame, MAX_PLANT_BYTES, MAX_PLANT_ENTRIES, MAX_PLANT_ENTRIES)

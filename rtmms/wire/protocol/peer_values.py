@@ -14,7 +14,7 @@ from rtmms.wire.protocol.limits import (
     MAX_TRACK_LENGTH,
     MAX_TRACKS,
 )
-from rtmms.wire.protocol.messages import Reason, Refused, is_finite, shown
+from rtmms.wire.protocol.messages import Reason, Refusal, is_finite, shown
 
 
 def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,17 +32,17 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    Refused
+    Refusal
         If the field has another form.
     """
     given = message.get("settable")
     if given is None:
         return {}
     if type(given) is not dict or len(given) > MAX_SETTABLE:
-        raise Refused(Reason.WRONG_TYPE, f"settable must be a map of at most {MAX_SETTABLE} names, got {shown(given)}")
+        raise Refusal(Reason.WRONG_TYPE, f"settable must be a map of at most {MAX_SETTABLE} names, got {shown(given)}")
     for name, value in given.items():
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
-            raise Refused(
+            raise Refusal(
                 Reason.WRONG_TYPE,
                 f"settable: {shown(name)}: expected a number, flag or short text by a short name, got {shown(value)}",
             )
@@ -64,18 +64,18 @@ def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    Refused
+    Refusal
         If the field has another form.
     """
     given = message.get("tracks")
     if given is None:
         return {}
     if type(given) is not dict or len(given) > MAX_TRACKS:
-        raise Refused(Reason.WRONG_TYPE, f"hello: tracks must be a map of at most {MAX_TRACKS} names")
+        raise Refusal(Reason.WRONG_TYPE, f"hello: tracks must be a map of at most {MAX_TRACKS} names")
     for name, value in given.items():
         plain = type(value) in (int, float) or (type(value) is str and len(value) <= MAX_TRACK_LENGTH)
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not plain:
-            raise Refused(
+            raise Refusal(
                 Reason.WRONG_TYPE, f"hello: tracks: expected names, each with a number or text, got {shown(name)}"
             )
     return given
@@ -96,15 +96,15 @@ def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    Refused
+    Refusal
         If the field has another form.
     """
     given = message.get("values")
     if type(given) is not dict or len(given) > MAX_METRICS:
-        raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
+        raise Refusal(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
     for name, value in given.items():
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
-            raise Refused(
+            raise Refusal(
                 Reason.WRONG_TYPE, f"metrics: expected names, each with a number, flag or short text, got {shown(name)}"
             )
     return given
@@ -128,7 +128,7 @@ def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
 
     Raises
     ------
-    Refused
+    Refusal
         If the field has another form.
 
     Notes
@@ -146,18 +146,18 @@ def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
     if given is None:
         return None
     if type(given) is not dict or not all(type(given.get(name)) is bool for name in ("watched", "learned")):
-        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: expected a map with watched and learned, got {shown(given)}")
+        raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: expected a map with watched and learned, got {shown(given)}")
     silences, losses = given.get("silences"), given.get("losses")
     if not (type(silences) is list and len(silences) <= MAX_SILENCES and all(map(_is_silence, silences))):
-        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: silences: expected at most {MAX_SILENCES} of three numbers")
+        raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: silences: expected at most {MAX_SILENCES} of three numbers")
     if not (type(losses) is list and len(losses) <= MAX_SILENCES and all(map(is_finite, losses))):
-        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: losses: expected at most {MAX_SILENCES} numbers")
+        raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: losses: expected at most {MAX_SILENCES} numbers")
     for name in ("period_s", "first_s"):
         if given.get(name) is not None and not is_finite(given[name]):
-            raise Refused(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a number, got {shown(given[name])}")
+            raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a number, got {shown(given[name])}")
     for name in _COUNTS:
         if type(given.get(name)) is not int or given[name] < 0:
-            raise Refused(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a count, got {shown(given.get(name))}")
+            raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a count, got {shown(given.get(name))}")
     known = ("watched", "learned", "period_s", "first_s", "silences", "losses", *_COUNTS)
     return {name: given.get(name) for name in known}
 

@@ -35,7 +35,7 @@ def _nothing(_: object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Guests:
+class SocketCallbacks:
     """Callbacks of the owner of a socket to which others connect.
 
     Parameters
@@ -125,12 +125,12 @@ class Messages(Protocol):
 class Hosting(Messages, Protocol):
     """Bound socket of a plant."""
 
-    def attend(self, guests: Guests, cap: int) -> None:
+    def attend(self, guests: SocketCallbacks, cap: int) -> None:
         """Set the callbacks and the limit of the connections.
 
         Parameters
         ----------
-        guests : Guests
+        guests : SocketCallbacks
             Callbacks of the socket's owner.
         cap : int
             Most bytes of a message from a known peer.
@@ -299,7 +299,7 @@ class Publishing(Hosting, Protocol):
         """
 
 
-class Dialled(Messages, Protocol):
+class ConnectedSocket(Messages, Protocol):
     """Connected socket of a peer, which can wait on it beside others."""
 
     @property

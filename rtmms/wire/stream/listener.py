@@ -18,7 +18,7 @@ from typing import Protocol
 
 from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Answering, Guests, Received
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Answering, Received, SocketCallbacks
 from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
 
 # Readiness of many descriptors: epoll, or a substitute on other platforms.
@@ -89,7 +89,7 @@ class Poller(Protocol):
         """Close the poller."""
 
 
-class Selecting(Poller):
+class SelectPoller(Poller):
     """Poller by kqueue if available, else by select.
 
     Unlike epoll's, their waits end to the microsecond.
@@ -134,9 +134,9 @@ def poller() -> Poller:
     Returns
     -------
     Poller
-        epoll, or `Selecting` where there is none.
+        epoll, or `SelectPoller` where there is none.
     """
-    return select.epoll() if hasattr(select, "epoll") else Selecting()
+    return select.epoll() if hasattr(select, "epoll") else SelectPoller()
 
 
 # One connection, from either side: a stream that never blocks, its received bytes and its unsent ones.
@@ -335,7 +335,7 @@ _CLOSE_NS = 500_000
 """Time that one closing may need, ns."""
 
 
-class Leaving:
+class ClosingSockets:
     """Sockets that wait to be closed, _MAX_CLOSING at most.
 
     For one more the oldest is closed at once.
@@ -458,7 +458,7 @@ class Listener(Answering):
         self._kind, self._talkers, self._most, self._backlog = kind, talkers, most, backlog
         self._cap = self._first_cap = cap
         self.beside: Sequence[Listener] = ()
-        self._guests = Guests()
+        self._guests = SocketCallbacks()
         self._far: Poller = poller()
         self._bound = {one.fileno(): one for one in bound}
         for descriptor, one in self._bound.items():
@@ -470,12 +470,12 @@ class Listener(Answering):
         self.connections: dict[bytes, Connection] = {}  # by key, the oldest first
         self._by_descriptor: dict[int, Connection] = {}
         self._queue: deque[Connection] = deque()  # those with received bytes that wait for decoding
-        self._leaving = Leaving()
+        self._leaving = ClosingSockets()
         self._numbers = self._sorted_ns = 0
         self._closed = False
 
     @override
-    def attend(self, guests: Guests, cap: int) -> None:
+    def attend(self, guests: SocketCallbacks, cap: int) -> None:
         self._guests, self._cap = guests, cap
 
     @override

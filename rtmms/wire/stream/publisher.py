@@ -11,7 +11,7 @@ from time import monotonic_ns
 
 from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Hosting, Received
+from rtmms.wire.protocol.port import MESSAGE, SENT, Hosting, Received, SocketCallbacks
 from rtmms.wire.stream.listener import MAX_CONNECTIONS, Connection, Listener
 from rtmms.wire.stream.zmtp import encoded
 
@@ -43,10 +43,10 @@ class Publisher(Hosting):
         self._takers: set[bytes] = set()  # those that subscribe to _topic
         self._due: list[Connection] = []
         self._data = b""
-        self._guests = Guests()
+        self._guests = SocketCallbacks()
 
     @override
-    def attend(self, guests: Guests, cap: int) -> None:
+    def attend(self, guests: SocketCallbacks, cap: int) -> None:
         """Set the callbacks of the connections; all peers are unknown here, and send only subscriptions."""
         self._guests = guests
         self.listener.attend(guests, min(cap, _MAX_SUBSCRIPTION_BYTES))

@@ -17,7 +17,7 @@ from time import monotonic_ns
 from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, DirectAccess, Received
-from rtmms.wire.stream.listener import IN, OUT, Alarm, Connection, Listener, Poller, Selecting
+from rtmms.wire.stream.listener import IN, OUT, Alarm, Connection, Listener, Poller, SelectPoller
 from rtmms.wire.stream.zmtp import ready
 
 
@@ -46,7 +46,7 @@ class Steps(Listener, DirectAccess):
             with contextlib.suppress(OSError):
                 self._alarm = Alarm()
         if self._alarm is None:
-            self._near = Selecting()
+            self._near = SelectPoller()
         else:
             self._near = select.epoll()
             self._near.register(self._alarm.descriptor, IN)

@@ -15,7 +15,7 @@ from rtmms.robots.quadrotor import ROTORS
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.ardupilot import ArduPilot
 from rtmms_bridges.autopilot.airframes import AIRFRAMES
-from rtmms_bridges.autopilot.hil import CORRELATION_S, Wander
+from rtmms_bridges.autopilot.hil import CORRELATION_S, GaussMarkovError
 from rtmms_bridges.px4 import Px4
 from tests.bridges.harness import ROOT
 
@@ -159,7 +159,7 @@ def test_a_receivers_error_lasts_for_seconds() -> None:
     """Its spread is the same at any time, and how fast it fades is that of a Gauss-Markov process."""
     deviation, gap_s, runs = 0.4, 20.0, 4000
     random = Random(7)
-    wanders = [Wander(deviation, random) for _ in range(runs)]
+    wanders = [GaussMarkovError(deviation, random) for _ in range(runs)]
     first = np.array([wander(1_000_000) for wander in wanders])
     second = np.array([wander(1_000_000 + round(gap_s * 1e6)) for wander in wanders])
     spread = 3.0 * deviation / sqrt(2.0 * 3 * runs)  # three standard deviations of a standard deviation
@@ -167,4 +167,4 @@ def test_a_receivers_error_lasts_for_seconds() -> None:
     assert second.std() == pytest.approx(deviation, abs=spread)
     share = float(np.mean(first * second)) / deviation**2
     assert share == pytest.approx(exp(-gap_s / CORRELATION_S), abs=3.0 / sqrt(3 * runs))
-    assert Wander(0.0, random)(5) == (0.0, 0.0, 0.0)
+    assert GaussMarkovError(0.0, random)(5) == (0.0, 0.0, 0.0)

@@ -12,7 +12,7 @@ import pytest
 import rtmms
 from rtmms.plant.protocol import Channel
 from rtmms_bridges.ardupilot import write
-from rtmms_bridges.autopilot.sitl_keys import KEYS, WIND, Further, nested
+from rtmms_bridges.autopilot.sitl_keys import KEYS, WIND, KeyReader, nested
 from rtmms_bridges.motion.imu import Imu
 from tests.bridges.autopilot.sitl import read
 from tests.bridges.test_ardupilot import MOTION
@@ -39,14 +39,14 @@ def test_wind_in_either_frame_is_given_north_east_down() -> None:
     state: Any = SimpleNamespace(outputs={"current": [1.0, 2.0, 0.5], "depth": 3.0})
     quarter = replace(MOTION, attitude=(math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)))  # x of the body is y of the world
     names = {"velocity_wind": "current", "rng_2": "depth"}
-    assert Further(names, plant("world"), math.pi / 2)(state, quarter) == {
+    assert KeyReader(names, plant("world"), math.pi / 2)(state, quarter) == {
         "rng_2": 3.0, "velocity_wind": pytest.approx((2.0, 1.0, -0.5)),
     }  # fmt: skip
-    found = Further(names, plant("body"), math.pi / 2)(state, quarter)
+    found = KeyReader(names, plant("body"), math.pi / 2)(state, quarter)
     assert found["velocity_wind"] == pytest.approx((1.0, -2.0, -0.5))
     with pytest.raises(
         rtmms.ModelError, match=r"more.velocity_wind: expected an output of the shape \(3,\), got 'depth'"
     ):
-        Further({"velocity_wind": "depth"}, plant("world"), 0.0)
+        KeyReader({"velocity_wind": "depth"}, plant("world"), 0.0)
     with pytest.raises(rtmms.ModelError, match=r"more.velocity_wind: .*'wind'"):
-        Further({"velocity_wind": "wind"}, plant("world"), 0.0)
+        KeyReader({"velocity_wind": "wind"}, plant("world"), 0.0)

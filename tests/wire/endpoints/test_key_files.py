@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.endpoints.keys import ALLOWED, Allowed, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.endpoints.keys import ALLOWED, AdmittedKeys, make_keys, read_allowed, read_client, read_server
 
 
 def mode(path: Path) -> int:
@@ -110,7 +110,7 @@ def test_a_peer_trusts_no_plant_s_key_that_others_can_write(folder: Path) -> Non
 
 
 def test_a_key_dropped_by_somebody_else_during_the_run_lets_nobody_in(folder: Path, tmp_path: Path) -> None:
-    inside = Allowed(read_server(folder))
+    inside = AdmittedKeys(read_server(folder))
     known = dict(inside.names)
     assert len(known) == 1
     make_keys(tmp_path / "theirs", "thief")

@@ -14,7 +14,7 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.endpoints.keys import ALLOWED, Allowed, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.endpoints.keys import ALLOWED, AdmittedKeys, make_keys, read_allowed, read_client, read_server
 from rtmms.wire.libzmq.plant_sockets import Gatekeeper, read_question
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.errors import AddressError, NotConnectedError
@@ -256,7 +256,7 @@ def test_a_flood_of_handshakes_is_answered_a_few_at_a_time(folder: Path) -> None
             assert frames[2] == b"400"
 
     step_recorder = Gatekeeper.__new__(Gatekeeper)
-    step_recorder._name_of, step_recorder.refused = Allowed(read_server(folder)).name_of, 0
+    step_recorder._name_of, step_recorder.refused = AdmittedKeys(read_server(folder)).name_of, 0
     step_recorder._socket = Counting()  # type: ignore[assignment]
     step_recorder.serve()
     assert (step_recorder._socket.answered, step_recorder.refused) == (4, 4)  # type: ignore[attr-defined]
@@ -288,7 +288,7 @@ def test_the_folder_is_looked_at_once_a_second_and_read_when_it_changed(
         return read_allowed(path)
 
     monkeypatch.setattr("rtmms.wire.endpoints.keys.read_allowed", counted)
-    allowed = Allowed(read_server(folder))
+    allowed = AdmittedKeys(read_server(folder))
     now = time.monotonic_ns()
     for tick in range(1, 3500):
         allowed.look(now + tick * 1_000_000)  # each ms for 3.5 s

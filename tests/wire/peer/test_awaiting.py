@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rtmms.wire.peer.client import Awaiting
+from rtmms.wire.peer.client import DescriptorWait
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_it_reports_which_of_them_can_be_read(
     if not poll:
         monkeypatch.delattr(select, "poll")
     here, there = pair
-    both, awaiting = (here.fileno(), there.fileno()), Awaiting()
+    both, awaiting = (here.fileno(), there.fileno()), DescriptorWait()
     assert awaiting.readable(both, 0.001) == []
     there.send(b"1")
     assert awaiting.readable(both, 10.0) == [here.fileno()]
@@ -49,7 +49,7 @@ def test_descriptors_from_1024_on_are_as_good_as_others(pair: tuple[socket.socke
     high = fcntl.fcntl(pair[0].fileno(), fcntl.F_DUPFD, 1500)
     try:
         pair[1].send(b"1")
-        assert Awaiting().readable((high,), 10.0) == [high]
+        assert DescriptorWait().readable((high,), 10.0) == [high]
     finally:
         os.close(high)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

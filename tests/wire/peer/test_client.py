@@ -19,7 +19,7 @@ import rtmms
 from rtmms.wire.endpoints.session_files import token_path
 from rtmms.wire.peer.client import Link
 from rtmms.wire.protocol.errors import EndpointError, NotConnectedError, RequestError
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refusal
 from rtmms.wire.protocol.peer_values import read_watch
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping, plant_process
@@ -481,7 +481,7 @@ def test_a_watch_that_is_none_is_refused_on_both_sides(wrong: dict[str, Any], ho
     assert (answer["type"], answer["code"]) == ("error", "wrong_type")
     (peer,) = host.server._peers.all
     assert (peer.figures, peer.watch) == ({}, None), "a message is taken whole or not at all"
-    with pytest.raises(Refused, match="watch"):
+    with pytest.raises(Refusal, match="watch"):
         read_watch(message)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.peer.session import Attachment, Terms
+from rtmms.wire.peer.session import Attachment, PeerRequests
 from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.hello import Hello
 
@@ -25,7 +25,7 @@ OBSERVER = {"granted": [], "identity": b""}
 
 def joined(output: dict[str, Any]) -> BaseException | None:
     """What `join` raised when the plant sent this; None when it raised nothing. It must not wait for ever."""
-    connection = Attachment(Terms("tcp://127.0.0.1:9", Hello("one")), print)
+    connection = Attachment(PeerRequests("tcp://127.0.0.1:9", Hello("one")), print)
     connection._greet = lambda timeout_s: WELCOME | output  # type: ignore[method-assign]
     raised: list[BaseException | None] = []
 

@@ -31,7 +31,7 @@ def test_it_moves_off_where_its_answers_take_long(
     monkeypatch.setenv(placing.MAY_MOVE, may)
     try:
         os.sched_setaffinity(0, {CORES[0]})
-        one = placing.Placing()
+        one = placing.CoreMove()
         os.sched_setaffinity(0, {CORES[1]})
         one.start(period_s)
         output = []

@@ -22,7 +22,7 @@ from rtmms.plant.protocol import Channel
 from rtmms.wire.peer.decode import read_message
 from rtmms.wire.peer.step_messages import Head, ReceivedState, as_floats, command_writer, rehearse, state_heads
 from rtmms.wire.plant.state_message import Selection
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refusal
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.stream.zmtp import framed
 
@@ -120,7 +120,7 @@ def test_any_frame_that_is_accepted_as_a_state_is_read_as_by_the_general_reader(
         accepted += 1
         try:
             general = State(read_message(bytes(frame)), INFO)
-        except Refused:
+        except Refusal:
             refused += not mine._fields
             if not mine._fields:  # else only the head, such as a deadline below 0, is what the general reader refuses
                 for name in NAMES:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.wire.peer.client import Awaiting, Link
+from rtmms.wire.peer.client import DescriptorWait, Link
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 
@@ -47,13 +47,13 @@ def _first_bytes(post: Callable[[bytes, int], int], raw: bytes, flags: int) -> i
 
 def test_nearly_all_states_are_waited_for_by_their_receive_alone(tcp: Looping, monkeypatch: Any) -> None:
     waits = list[int]()
-    ready = Awaiting.ready
+    ready = DescriptorWait.ready
 
-    def counted(self: Awaiting, *arguments: Any) -> Any:
+    def counted(self: DescriptorWait, *arguments: Any) -> Any:
         waits.append(1)
         return ready(self, *arguments)
 
-    monkeypatch.setattr(Awaiting, "ready", counted)
+    monkeypatch.setattr(DescriptorWait, "ready", counted)
     monkeypatch.setattr("rtmms.wire.peer.client._EXCHANGE_NS", 1_000_000_000)  # on a slow machine states come seldom
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         _answered(link, 20)

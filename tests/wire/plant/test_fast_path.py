@@ -13,7 +13,7 @@ import pytest
 
 from rtmms.loop.clock import Schedule
 from rtmms.loop.kernels.miss_policies import PUBLISHED, RESOLVED
-from rtmms.loop.log_row import Head
+from rtmms.loop.log_row import RowHead
 from rtmms.loop.loop import LoopServices
 from rtmms.loop.modes import Lockstep, Realtime
 from rtmms.loop.ports import Progress
@@ -75,7 +75,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
                 passed = commit(code)
                 if passed is not None and passed.resolved and passed.kept is recorded:
                     windows.append(
-                        (passed, passed.stepped if kept is None else kept._head[Head._fields.index("wall_ns")])
+                        (passed, passed.stepped if kept is None else kept._head[RowHead._fields.index("wall_ns")])
                     )
                 return passed
 

@@ -63,7 +63,7 @@ def test_a_delay_is_of_each_direction(make_host: Callable[..., Host], make_raw: 
 def test_the_same_in_every_mode_and_in_the_plants_own_process(
     make_host: Callable[..., Host], make_raw: Callable[[Host], Raw], every: int
 ) -> None:
-    from rtmms.sweep.in_process import Direct
+    from rtmms.sweep.in_process import InProcessExchange
 
     delay, steps = (every if every > 1 else 0), 150
     found = []
@@ -89,7 +89,7 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
     controller.every = every
     plant, applied, command = Toy(), [], np.zeros(4)
     links = impaired(**ROUGH)["links"]
-    exchange = Direct(plant, "toy", 0, {"raw": controller}, links)  # type: ignore[arg-type]
+    exchange = InProcessExchange(plant, "toy", 0, {"raw": controller}, links)  # type: ignore[arg-type]
     for step in range(steps):
         exchange.publish(step, step * 1e-3, 0, 0, plant.observe(), exchange.applied)
         exchange.collect(step, command, 0)

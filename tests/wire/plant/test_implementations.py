@@ -9,11 +9,11 @@ import pytest
 
 from rtmms.wire.libzmq.plant_sockets import Router
 from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.session import Terms
+from rtmms.wire.peer.session import PeerRequests
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.hello import Hello
 from rtmms.wire.protocol.port import GONE, MALFORMED, MESSAGE
-from rtmms.wire.stream.listener import Selecting
+from rtmms.wire.stream.listener import SelectPoller
 from rtmms.wire.stream.steps import Steps
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
@@ -32,8 +32,8 @@ def make(request: pytest.FixtureRequest, make_host: Callable[..., Host], monkeyp
         step = host.server._sockets.step
         assert isinstance(step, Router if request.param == "libzmq" else Steps)
         if isinstance(step, Steps):
-            assert isinstance(step._near, Selecting) == isinstance(step._far, Selecting)
-            assert isinstance(step._near, Selecting) == (request.param == "selected" or not hasattr(select, "epoll"))
+            assert isinstance(step._near, SelectPoller) == isinstance(step._far, SelectPoller)
+            assert isinstance(step._near, SelectPoller) == (request.param == "selected" or not hasattr(select, "epoll"))
         return host
 
     return made
@@ -42,7 +42,7 @@ def make(request: pytest.FixtureRequest, make_host: Callable[..., Host], monkeyp
 @pytest.mark.parametrize("libzmq", [False, True])
 def test_a_link_drives(make: Make, libzmq: bool) -> None:
     with Looping(make()) as running:
-        terms = Terms(running.host.exchange, Hello("one", ("*",)), token="secret", libzmq=libzmq)
+        terms = PeerRequests(running.host.exchange, Hello("one", ("*",)), token="secret", libzmq=libzmq)
         with Link(terms) as link:
             for state in link:
                 link.command({"left.front": 0.25})

@@ -13,7 +13,7 @@ from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.peers import MAX_PEERS, Peers
 from rtmms.wire.plant.state_message import Selection
 from rtmms.wire.protocol.hello import Hello
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refusal
 from tests.wire.bench import PATIENCE_S, Host, Raw, Toy
 
 OUTPUTS = 6000
@@ -45,14 +45,14 @@ def test_a_full_house_has_a_place_for_one_that_only_asks() -> None:
     peers, selection = Peers(actuators), Selection(())
     for k in range(MAX_PEERS):
         peers.welcome(Hello(f"driver{k}", (f"a{k}",)), b"%d" % k, selection, 0)
-    with pytest.raises(Refused, match=f"{MAX_PEERS} peers already, its maximum"):
+    with pytest.raises(Refusal, match=f"{MAX_PEERS} peers already, its maximum"):
         peers.welcome(Hello("one more", (f"a{MAX_PEERS}",)), b"more", selection, 0)
     first = peers.welcome(Hello("status"), b"status", selection, 0)
     second = peers.welcome(Hello("stop"), b"stop", selection, 0)  # the first gives way
     assert second in peers.all
     assert first not in peers.all
     assert len(peers.all) == MAX_PEERS + 1
-    with pytest.raises(Refused, match=f"{MAX_PEERS} peers already, its maximum"):  # an observer's place is no driver's
+    with pytest.raises(Refusal, match=f"{MAX_PEERS} peers already, its maximum"):  # an observer's place is no driver's
         peers.welcome(Hello("one more", (f"a{MAX_PEERS}",)), b"more", selection, 0)
     assert second in peers.all
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rtmms.base.contract import MISS_WORDS
-from rtmms.loop.log_row import Head
+from rtmms.loop.log_row import RowHead
 from rtmms.loop.modes import Free, Lockstep
 from rtmms.record.log import Step, open_log
 from rtmms.record.recorder import Recorder
@@ -78,7 +78,7 @@ class Recorded(Run):
 
 def rows(ring: Ring) -> list[tuple[Any, ...]]:
     """Without their wall time."""
-    return [(Head(*row.ints)._replace(wall_ns=0), row.floats) for row in ring.take()]
+    return [(RowHead(*row.ints)._replace(wall_ns=0), row.floats) for row in ring.take()]
 
 
 def stopped(path: Path, **more: Any) -> Recorder:

@@ -6,7 +6,7 @@ import pytest
 
 from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.state_message import select
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refusal
 
 OUTPUTS = (
     Channel("imu.gyro", shape=(3,)), Channel("depth"), Channel("joints", shape=(2, 3, 4)),
@@ -31,5 +31,5 @@ def test_the_truth_goes_only_to_those_who_ask_for_it(patterns: tuple[str, ...], 
 
 @pytest.mark.parametrize("patterns", [("*uth.depth",), ("position",), ("none", "position")])
 def test_a_pattern_that_matches_nothing_is_refused(patterns: tuple[str, ...]) -> None:
-    with pytest.raises(Refused, match="unknown output"):
+    with pytest.raises(Refusal, match="unknown output"):
         select(OUTPUTS, patterns)

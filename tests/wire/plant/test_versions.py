@@ -12,7 +12,7 @@ import rtmms
 from rtmms.wire.plant.handshake import HandshakePort
 from rtmms.wire.protocol import messages
 from rtmms.wire.protocol.hello import Hello, hello_message, read_hello
-from rtmms.wire.protocol.messages import IN_VERSION_1, Reason, Refused
+from rtmms.wire.protocol.messages import IN_VERSION_1, Reason, Refusal
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 
@@ -61,7 +61,7 @@ def test_a_link_speaks_version_1_to_a_plant_that_speaks_no_other(
     ) -> None:
         received.append(message)
         if message["type"] == "hello" and message["protocol"] != 1:
-            raise Refused(Reason.PROTOCOL, "hello: protocol: expected one of 1, got 2")
+            raise Refusal(Reason.PROTOCOL, "hello: protocol: expected one of 1, got 2")
         receive(self, exchange_id, peer, message, key)
 
     receive = HandshakePort._receive

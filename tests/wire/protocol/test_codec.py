@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmms.wire.protocol.messages import Refused, decode, decode_from_plant, packer
+from rtmms.wire.protocol.messages import Refusal, decode, decode_from_plant, packer
 
 CAP = 4096
 numbers = st.one_of(st.integers(-(1 << 63), (1 << 64) - 1), st.floats(allow_nan=False))
@@ -33,7 +33,7 @@ def test_a_message_survives_the_round_trip(message: dict[str, Any]) -> None:
 def test_garbage_is_refused_or_a_map_with_a_type(frame: bytes) -> None:
     try:
         output = type(decode(frame, CAP)["type"]).__name__
-    except Refused as refusal:
+    except Refusal as refusal:
         output = refusal.code
     assert output in ("malformed", "unknown_type", "str")
 
@@ -41,14 +41,14 @@ def test_garbage_is_refused_or_a_map_with_a_type(frame: bytes) -> None:
 @given(messages, st.data())
 def test_a_truncated_frame_is_malformed(message: dict[str, Any], data: st.DataObject) -> None:
     frame = packer()(message)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         decode(frame[: data.draw(st.integers(0, len(frame) - 1))], 1 << 20)
     assert refused.value.code == "malformed"
 
 
 @given(messages, st.binary(min_size=1, max_size=9))
 def test_a_frame_with_something_behind_it_is_malformed(message: dict[str, Any], tail: bytes) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         decode(packer()(message) + tail, 1 << 20)
     assert refused.value.code == "malformed"
 
@@ -74,7 +74,7 @@ def test_a_frame_with_something_behind_it_is_malformed(message: dict[str, Any], 
     ],
 )
 def test_a_hostile_frame_is_refused_by_name(frame: bytes, code: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         decode(frame, CAP)
     assert refused.value.code == code
 

@@ -17,7 +17,7 @@ from rtmms.plant.protocol import Channel
 from rtmms.wire.endpoints.addresses import nearest, seen_from
 from rtmms.wire.peer.decode import read_message, read_places, read_welcome
 from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_EXCHANGE_BYTES
-from rtmms.wire.protocol.messages import PROTOCOL, Refused, decode, decode_from_plant, packer
+from rtmms.wire.protocol.messages import PROTOCOL, Refusal, decode, decode_from_plant, packer
 from rtmms.wire.protocol.state import State
 from rtmms.wire.protocol.welcome import channel_map
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
@@ -67,7 +67,7 @@ def refused(read: Callable[[], None]) -> str:
     """The code of the refusal, '' for none; anything else that is raised is a failure."""
     try:
         read()
-    except Refused as refusal:
+    except Refusal as refusal:
         return refusal.code
     return ""
 
@@ -150,7 +150,7 @@ def test_a_peer_survives_anything_that_a_plant_sends() -> None:
     def read(frame: bytes) -> str:
         try:
             message = read_message(frame)
-        except Refused as refusal:
+        except Refusal as refusal:
             return refusal.code
         if message["type"] not in ("state", "telemetry"):
             return str(message["type"])
@@ -175,7 +175,7 @@ def test_a_peer_survives_any_welcome() -> None:
         try:
             message = decode_from_plant(frame)
             info, (_, step_endpoint, near, telemetry_endpoint) = read_welcome(message), read_places(message)
-        except Refused as refusal:
+        except Refusal as refusal:
             return refusal.code
         nearest("tcp://127.0.0.1:9870", step_endpoint, near)
         for endpoint in (step_endpoint, telemetry_endpoint):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from rtmms.wire.protocol.port import Guests
+from rtmms.wire.protocol.port import SocketCallbacks
 from rtmms.wire.stream import listener as leaving
 from rtmms.wire.stream.listener import (
     _CLOSE_NS,
@@ -15,8 +15,8 @@ from rtmms.wire.stream.listener import (
     _MAX_CLOSING,
     _MIN_CLOSE_INTERVAL_NS,
     STRANGER_READ_BYTES,
+    ClosingSockets,
     Connection,
-    Leaving,
     Listener,
 )
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
@@ -35,7 +35,7 @@ class Closed:
 def test_one_at_a_time_where_there_is_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [10**12]
     monkeypatch.setattr(leaving, "monotonic_ns", lambda: now[0])
-    room, found = Leaving(), list[int]()
+    room, found = ClosingSockets(), list[int]()
     for number in range(4):
         room.add(cast(Any, Closed(number, found)))
     assert found == []
@@ -56,7 +56,7 @@ def test_one_at_a_time_where_there_is_time_for_it(monkeypatch: pytest.MonkeyPatc
 
 
 def test_no_more_than_so_many_wait() -> None:
-    room, found = Leaving(), list[int]()
+    room, found = ClosingSockets(), list[int]()
     for number in range(_MAX_CLOSING + 3):
         room.add(cast(Any, Closed(number, found)))
     assert found == [0, 1, 2]
@@ -75,7 +75,7 @@ def test_of_a_stranger_a_little_is_read_at_a_time_and_of_one_that_is_known_more(
     monkeypatch.setattr(Connection, "read", counted)
     with socket.create_server(("127.0.0.1", 0)) as bound:
         listener, known = Listener([bound], 1 << 20), set[bytes]()
-        listener.attend(Guests(known=known.__contains__), 1 << 20)
+        listener.attend(SocketCallbacks(known=known.__contains__), 1 << 20)
         with socket.create_connection(bound.getsockname()) as peer:
             peer.sendall(GREETING + ready(b"DEALER") + encoded([bytes(3 * STRANGER_READ_BYTES)]))
             received = None

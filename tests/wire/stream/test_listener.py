@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.protocol.port import FULL, SENT, Guests, Received
+from rtmms.wire.protocol.port import FULL, SENT, Received, SocketCallbacks
 from rtmms.wire.stream.listener import Connection, Listener
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.bench import PATIENCE_S
@@ -120,7 +120,7 @@ def test_the_oldest_that_nobody_knows_gives_way(make: Callable[..., Bench]) -> N
     bench = make(most=4)
     known = bench.peer(HELLO + message(b"known"))
     kept = bench.read_message()[0]
-    bench.listener.attend(Guests(lambda key: key == kept), 512)
+    bench.listener.attend(SocketCallbacks(lambda key: key == kept), 512)
     strangers = [bench.peer() for _ in range(10)]
     bench.until(lambda: bench.listener._numbers == 11)
     assert len(bench.listener.connections) == 4
@@ -172,7 +172,7 @@ def test_where_no_descriptor_is_left_strangers_give_way(
 
     known = bench.peer(HELLO + message(b"known"))
     kept = bench.read_message()[0]
-    bench.listener.attend(Guests(lambda key: key == kept, refused=refused.append), 512)
+    bench.listener.attend(SocketCallbacks(lambda key: key == kept, refused=refused.append), 512)
     strangers = [bench.peer(HELLO + message(b"hi")) for _ in range(2)]
     greeted = {bench.read_message()[0] for _ in strangers}
     idle = other.peer(GREETING[:10])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import Guests
+from rtmms.wire.protocol.port import SocketCallbacks
 from rtmms.wire.stream.publisher import _MAX_SUBSCRIPTIONS, _SEND_BUFFER_BYTES, Publisher
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.bench import PATIENCE_S, Host
@@ -29,7 +29,7 @@ class Bench:
         bound.bind(address)
         self.address, self.family, self.refused = bound.getsockname(), family, list[str]()
         self.publisher = Publisher(bound)
-        self.publisher.attend(Guests(refused=self.refused.append), 1 << 16)
+        self.publisher.attend(SocketCallbacks(refused=self.refused.append), 1 << 16)
 
     def peer(self, *topics: bytes) -> socket.socket:
         peer = socket.socket(self.family)

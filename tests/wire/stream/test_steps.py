@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, OVERSIZE, SENT, Guests, Received
+from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, OVERSIZE, SENT, Received, SocketCallbacks
 from rtmms.wire.stream.steps import Steps
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.hostile import reset
@@ -26,7 +26,7 @@ def steps(request: pytest.FixtureRequest) -> Iterator:
     """With epoll and the kernel's alarm where there are some, and as where there are none."""
     made = Steps([socket.create_server(("127.0.0.1", 0))], CAP, selected=request.param == "selected")
     made.strangers = []
-    made.attend(Guests(lambda identity: identity == PEER, refused=made.strangers.append), CAP)
+    made.attend(SocketCallbacks(lambda identity: identity == PEER, refused=made.strangers.append), CAP)
     yield made
     made.close()
     made.close()
@@ -211,7 +211,7 @@ def test_one_that_is_cut_off_receives_it(steps) -> None:
 
 def test_one_that_is_no_peer_any_more_is_not_received_within_the_step(steps) -> None:
     peer = joined(steps)
-    steps.attend(Guests(), CAP)
+    steps.attend(SocketCallbacks(), CAP)
     until(steps, lambda: steps.connections[PEER].poller is steps._far)
     peer.sendall(encoded([b"anything"]) * 100)
     steps.wait(time.monotonic_ns() + 20_000_000)
@@ -254,7 +254,7 @@ def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         bound.bind(str(tmp_path / "s"))
         steps = Steps([bound], CAP)
-        steps.attend(Guests(lambda identity: identity == PEER), CAP)
+        steps.attend(SocketCallbacks(lambda identity: identity == PEER), CAP)
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         peer.settimeout(PATIENCE_S)
         peer.connect(str(tmp_path / "s"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import MALFORMED, MESSAGE, Guests
+from rtmms.wire.protocol.port import MALFORMED, MESSAGE, SocketCallbacks
 from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.publisher import Publisher
 from rtmms.wire.stream.zmtp import _MAX_IDLE_FRAMES, GREETING, READY, Reader, ZmtpError, encoded, ready
@@ -76,7 +76,7 @@ def test_it_is_cut_off_and_counted(
     bound: socket.socket, make: Callable[[socket.socket], Any], output: bytes, looked: list[int]
 ) -> None:
     at, refused = make(bound), list[str]()
-    at.attend(Guests(refused=refused.append), 1000)
+    at.attend(SocketCallbacks(refused=refused.append), 1000)
     kind = b"SUB" if isinstance(at, Publisher) else b"DEALER"
     peer = socket.create_connection(bound.getsockname(), PATIENCE_S)
     peer.sendall(GREETING + ready(kind) + output * 30_000)

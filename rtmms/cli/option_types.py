@@ -51,7 +51,7 @@ def refuse_figure(word: str, path: Path, sources: tuple[Path, ...] = (), *, forc
     refuse_output(path, word, None if force else KINDS[path.suffix.lower()], sources, way_out)
 
 
-class Near(click.ParamType):
+class KnownName(click.ParamType):
     """One of some names; the error for another word has near misses.
 
     Parameters
@@ -151,7 +151,7 @@ class LimitOfSteps(click.ParamType):
         return str(value)
 
 
-class Number(click.ParamType):
+class NumberType(click.ParamType):
     """A number from MIN_NUMBER to MAX_NUMBER, or 0 where `zero` is allowed; where it is `signed`, of either sign, or 0.
 
     Parameters
@@ -206,7 +206,7 @@ def value(text: str) -> bool | int | float | str | list[Any]:
 
     Examples
     --------
-    >>> from rtmms.cli.words import value
+    >>> from rtmms.cli.option_types import value
     >>> value("true"), value("3"), value("0.5"), value("[1, 2]"), value("hover")
     (True, 3, 0.5, [1, 2], 'hover')
     """
@@ -247,7 +247,7 @@ def settings(pairs: Iterable[str], option: str = "--set ") -> dict[str, Any]:
 
     Examples
     --------
-    >>> from rtmms.cli.words import settings
+    >>> from rtmms.cli.option_types import settings
     >>> settings(["span_m=1.2", "gait=none"])
     {'span_m': 1.2, 'gait': 'none'}
     """
@@ -383,13 +383,13 @@ def type_of(declared: Option) -> click.ParamType:
     """
     kind = declared.value_type
     if declared.names:
-        return Near(declared.kind, declared.names)
+        return KnownName(declared.kind, declared.names)
     if declared.limit:
         return LimitOfSteps()
     if declared.group:
         return Installed(declared.group)
     if kind is float:
-        return Number(declared.unit, zero=declared.zero)
+        return NumberType(declared.unit, zero=declared.zero)
     if kind is int:
         return click.IntRange(declared.least, declared.most)
     if kind is Path:

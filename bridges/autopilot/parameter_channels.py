@@ -13,14 +13,14 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
 
 
-class Ask(Protocol):
+class RequestSender(Protocol):
     """Type of `Io.ask` of a bridge."""
 
     def __call__(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
         """Send a request, and call back when it is answered."""
 
 
-class Words:
+class ParameterChannels:
     """Setting of parameters over the wire, with one request under way at a time; only the newest values wait.
 
     Parameters
@@ -50,7 +50,7 @@ class Words:
             if any(name == other for other, _ in self._table.values()):
                 raise ModelError(f"parameter_channels.{channel}: '{name}' is listed twice")
             self._table[channel] = name, -1.0 if text.startswith("-") else 1.0
-        self._ask: Ask | None = None
+        self._ask: RequestSender | None = None
         self._refused: Callable[[str], object] = str
         self._begin()
 
@@ -58,12 +58,12 @@ class Words:
         """Return whether there are any parameters."""
         return bool(self._table)
 
-    def open(self, ask: Ask, refused: Callable[[str], object]) -> None:
+    def open(self, ask: RequestSender, refused: Callable[[str], object]) -> None:
         """Begin with a plant.
 
         Parameters
         ----------
-        ask : Ask
+        ask : RequestSender
             `Io.ask` of the bridge.
         refused : Callable[[str], object]
             Called with a sentence when the plant refuses a value.
@@ -140,11 +140,11 @@ class Words:
         self._publish({})
 
 
-class Worded(rtmms.Bridge):
+class ParameterBridge(rtmms.Bridge):
     """Bridge with a peer that may set parameters, by `_words`."""
 
     if TYPE_CHECKING:
-        _words: Words
+        _words: ParameterChannels
 
     def _not_taken(self, reason: str) -> None:
         self.counts.refuse("parameter")

@@ -1,4 +1,4 @@
-"""What plans are made of: gait words against the closed form of a gait, knots against interpolation; methods."""
+"""What plans are made of: gait parameters against the closed form of a gait, knots against interpolation; methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def strokes(rows: int = 1) -> Strokes:
     return Strokes(RATIO, 1.2, 0.5, rows, 2.0)
 
 
-def test_words_that_stay_are_a_gait() -> None:
+def test_variables_that_stay_are_a_gait() -> None:
     parts = strokes()
     plan, state = parts.home[None].copy(), parts.start()
     plan[0, 0, 5:7] = 0.05
@@ -78,7 +78,7 @@ def test_knots_are_straight_lines_held_after_the_last() -> None:
     assert alone.shape == (1, 4, 2)
 
 
-def test_knots_of_mixed_words_are_those_of_their_commands() -> None:
+def test_knots_of_mixed_variables_are_those_of_their_commands() -> None:
     mixing = np.array([[1.0, 1.0], [1.0, -1.0]])
     plain, mixed = (
         Knots(two(), 3, 1.0, np.array([0.5, 20.0])),
@@ -143,7 +143,7 @@ def waves(rows: int = 2) -> Waves:
     )  # fmt: skip
 
 
-def test_words_of_a_wave_that_stay_run_along_the_chain() -> None:
+def test_variables_of_a_wave_that_stay_run_along_the_chain() -> None:
     parts = waves(1)
     plan, state = np.array([[[0.1, 0.02, -0.03]]]), np.array([0.0, 0.1, 0.02, -0.03])
     commands, end = parts.commands(plan, state, 0.0, 125, 0.01)
