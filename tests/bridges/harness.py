@@ -84,12 +84,26 @@ class Beside:
     """A toy plant (four rods, some outputs; see tests/wire/bench.py) and a bridge beside it."""
 
     def __init__(self, bridge: Bridge, make_host: Callable[..., Host], *, stay_s: float = 0.0, **options: Any) -> None:
-        self.running = Looping(make_host(token=None, **options))
+        host = make_host(token=None, **options)
+        self.commands: list[list[float]] = []
+        """The command of each step, which stays when the next one has replaced it."""
+        step = host.plant.step
+
+        def noted(command: Any) -> None:
+            self.commands.append([float(value) for value in command])
+            step(command)
+
+        host.plant.step = noted  # type: ignore[method-assign]
+        self.running = Looping(host)
         self.bridged = Bridged(bridge, self.running.host.exchange, stay_s=stay_s)
 
     @property
     def command(self) -> list[float]:
         return [float(value) for value in self.running.host.command]
+
+    def drove(self, value: float, since: int = 0) -> bool:
+        """There was a step with it in the first actuator, since that one."""
+        return any(command[0] == value for command in self.commands[since:])
 
     def __enter__(self) -> Beside:
         self.running.__enter__()

@@ -16,6 +16,7 @@ import helics as h
 
 from tests.bridges.harness import wait
 from tests.ports import reserve_ports
+from tests.wire.bench import PATIENCE_S
 
 BROKER = Path(sys.executable).with_name("helics_broker")
 
@@ -40,10 +41,13 @@ class Broker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self) -> None:
         """End the broker with its group: the program is a script that starts the broker as a process of its own."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(PATIENCE_S)
 
 
 class Pilot:

@@ -83,6 +83,14 @@ class Console(DynamicActor):
         servo.id, servo.value = 1, -0.25
         self.send(self.vehicle, servo)
 
+    def is_driven(self) -> bool:
+        """Return whether both messages act, each of which comes by itself."""
+        state = self.seen["state"]
+        return abs(state["u"] - 0.5) < 1e-3 and abs(state["r"] - 0.25) < 1e-3
+
+    def plan_is(self, state: str) -> bool:
+        return "plan" in self.seen and self.seen["plan"][0] == state
+
     @Periodic(0.05)
     def go_on(self) -> None:
         """One thing after the other."""
@@ -93,7 +101,7 @@ class Console(DynamicActor):
             send(state=seen["state"], mode=seen["mode"])
             self.drive()
             self.stage = 1
-        elif self.stage == 1 and "entities" in seen and abs(seen["state"]["u"] - 0.5) < 1e-3:
+        elif self.stage == 1 and "entities" in seen and self.is_driven():
             send(entities=seen["entities"], driven=seen["state"])
             heading = imcpy.DesiredHeading()
             heading.value = 0.5
@@ -104,13 +112,13 @@ class Console(DynamicActor):
             self.stage = 2
         elif self.stage == 1:
             self.drive()  # a datagram may be lost
-        elif self.stage == 2 and "answer" in seen and seen["plan"][0] == "EXECUTING":
+        elif self.stage == 2 and "answer" in seen and self.plan_is("EXECUTING"):
             send(answer=seen.pop("answer"), plan=seen["plan"])
             stop = imcpy.PlanControl()
             stop.type, stop.op = imcpy.PlanControl.TypeEnum.REQUEST, imcpy.PlanControl.OperationEnum.STOP
             self.send(self.vehicle, stop)
             self.stage = 3
-        elif self.stage == 3 and "answer" in seen and seen["plan"][0] == "READY":
+        elif self.stage == 3 and "answer" in seen and self.plan_is("READY"):
             send(stopped=seen["answer"], plan=seen["plan"])
             self.stage = 4
 

@@ -41,6 +41,7 @@ class Pilot(mosaik_api_v3.Simulator):
         if time == self.hang_at:
             import time as clock
 
+            print("hangs", flush=True)
             clock.sleep(1000.0)
         if self.at:
             later = [one for one in self.at if one > time]

@@ -121,7 +121,7 @@ def own_file(peer: can.BusABC, beside: Beside) -> Any:
 def test_outputs_and_commands_by_the_robots_own_file(
     peer: can.BusABC, channel: str, make_host: Callable[..., Host]
 ) -> None:
-    bridge = Can(interface="virtual", channel=channel, claim=("left.*",), time_out_cycles=300.0)
+    bridge = Can(interface="virtual", channel=channel, claim=("left.*",), time_out_cycles=1e6)
     with Beside(bridge, make_host) as beside:
         database = own_file(peer, beside)
         wanted = {message.name for message in database.messages if message.senders == ["Robot"]}
@@ -155,7 +155,8 @@ def test_outputs_and_commands_by_the_robots_own_file(
         publish(0.75, 2)  # 255, 0 and 1 are missing
         wait(lambda: beside.command[0] == 0.75)
         assert beside.bridged.counts["commands_missed"] == 3
-        wait(lambda: beside.command[0] == 0.0)  # 300 cycles of silence, 3 s: neutral
+        bridge.time_out_cycles = 30.0
+        wait(lambda: beside.command[0] == 0.0)  # that many cycles of silence: neutral
         assert beside.bridged.counts["time_outs"] >= 1
     assert any(f"every node on CAN virtual {channel} can drive the robot: left.front, left.back" in line
                for line in beside.bridged.messages)  # fmt: skip
@@ -422,7 +423,7 @@ def test_a_flood_costs_no_state(channel: str, peer: can.BusABC, make_host: Calla
         for i in range(5000):
             peer.send(can.Message(arbitration_id=0x100 + i % 2, data=bytes(6), is_extended_id=False))
         states = beside.bridged.counts["states"]
-        wait(lambda: beside.bridged.counts["states"] > states + 100)
+        wait(lambda: beside.bridged.counts["states"] > states + 100 and beside.bridged.counts["refused"])
     assert set(beside.bridged.counts.reasons()) == {"checksum"}
     assert beside.command == [0.0] * 4
 
@@ -524,7 +525,8 @@ def test_the_pages_eds_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable[..., Host]) -> None:
     bridge = Can(
-        interface="udp_multicast", channel=GROUP, options={"port": str(multicast)}, heartbeat_ms=50, peer_timeout_s=3.0,
+        interface="udp_multicast", channel=GROUP, options={"port": str(multicast)}, heartbeat_ms=50,
+        peer_timeout_s=PATIENCE_S,
         drives=(DriveAt(node=5, actuator="left.front", counts=2000.0),
                 DriveAt(node=6, actuator="left.back", counts=2000.0)),
     )  # fmt: skip
@@ -542,6 +544,7 @@ def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable
             assert moved["status"] & 1 << 10, "target reached"
             wait(lambda: beside.command[0] != 0.5)
             assert expected()["moved"] < 500
+            bridge.peer_watch.limit_s = 0.5  # the master falls silent now: before, a busy machine must not make it
             found = expected()
             assert found["emergencies"][:1] == [0x8130]
             assert found["fault"] == "FAULT"

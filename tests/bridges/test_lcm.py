@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import os
 import shutil
 import subprocess
@@ -26,11 +25,10 @@ from rtmms_bridges.lcm import Lcm, encode_command, encode_outputs, encode_pose, 
 from rtmms_bridges.motion.pose import PoseNames, PoseReader
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
+from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
 pytestmark = pytest.mark.full
-
-PORTS = itertools.count(20_000 + os.getpid() % 9000 * 4)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture
 def url() -> str:
     """A group that no other test has."""
-    place = f"udpm://239.255.76.67:{next(PORTS)}?ttl=0"
+    place = f"udpm://239.255.76.67:{reserve_ports()}?ttl=0"
     try:
         lcm.LCM(place)
     except RuntimeError:

@@ -8,8 +8,6 @@ import socket
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from threading import Event
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -353,16 +351,19 @@ def test_words_that_make_no_sense(arguments: dict[str, Any], output: str) -> Non
 
 
 def test_a_station_that_is_gone_leaves_nothing_driven(station: Station) -> None:
-    with Sailing(driven(station, peer_timeout_s=1.0, home_after_s=0.0)) as sailing:
+    with Sailing(driven(station, peer_timeout_s=PATIENCE_S, home_after_s=0.0)) as sailing:
         station.receive("HEARTBEAT")
         assert station.command(400, 1.0) == 0
         assert station.command(187, math.nan, 0.5, math.nan, math.nan, math.nan, math.nan, 1) == 0
         wait(lambda: sailing.command[1] == pytest.approx(-0.5))
-        until = monotonic() + 2.0
-        while monotonic() < until:  # heartbeats alone keep it
+        watch = sailing.bridged.bridge.peer_watch
+        for _ in range(5):  # heartbeats alone keep it: each one begins its silence anew
+            before = watch._fed_at
             station.mav.heartbeat_send(6, 8, 0, 0, 0)
-            assert not sailing.bridged.counts["peer_lost"]
-            Event().wait(0.1)
+            wait(lambda before=before: watch._fed_at != before)
+        assert not sailing.bridged.counts["peer_lost"]
+        assert sailing.command[1] == pytest.approx(-0.5)
+        watch.limit_s = 0.5
         wait(lambda: sailing.command == (0.0, 0.0))
         assert sailing.bridged.counts["peer_lost"] == 1
 
@@ -425,7 +426,7 @@ def test_what_stations_ask_for_is_answered(station: Station) -> None:
 
 def test_a_robot_in_air_stands_on_the_ground_or_flies(station: Station) -> None:
     plant = Flyer()
-    with Sailing(driven(station, armed=True), plant=plant):
+    with Sailing(driven(station, armed=True, home_after_s=0.0), plant=plant):
         station.receive("EXTENDED_SYS_STATE", landed_state=1, vtol_state=0)
         plant.height = 1.0
         station.receive("EXTENDED_SYS_STATE", landed_state=2)

@@ -164,8 +164,8 @@ def test_a_broker_that_comes_late(tmp_path: Path, make_host: Callable[..., Host]
     broker = Broker(tmp_path)
     with Beside(Mqtt(port=broker.port), make_host) as beside:
         wait(lambda: beside.bridged.counts["unsent"])
-        wait(lambda: beside.bridged.counts["unreached"])
-        assert any("no connection to a broker" in line and "refused" in line for line in beside.bridged.messages)
+        wait(lambda: any("no connection to a broker" in line and "refused" in line for line in beside.bridged.messages))
+        assert beside.bridged.counts["unreached"] >= 1
         with broker:
             wait(lambda: beside.bridged.counts["sent"])
             assert beside.bridged.counts["reconnects"] == 0
@@ -194,7 +194,7 @@ def test_the_last_will_reports_one_that_was_killed(broker: Broker, listener: Sub
 @needs_mosquitto
 def test_a_silent_plant(broker: Broker, listener: Subscriber, make_host: Callable[..., Host]) -> None:
     with Beside(Mqtt(port=broker.port, watchdog_periods=30), make_host) as beside:
-        wait(lambda: listener.of("rtmms/toy/status") == [b"online"])
+        wait(lambda: listener.of("rtmms/toy/status")[:1] == [b"online"])  # a busy machine is silent by itself
         wait(lambda: beside.bridged.counts["states"])
         beside.running.errands.append(lambda: wait(lambda: beside.bridged.counts["silences"]))
         wait(lambda: listener.of("rtmms/toy/status")[-2:] == [b"plant silent", b"online"])
@@ -208,8 +208,9 @@ def test_commands_that_stop(
     with Beside(Mqtt(port=broker.port, claim=("*",), peer_timeout_s=0.3, peer_lost=how), make_host) as beside:
         wait(lambda: listener.of("rtmms/toy/state"))
         listener.send("rtmms/toy/command/left.front", "0.5")
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: beside.drove(0.5))
         wait(lambda: beside.bridged.counts["peer_lost"])
+        wait(lambda: beside.command[0] == left)
         step = beside.running.host.step
         wait(lambda: beside.running.host.step > step + 5)
         assert beside.command[0] == left
@@ -225,8 +226,9 @@ def test_users(tmp_path: Path, make_host: Callable[..., Host], monkeypatch: pyte
     tmp_path.chmod(0o755)
     with Broker(tmp_path, "allow_anonymous false", f"password_file {tmp_path}/users", "user root") as broker:
         with Beside(Mqtt(port=broker.port), make_host) as beside:
-            wait(lambda: beside.bridged.counts["broker_refused"])
-            assert any("the broker refused the connection: Not authorized" in line for line in beside.bridged.messages)
+            text = "the broker refused the connection: Not authorized"
+            wait(lambda: any(text in line for line in beside.bridged.messages))
+            assert beside.bridged.counts["broker_refused"] >= 1
         (tmp_path / "word").write_text("secret\n")
         with Beside(Mqtt(port=broker.port, user="manta", password_file=str(tmp_path / "word")), make_host) as beside:
             wait(lambda: beside.bridged.counts["sent"])
@@ -314,8 +316,8 @@ def test_a_broker_that_acknowledges_nothing(make_host: Callable[..., Host]) -> N
         with Beside(bridge, make_host) as beside:
             client: Any = wait(lambda: bridge._client)
             client._reconnect_min_delay = client._reconnect_max_delay = 0.01
-            wait(lambda: beside.bridged.counts["reconnects"] >= 8)
-            assert 16 <= len(client._out_messages) <= 24
+            wait(lambda: beside.bridged.counts["reconnects"] >= 8 and len(client._out_messages) >= 16)
+            assert len(client._out_messages) <= 24
         ending.set()
         with contextlib.suppress(OSError):
             socket.create_connection(server.getsockname()).close()

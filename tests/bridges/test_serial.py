@@ -342,7 +342,7 @@ def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host])
     with Beside(serial(device, peer_timeout_s=1.0), make_host) as beside:
         wait(device.receive)
         device.send(b"\0" + device.frame(0.5))
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: beside.drove(0.5))
         wait(lambda: beside.command[0] == 0.0)
         assert any("the peer is silent" in line for line in beside.bridged.messages)
 

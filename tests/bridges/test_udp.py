@@ -244,13 +244,14 @@ def test_a_silent_peer(peer: socket.socket, make_host: Callable[..., Host], how:
     with Beside(bridge, make_host) as beside:
         _, place = peer.recvfrom(65536)
         peer.sendto(b'{"values": {"left.front": 0.75}}', place)
-        wait(lambda: beside.command[0] == 0.75)
+        wait(lambda: beside.drove(0.75))
         wait(lambda: beside.bridged.counts["peer_lost"])
+        wait(lambda: beside.command[0] == left)
         step = beside.running.host.step
         wait(lambda: beside.running.host.step > step + 5)
         assert beside.command[0] == left
         peer.sendto(b'{"values": {"left.front": 0.5}}', place)
-        wait(lambda: beside.command[0] == 0.5)
+        wait(lambda: beside.drove(0.5))
 
 
 def test_numbers_that_go_round() -> None:
@@ -401,12 +402,13 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
 
 def test_in_lockstep_a_peer_that_stops_is_in_the_report(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run ends because the plant waited for it; its steps are those that were simulated, and none is stale."""
-    monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 1_500_000_000)
     with Sailing(udp(peer, claim=("thrust",), paced=True, peer_period_s=0.01)) as sailing:
         for _ in range(20):
             _, place = peer.recvfrom(65536)
             time.sleep(0.02)  # slower than its period: in lockstep the plant waits
             peer.sendto(b'{"values": {"thrust": 0.5}}', place)
+        wait(lambda: len(sailing.plant.commands) == 20)
+        monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 1_500_000_000)
         wait(lambda: sailing.outcome is not None)
         assert "sent no command for step 20" in sailing.outcome.message
         wait(lambda: sailing.server.final_reports()[0]["silences"])

@@ -152,6 +152,8 @@ def test_a_command_that_is_too_long_is_not_put_together(
         lengths: list[int] = []
         put = bridge.inbox.put
         bridge.inbox.put = lambda message: (lengths.append(len(message[1])), put(message))  # type: ignore[assignment]
+        publisher = peer.session.declare_publisher("rtmms/toy/command")
+        wait(lambda: publisher.matching_status.matching)  # until the peer knows who wants it, puts go nowhere
         peer.put("rtmms/toy/command", b"1" * 100_000)
         wait(lambda: beside.bridged.counts.reasons() == {"oversize": 1})
         peer.put("rtmms/toy/command", b"1" * 30_000_000)

@@ -62,9 +62,11 @@ def test_a_peer_that_is_silent_is_lost_once(make_host: Callable[..., Host], how:
         wait(lambda: len(probe.steps) > 3)
         assert not beside.bridged.counts["peer_lost"], "a peer that never sent is not lost"
         for count in (1, 2):
+            since = len(beside.commands)
             probe.theirs.send(b"0.25")
-            wait(lambda: beside.command[0] == 0.25)
+            wait(lambda since=since: beside.drove(0.25, since))
             wait(lambda count=count: beside.bridged.counts["peer_lost"] == count)
+            wait(lambda: beside.command[0] == left)
             step = beside.running.host.step
             wait(lambda step=step: beside.running.host.step > step + 300)
             assert beside.command[0] == left

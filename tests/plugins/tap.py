@@ -38,6 +38,10 @@ class Tap(rtmms.Bridge):
             if self.fate == "fail":
                 raise RuntimeError("a fault in the bridge")
 
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self.stream.write("again\n")
+
     def close(self, reason: str) -> None:
         if hasattr(self, "stream"):
             self.stream.write(f"closed: {reason}\n")
