@@ -338,11 +338,13 @@ def in_real_time(loop: Result, hour: Result) -> str:
     """
     bad = hour["unexplained"]
     soak = (
-        f"For {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])}, the gait ran in its own process. "
+        f"For {_long(hour)} at {hertz(1e6 / hour['schedule']['period_us'])}, `gait` ran in its own process. "
         f"Of {hour['steps']} commands, {hour['exchange']['misses']} missed their deadline. "
-        f"{hour['schedule']['overruns']} steps [overran](docs/report.md#overrun-policies) their period. The machine "
-        f"stalled in some steps. Without these, {bad['misses_percent']:.4f} % of the commands missed their deadline, "
-        f"and {bad['overruns_percent']:.4f} % of the steps overran "
+        f"{hour['schedule']['overruns']} steps [overran](docs/report.md#overrun-policies) their period. "
+        f"[Stalls](docs/concepts.md#causes-of-faults) of the machine caused "
+        f"{hour['exchange']['misses'] - bad['misses']} of these misses and "
+        f"{hour['schedule']['overruns'] - bad['overruns']} of these overruns. The other misses are {bad['misses_percent']:.4f} % of all commands, "
+        f"the other overruns {bad['overruns_percent']:.4f} % of all steps "
         f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
     )
     if not loop["cases"]:
@@ -362,8 +364,8 @@ def in_real_time(loop: Result, hour: Result) -> str:
         ["state to command, a Python controller that computes nothing", pair("steady, exchange"), "the same"],
     ]
     return "\n".join([
-        f"This table has medians of {blocks(loop)} at {hertz(case['rate_hz'])} in real time, "
-        f"{'on an idle machine' if case['condition'] == 'idle' else 'beside stress-ng'} "
+        f"The second table has medians of {blocks(loop)} at {hertz(case['rate_hz'])} in real time, "
+        f"{'without an artificial load' if case['condition'] == 'idle' else 'beside stress-ng'} "
         f"([loop.json](benchmarks/results/loop.json); {_cpu(loop)}).",
         "",
         table(["p50, p99 in us", "rtmms", "yardstick in the same run"], rows),
@@ -402,7 +404,7 @@ def one_step(plant: Result) -> str:
             f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us",
         ],
         [
-            "speed of `--mode free` over real time: without controller; with the gait in its own process",
+            "speed of `--mode free` over real time: without controller; with the manta's controller `gait` in its own process",
             f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
         ],
         [

@@ -171,7 +171,7 @@ def _real_time() -> list[CheckResult]:
     if ready.priority and plain["wake_up"] > 2.0 * raised["wake_up"]:
         late, less = plain["wake_up"], raised["wake_up"]
         listed = f"at ordinary priority each wakes up {late:g} us late, at the run's priority {less:g} us"
-        found.append(CheckResult("controllers", "note", listed, "rtmms run --priority N raises them to N - 10"))
+        found.append(CheckResult("controllers", "note", listed, "with `--priority N`, a run raises them to N - 10"))
     return found
 
 

@@ -33,4 +33,4 @@ MAX_TRACKS = 16
 MAX_TRACK_LENGTH = 4096
 MAX_SILENCES = 64
 CREDITS = 4
-"""Number of unanswered states after which the plant stops sending states to a claimant."""
+"""Number of unanswered states beyond which the plant sends no state to a claimant: it has one credit more."""
