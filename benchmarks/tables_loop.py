@@ -343,7 +343,8 @@ def in_real_time(loop: Result, hour: Result) -> str:
         f"{hour['schedule']['overruns']} steps [overran](docs/report.md#overrun-policies) their period. "
         f"[Stalls](docs/concepts.md#causes-of-faults) of the machine caused "
         f"{hour['exchange']['misses'] - bad['misses']} of these misses and "
-        f"{hour['schedule']['overruns'] - bad['overruns']} of these overruns. The other misses are {bad['misses_percent']:.4f} % of all commands, "
+        f"{hour['schedule']['overruns'] - bad['overruns']} of these overruns. The other misses are "
+        f"{bad['misses_percent']:.4f} % of all commands, "
         f"the other overruns {bad['overruns_percent']:.4f} % of all steps "
         f"([soak_hour.json](benchmarks/results/soak_hour.json); {_cpu(hour)})."
     )
@@ -404,7 +405,8 @@ def one_step(plant: Result) -> str:
             f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us",
         ],
         [
-            "speed of `--mode free` over real time: without controller; with the manta's controller `gait` in its own process",
+            "speed of `--mode free` over real time: without controller; with the manta's controller `gait` in its own "
+            "process",
             f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
         ],
         [
