@@ -19,6 +19,7 @@ from rtmms.cli.running.children import Children
 from rtmms.wire.endpoints.addresses import first_port
 from tests.cli.shell import Finished, environment, finish, process, rtmms, start
 from tests.ports import reserve_ports
+from tests.wire.bench import PATIENCE_S
 
 KEYS = {
     "robot", "mode", "dt", "rate", "steps", "simulated_s", "wall_s", "real_time_factor", "coupling", "seed", "version",
@@ -480,13 +481,15 @@ def test_ctrl_c_that_a_compiler_swallows_ends_other_commands(tmp_path: Path, fai
 def test_a_trace_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
     import resource
 
-    process = start(
-        tmp_path, "run", "pendulum", "--controller", "none", "--duration", "1", "--trace", "run.npz", "--json"
-    )
+    process = start(tmp_path, "run", "pendulum", "--controller", "none", "--duration", "3600", "--trace", "run.npz",
+                    "--exchange", "tcp://127.0.0.1:*", "--json")  # fmt: skip
+    assert process.stderr is not None
+    endpoint = next(line for line in process.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
     _wait_until_running(process)
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+    assert rtmms(tmp_path, "stop", "--exchange", endpoint).status == 0
     result = finish(process)
-    assert (result.status, result.report["ended"]) == (1, "duration")
+    assert (result.status, result.report["ended"]) == (1, "stop")
     assert "rtmms: --trace run.npz: could not be written: File too large" in result.err
     assert "Traceback" not in result.err
     assert not list(tmp_path.glob("*.npz"))
@@ -512,11 +515,10 @@ def test_children_die_with_a_run_that_is_killed(tmp_path: Path) -> None:
     children = _children(process.pid)
     process.kill()
     process.communicate()
-    for _ in range(300):
-        if not any(_alive(child) for child in children):
-            break
+    until = time.monotonic() + PATIENCE_S
+    while any(_alive(child) for child in children):
+        assert time.monotonic() < until, [child for child in children if _alive(child)]
         time.sleep(0.01)
-    assert not any(_alive(child) for child in children)
 
 
 def _alive(pid: int) -> bool:
@@ -617,10 +619,9 @@ def test_after_a_reset_the_report_is_of_the_last_run_alone(tmp_path: Path) -> No
                     "tcp://127.0.0.1:*")  # fmt: skip
     assert running.stderr is not None
     endpoint = next(line for line in running.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
-    for _ in range(100):
-        result = rtmms(tmp_path, "reset", "--seed", "7", "--exchange", endpoint)
-        if result.status == 0:
-            break
+    until = time.monotonic() + PATIENCE_S
+    while (result := rtmms(tmp_path, "reset", "--seed", "7", "--exchange", endpoint)).status:
+        assert time.monotonic() < until, result.err
         time.sleep(0.1)
     time.sleep(1.0)
     assert rtmms(tmp_path, "reset", "--seed", "8", "--exchange", endpoint).status == 0

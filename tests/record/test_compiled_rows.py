@@ -25,6 +25,7 @@ from rtmms.record.recorder import CompiledRows
 from rtmms.record.ring import PAGE, Ring
 from tests.pendulum import Pendulum
 from tests.record.runs import recorder
+from tests.wire.bench import PATIENCE_S
 
 compiled = pytest.mark.skipif(not COMPILED, reason="numba's compiler")
 ROOT = Path(__file__).resolve().parents[2]
@@ -183,7 +184,7 @@ def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(expected: 
         for step in range(3):
             kept._head[RowHead._fields.index("step")] = step
             assert push_row(at)
-        until = time.monotonic() + 5.0
+        until = time.monotonic() + PATIENCE_S
         while kept.ring.tail < 1 and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(0.1)

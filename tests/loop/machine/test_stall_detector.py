@@ -14,6 +14,7 @@ from rtmms.base.errors import RtmmsError
 from rtmms.loop import stall_detector as module
 from rtmms.loop.machine import may_raise
 from rtmms.loop.stall_detector import ROWS, StallDetector, Stalls, period_ns
+from tests.wire.bench import PATIENCE_S
 
 permitted = pytest.mark.skipif(not may_raise(90), reason="SCHED_FIFO is not permitted here")
 
@@ -78,7 +79,7 @@ def test_it_looks_where_it_is_asked_to_from_the_instant_of_a_step() -> None:
         assert stalls.await_first(30.0)
         for origin in (time.monotonic_ns() - 12_345_678, time.monotonic_ns() - 98_100_001):
             stalls.look_ns = origin + detector.from_step_ns
-            stalls.await_looked(time.monotonic_ns() + 3_000_000, 5.0)
+            stalls.await_looked(time.monotonic_ns() + 3_000_000, PATIENCE_S)
             found = []
             while len(found) < 50:
                 looked = stalls.looked_ns()
@@ -105,14 +106,14 @@ def test_it_looks_and_sees_a_core_that_is_taken_from_it() -> None:
     try:
         assert detector.stalls.await_first(30.0)
         seen = detector.stalls.beats()
-        detector.stalls.await_looked(time.monotonic_ns() + 5_000_000, 5.0)
+        detector.stalls.await_looked(time.monotonic_ns() + 5_000_000, PATIENCE_S)
         assert detector.stalls.beats() > seen
         detector.stalls.take()
         begin = time.monotonic_ns()
         os.kill(detector.process.pid, signal.SIGSTOP)
         time.sleep(0.05)
         os.kill(detector.process.pid, signal.SIGCONT)
-        detector.stalls.await_looked(time.monotonic_ns(), 5.0)
+        detector.stalls.await_looked(time.monotonic_ns(), PATIENCE_S)
         found = [end - start for start, end, _ in detector.stalls.take() if end > begin]
         assert max(found) > 40_000_000
     finally:
@@ -138,7 +139,7 @@ def test_its_processes_end_when_the_run_is_killed() -> None:
         run.kill()
         run.communicate()
     assert len(family) == len(os.sched_getaffinity(0))
-    until = time.monotonic() + 10.0
+    until = time.monotonic() + PATIENCE_S
     while any(_alive(pid) for pid in family) and time.monotonic() < until:
         time.sleep(0.01)
     assert not any(_alive(pid) for pid in family)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +130,15 @@ def test_one_that_is_behind_gets_the_newest_state(tcp: Looping) -> None:
 
 
 def test_the_plants_bye_ends_the_iteration_with_its_reason(tcp: Looping) -> None:
+    ending = threading.Thread(target=tcp.end, args=("duration reached",))
     with rtmms.connect(tcp.host.exchange, claim="*") as link:
         for state in link:
             link.command({})
-            if state.step > 5 and tcp._thread.is_alive():
-                threading.Thread(target=tcp.end, args=("duration reached",)).start()
+            if state.step > 5 and ending.ident is None:
+                ending.start()
         assert link.ended == "the plant sent bye: duration reached"
         assert list(link) == []
+    ending.join(PATIENCE_S)
 
 
 def test_one_who_polls_receives_what_is_sent_at_the_entry(tcp: Looping) -> None:
@@ -425,10 +428,11 @@ def test_what_a_controller_reports_itself_is_in_the_report(tcp: Looping, monkeyp
     thread.join(PATIENCE_S)
 
 
-def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
+def test_the_last_figures_are_those_of_the_end(tcp: Looping, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sent once at the beginning, and again when the plant sends bye."""
     from rtmms.wire.peer import running
 
+    monkeypatch.setattr(running.Figures, "EACH_S", PATIENCE_S)
     controller = Reporting()
     thread = threading.Thread(target=lambda: running.run_controller(controller, tcp.host.exchange))
     thread.start()
@@ -558,17 +562,24 @@ def test_a_raw_peer_and_a_link_share_a_plant(host: Host, make_raw: Callable[[Hos
     assert host.rejected == {}
 
 
-def test_telemetry_at_a_chosen_rate(make_host: Callable[..., Host]) -> None:
+def test_telemetry_at_a_chosen_rate(make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that each step moves by 1 ms."""
     apart = {}
     for hertz in (20.0, 1e6):
         with (
+            monkeypatch.context() as within,
             Looping(make_host(token=None, telemetry_hz=hertz)) as running,
             rtmms.connect(running.host.exchange) as link,
         ):
             assert link.plant.telemetry_hz == hertz
-            steps = [next(link).step for _ in range(10)]
-        apart[hertz] = steps[-1] - steps[0]
-    assert apart[20.0] > 2 * apart[1e6]
+            host = running.host
+            within.setattr("rtmms.wire.plant.telemetry.monotonic_ns", lambda host=host: host.step * 1_000_000)
+            running.errands.append(lambda host=host: setattr(host.server._telemetry, "_due_ns", 0))
+            before = host.step
+            steps = [next(state.step for state in link if state.step > before + 100) for _ in range(10)]
+        apart[hertz] = min(later - earlier for earlier, later in pairwise(steps))
+    assert apart[20.0] >= 50
+    assert apart[1e6] < 50
 
 
 def test_in_lockstep_each_state_is_answered_in_its_turn_where_the_answer_is_for_a_later_step(

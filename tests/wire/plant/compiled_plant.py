@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -107,11 +108,13 @@ class Run:
     """One run in this process.
 
     what   Python that a controller does with each `state` before it answers
+    until  what ends the run before its steps are over: a slow machine takes as many steps as it needs for that
     """
 
     def __init__(
         self, pace: Callable[[], Pace], claims: Sequence[str] = ("*",), *, steps: int = 300, plant: Any = None,
-        what: str = "pass", program: str = "", beside: LoopServices | None = None, observers: Any = (), **policies: Any,
+        what: str = "pass", program: str = "", beside: LoopServices | None = None, observers: Any = (),
+        until: Callable[[Run], bool] | None = None, **policies: Any,
     ) -> None:  # fmt: skip
         self.plant = plant or Compiled()
         made = pace()
@@ -147,6 +150,8 @@ class Run:
                 return found
 
             self.loop._compiled.run_batch = batched  # type: ignore[method-assign]
+            if until is not None:
+                threading.Thread(target=self._end_when, args=(until,), daemon=True).start()
             self.outcome = self.loop.run()
         finally:
             self.server.close()
@@ -156,6 +161,11 @@ class Run:
                 except subprocess.TimeoutExpired:
                     peer.kill()
                     peer.wait()
+
+    def _end_when(self, done: Callable[[Run], bool]) -> None:
+        while not done(self):
+            time.sleep(0.01)
+        self.loop.end("stop")
 
     def _watch_codes(self) -> None:
         fast = self.loop._compiled._fast

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -77,21 +79,41 @@ def test_several_claimants_and_telemetry_go_on() -> None:
 @pytest.mark.full
 def test_free_takes_what_is_there_and_never_waits() -> None:
     still = "values = {n: 0.1 * i for i, n in enumerate(names)}"
-    run = Run(Free, steps=60_000, plant=Observed(), program=program(still))
+
+    def enough(run: Run) -> bool:
+        return run.loop.step >= 60_000 and run.statistics.applied > 100
+
+    run = Run(Free, steps=10**10, plant=Observed(), program=program(still), until=enough)
     s, found = run.statistics, run.server.report()
-    assert s.steps == 60_000 == s.applied + s.reused
-    assert run.batches > 30_000
+    assert 60_000 <= s.steps == s.applied + s.reused
+    assert run.batches > s.steps // 2
     assert s.applied <= found["peers"][0]["commands"] <= s.applied + found["late"] + 200
-    assert s.applied > 100
     assert found["rejected"] == {}
     assert np.diff(run.plant.state[:4]) == pytest.approx(0.1)
     assert run.server.applied.policy in ("", "hold")
 
 
+class Impatient(Run):
+    """It waits for a peer for 0.3 s from step 300 on; before, a busy machine may take longer."""
+
+    def __init__(self, monkeypatch: Any, *text: Any, **more: Any) -> None:
+        self._monkeypatch = monkeypatch
+        super().__init__(*text, **more)
+
+    def _watch_codes(self) -> None:
+        super()._watch_codes()
+        threading.Thread(target=self._lose_patience, daemon=True).start()
+
+    def _lose_patience(self) -> None:
+        while self.loop.step < 300:
+            time.sleep(0.01)
+        self._monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 300_000_000)
+
+
 @pytest.mark.full
 def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
-    monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 300_000_000)
-    run = Run(Lockstep, steps=600, plant=Observed(), program=program("if k == 300: import time; time.sleep(3)"))
+    what = "if k == 300: import time; time.sleep(3)"
+    run = Impatient(monkeypatch, Lockstep, steps=600, plant=Observed(), program=program(what))
     assert run.outcome.ended == "peer"
     assert "p0 sent no command for step 300" in run.outcome.message
     assert run.outcome.steps == 300
@@ -99,8 +121,8 @@ def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
 
 @pytest.mark.full
 def test_what_was_refused_of_a_silent_peer_is_reported_in_a_sentence(monkeypatch: Any) -> None:
-    monkeypatch.setattr("rtmms.loop.modes.SILENT_NS", 300_000_000)
-    run = Run(Lockstep, steps=600, plant=Observed(), program=program("if k == 300: values = {names[0]: float('nan')}"))
+    what = "if k == 300: values = {names[0]: float('nan')}"
+    run = Impatient(monkeypatch, Lockstep, steps=600, plant=Observed(), program=program(what))
     assert run.outcome.ended == "peer"
     assert "refused so far: not_finite 1; the last of p0: command" in run.outcome.message
     assert "nan" in run.outcome.message

@@ -11,7 +11,7 @@ import pytest
 import rtmms
 from rtmms.wire.plant.keepalive import SILENT_NS
 from rtmms.wire.protocol.errors import NotConnectedError
-from tests.wire.bench import Host, Raw
+from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping
 
 
@@ -162,13 +162,15 @@ def test_other_modes_keep_their_own_time(make_host: Callable[..., Host], make_ra
 
 
 class Ticked(Looping):
-    """A plant that steps at each tick."""
+    """A plant that steps at each tick, and waits for commands for wait_s at most."""
+
+    wait_s = 0.2
 
     def _run(self) -> None:
         while not self._stop.is_set():
             if self.host.server.next_tick(time.monotonic_ns() + 2_000_000):
                 self.host.publish()
-                self.host.collect(0.2)
+                self.host.collect(self.wait_s)
                 self.host.advance()
             self.host.serve()
 
@@ -197,6 +199,7 @@ def test_a_link_ticks_and_another_one_answers(ticked: Ticked) -> None:
 
 
 def test_a_claimant_ticks_itself_step_by_step(ticked: Ticked) -> None:
+    ticked.wait_s = PATIENCE_S
     with rtmms.connect(ticked.host.exchange, claim="*", ticks=True, token="secret") as link:
         link.tick()
         for state in link:
