@@ -89,12 +89,16 @@ class Path(rtmms.Controller):
 
     def __post_init__(self) -> None:
         """Check the parameters, and make the course."""
-        from rtmms.analysis.courses import course, spelled  # numpy's, with the first of them
+        from rtmms.analysis.courses import WITHOUT_EFFECT, course, spelled  # numpy's, with the first of them
 
         check_parameters("controller 'path': ", self)
         if self.waypoints and self.course != "waypoints":
             problem = f"waypoints: they go with course=waypoints, got course={self.course}"
             raise rtmms.ModelError(f"controller 'path': {problem}")
+        for name in WITHOUT_EFFECT.get(self.course, ()):
+            mine = {"heading_deg": "course_heading_deg"}.get(name, name)
+            if getattr(self, mine) != type(self).__dataclass_fields__[mine].default:
+                raise rtmms.ModelError(f"controller 'path': {mine}: course={self.course} does not use it; leave it out")
         numbers = {
             "radius_m": self.radius_m, "rise_m": self.rise_m, "turns": self.turns, "depth_m": self.depth_m,
             "heading_deg": self.course_heading_deg,

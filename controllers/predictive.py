@@ -65,6 +65,10 @@ _SMOOTH = (ILQR, LINEAR)
 """Methods that improve a plan step by step, without candidates."""
 _SAMPLING_ONLY = ("samples", "targets")
 """Parameters that methods without candidates do not have."""
+_DESTINATION = ("x_m", "y_m", "z_m", "yaw_deg")
+"""Set-points of a robot that hovers."""
+_SWIMMING = ("depth_m", "heading_deg", "speed_m_s")
+"""Set-points of a robot that swims."""
 _MAX_PLANNING_SHARE = 0.8
 """Share of the time between two plans after which no further candidates begin, in real time."""
 
@@ -229,8 +233,6 @@ class Predictive(PlanFigures, rtmms.Controller):
         """Check the parameters, and fill in the robot's defaults."""
         if self.method is None:
             self.method = LINEAR if self.model in BY_STROKES and not self.cost else "cem"
-        if self.z_m is None:
-            self.z_m = 0.0 if self.model in BY_STROKES else 1.0
         if self.method not in _METHODS:
             unknown = rtmms.UnknownNameError("method", self.method, _METHODS)
             raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
@@ -247,11 +249,12 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(
                 f"controller 'predictive': cost: '{self.model}'{by} has no default cost; give cost=FILE.py:NAME"
             )
-        self._refuse_options_of_others()
         own = {name: getattr(given, name) for name in _BY_ROBOT} | {
             "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
             "speed_m_s": SPEED_M_S.get(self.model, 0.4), "iterations": ITERATIONS.get(self.model, 2),
+            "z_m": 0.0 if self.model in BY_STROKES else 1.0,
         }  # fmt: skip
+        self._refuse_options_of_others(own)
         for name, value in own.items():
             others = name in _SAMPLING_ONLY if self.method in _SMOOTH else False
             others |= name == "iterations" and self.method != ILQR
@@ -299,14 +302,33 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._background: BackgroundThread | None = None
         self._job: Future[Any] | None = None
 
-    def _refuse_options_of_others(self) -> None:
-        """Raise ModelError for a parameter without effect for this model and this method."""
+    def _refuse_options_of_others(self, own: Mapping[str, Any]) -> None:
+        """Raise ModelError for a parameter without effect for this model, method, cost and course.
+
+        Parameters
+        ----------
+        own : Mapping[str, Any]
+            Values of the robot's own, by name.
+        """
+        from rtmms.analysis.courses import WITHOUT_EFFECT
+
         flies = self.model in ("quadrotor", *BY_STROKES)
+        of_courses = {"radius_m": "radius_m", "rise_m": "rise_m", "turns": "turns", "heading_deg": "course_heading_deg"}
         options = [(name, "it is of cem, mppi and ps") for name in _SAMPLING_ONLY if self.method in _SMOOTH]
         options += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
-        options += [(name, f"a {self.model} flies to no place") for name in ("x_m", "y_m", "yaw_deg") if not flies]
+        options += [("stage_s", "it is of ilqr and linear")] * (self.method not in _SMOOTH)
+        options += [(name, f"a {self.model} flies to no place") for name in _DESTINATION if not flies]
+        options += [(name, "it is of robots in water; give x_m, y_m, z_m, yaw_deg") for name in _SWIMMING if flies]
+        if self.cost:
+            options += [(name, "the cost replaces it") for name in (*_DESTINATION, *_SWIMMING, *of_courses.values())]
+        elif self.course:
+            unused = WITHOUT_EFFECT.get(self.course, ())
+            options += [(of_courses[name], f"course={self.course} does not use it") for name in unused]
+        else:
+            options += [(name, "it is of a course; give course=") for name in of_courses.values()]
         for name, why in options:
-            if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+            # the robot's own value changes nothing: a copy of a controller has it
+            if getattr(self, name) not in (type(self).__dataclass_fields__[name].default, own.get(name)):
                 raise rtmms.ModelError(f"controller 'predictive': {name}: {why}; got model={self.model}, "
                                        f"method={self.method}")  # fmt: skip
 

@@ -170,6 +170,12 @@ class Course:
         return self.points.tolist(), self.length.tolist()
 
 
+WITHOUT_EFFECT = {
+    "waypoints": ("radius_m", "rise_m", "turns", "heading_deg"), "helix": (), "eight": ("rise_m",),
+}  # fmt: skip
+"""Arguments of `course` that a kind does not use."""
+
+
 def course(
     kind: str, *, waypoints: str = "", radius_m: float = 3.0, rise_m: float = -1.0, turns: float = 2.0,
     depth_m: float = 3.0, heading_deg: float = 0.0,

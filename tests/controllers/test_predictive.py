@@ -286,6 +286,16 @@ def test_costs_that_are_no_numbers_end_it_after_a_horizon(
         ({"x_m": 1.0}, "x_m: a manta flies to no place"),
         ({"iterations": 3}, "iterations: it is of ilqr"),
         ({"method": "ilqr", "samples": 8}, "samples: it is of cem, mppi and ps"),
+        ({"stage_s": 0.2}, "stage_s: it is of ilqr and linear"),
+        ({"z_m": 2.0}, "z_m: a manta flies to no place"),
+        ({"model": "quadrotor", "depth_m": 3.0}, "depth_m: it is of robots in water; give x_m"),
+        ({"model": "torpedo", "cost": "a.py:b", "depth_m": 3.0}, "depth_m: the cost replaces it"),
+        ({"model": "torpedo", "cost": "a.py:b", "speed_m_s": 1.0}, "speed_m_s: the cost replaces it"),
+        ({"model": "quadrotor", "cost": "a.py:b", "x_m": 4.0}, "x_m: the cost replaces it"),
+        ({"radius_m": 2.0}, "radius_m: it is of a course; give course="),
+        ({"course_heading_deg": 20.0}, "course_heading_deg: it is of a course"),
+        ({"course": "eight", "rise_m": 2.0}, "rise_m: course=eight does not use it"),
+        ({"course": "waypoints", "waypoints": "0 0 -1; 9 0 -1", "turns": 3.0}, "turns: course=waypoints does not"),
     ],
 )
 def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:
