@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.bridges.harness import wait
-from tests.cli.shell import finish, rtmms, start
+from tests.cli.shell import Finished, finish, rtmms, start
 from tests.ports import reserve_ports
 
 pytestmark = pytest.mark.full
@@ -69,15 +70,59 @@ def test_a_run_without_bridges_reports_none(tmp_path: Path) -> None:
     assert "bridges" not in run(tmp_path, "--mode", "free").report
 
 
+class Begun:
+    """A run that goes on until the test stops it: a slow machine takes as long as it needs."""
+
+    def __init__(self, tmp_path: Path, *text: str) -> None:
+        self.folder, self.exchange = tmp_path, f"tcp://127.0.0.1:{reserve_ports()}"
+        ends = [word for end in ("step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
+        self.process = start(tmp_path, "run", "pendulum", "--duration", "3600", "--dt", "0.01", "--json", "--priority",
+                             "off", "--exchange", self.exchange, *ends, *text)  # fmt: skip
+        self.lines: list[str] = []
+
+    def until_it_prints(self, text: str) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if text in line:
+                return
+        pytest.fail(f"it ended without '{text}': {self.lines}")
+
+    def step(self) -> int:
+        return int(rtmms(self.folder, "status", "--json", "--exchange", self.exchange).report["step"])
+
+    def end(self) -> Finished:
+        assert rtmms(self.folder, "stop", "--exchange", self.exchange).status == 0
+        result = finish(self.process)
+        return Finished(result.status, result.out, "".join(self.lines) + result.err)
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Callable[..., Begun]]:
+    made: list[Begun] = []
+
+    def begin(*text: str) -> Begun:
+        made.append(Begun(tmp_path, *text))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.process.kill()
+        one.process.communicate()
+
+
 @pytest.mark.parametrize("fate", ["die", "fail"])
-def test_one_that_only_watches_may_die(tmp_path: Path, fate: str) -> None:
+def test_one_that_only_watches_may_die(begin: Callable[..., Begun], fate: str) -> None:
     """In lockstep, which would end for one that holds an actuator."""
     spec = f"tap:file=seen.txt,fate={fate},at_s=0"
-    result = run(tmp_path, "--controller", "slow:answer_s=0.005", "--mode", "lockstep", "--bridge", spec, duration="2")
-    assert (result.status, result.report["ended"], result.report["steps"]) == (1, "duration", 200)
+    going = begin("--controller", "slow:answer_s=0.005", "--mode", "lockstep", "--bridge", spec)
+    going.until_it_prints("it held no actuator and the run goes on")
+    step = going.step()
+    wait(lambda: going.step() > step + 10)
+    result = going.end()
+    assert (result.status, result.report["ended"]) == (1, "stop")
     found = "was ended by SIGKILL" if fate == "die" else "ended with exit status 1"
     assert f"bridge tap {found}" in result.err
-    assert "it held no actuator and the run goes on" in result.err
 
 
 def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
@@ -86,9 +131,11 @@ def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
     assert (result.status, result.report["steps"], result.report["exchange"]["misses"]) == (0, 100, 0)
 
 
-def test_one_that_is_stopped_is_reported_when_it_does_not_end(tmp_path: Path) -> None:
-    result = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=stop,at_s=0")
-    assert (result.status, result.report["ended"]) == (0, "duration")
+def test_one_that_is_stopped_is_reported_when_it_does_not_end(tmp_path: Path, begin: Callable[..., Begun]) -> None:
+    going, seen = begin("--bridge", "tap:file=seen.txt,fate=stop,at_s=0"), tmp_path / "seen.txt"
+    wait(lambda: seen.exists() and "\n" in seen.read_text())  # it stops itself after its first line
+    result = going.end()
+    assert (result.status, result.report["ended"]) == (0, "stop")
     assert "bridge tap did not end when it was asked to, and was killed" in result.err
     assert result.report["bridges"] == {"tap": None}
 
@@ -100,11 +147,14 @@ def test_lockstep_ends_naming_one_that_dies_with_a_claim(tmp_path: Path, fate: s
     assert f"bridge tap {message}" in result.err
 
 
-def test_realtime_goes_on_without_one_that_dies_with_a_claim(tmp_path: Path) -> None:
-    result = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=die,claim=torque")
-    assert (result.status, result.report["ended"]) == (1, "duration")
+def test_realtime_goes_on_without_one_that_dies_with_a_claim(begin: Callable[..., Begun]) -> None:
+    going = begin("--bridge", "tap:file=seen.txt,fate=die,claim=torque")
+    going.until_it_prints("the run goes on by the miss policy hold")
+    step = going.step()
+    wait(lambda: going.step() > step + 10)
+    result = going.end()
+    assert (result.status, result.report["ended"]) == (1, "stop")
     assert result.report["exchange"]["misses"] > 0
-    assert "the run goes on by the miss policy hold" in result.err
 
 
 def test_one_that_cannot_begin_ends_the_run_with_2(tmp_path: Path) -> None:
