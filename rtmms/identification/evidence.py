@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.identification.fitting import Solution
+from rtmms.identification.recording import is_sparse
 from rtmms.identification.recording import spread as spread_of
 from rtmms.identification.residuals import Block
 from rtmms.identification.unknowns import Kind
@@ -388,6 +389,7 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
     predicted = residuals.predicted(solution.z)
     found = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
     found = [text for text in (*found, *_disputed_priors(solution)) if text]
+    found += _sparse_channels(solution)
     worst: list[tuple[float, str]] = []
     for block in residuals.blocks:
         feature = block.series.feature
@@ -437,6 +439,21 @@ def _at_bound(solution: Solution, k: int, side: str) -> str:
     )
 
 
+def _sparse_channels(solution: Solution) -> list[str]:
+    """Return a sentence for each channel whose estimated noise is mostly the motion between its samples."""
+    sparse: dict[str, str] = {}
+    for recording in solution.recordings:
+        for one in recording.series:
+            if one.feature is None and one.channel not in sparse and is_sparse(one):
+                sparse[one.channel] = recording.name
+    return [
+        f"{name}: {channel}: its samples are too far apart to separate noise from motion. The estimate of its noise, "
+        f"{float(np.max(np.nan_to_num(solution.noise[channel]))):.3g}, is probably too large, and so are the standard "
+        "errors; state the noise in --columns FILE.toml, or record more samples"
+        for channel, name in sparse.items()
+    ]
+
+
 def _disputed_priors(solution: Solution) -> list[str]:
     """Return a sentence for each prior that the data contradict.
 
@@ -454,8 +471,9 @@ def _disputed_priors(solution: Solution) -> list[str]:
         distance = abs(value - mean) / np.hypot(deviation, error)
         if distance > DISPUTED:
             found.append(
-                f"{one.name}: the data alone give about {value:.4g} +- {error:.2g}, {distance:.3g} standard deviations "
-                f"from --prior {mean:g}:{deviation:g}: check the prior, or free what else the model lacks"
+                f"{one.name}: the data contradict --prior {mean:g}:{deviation:g}. They pull the value towards "
+                f"{value:.2g} (a linear estimate), {distance:.2g} standard deviations away. Fit without the prior to "
+                "see their own value, check the prior, or free what else the model lacks"
             )
     return found
 

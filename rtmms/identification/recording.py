@@ -494,7 +494,8 @@ def noise_of(one: Series) -> Array:
     """Return the standard deviation of a sample's noise.
 
     Where it is not given it comes from fourth differences of the values, which are small for a motion that is sampled
-    often. Differences across a gap in the samples do not count.
+    often. Differences across a gap in the samples do not count, nor do outliers. Both signs of a quaternion are one
+    attitude.
 
     Parameters
     ----------
@@ -506,18 +507,70 @@ def noise_of(one: Series) -> Array:
     Array
         (w,); nan for a column without a measurement.
     """
-    found = one.noise.copy()
+    found, values = one.noise.copy(), _of_one_sign(one)
     for k in np.flatnonzero(~np.isfinite(found)):
-        rows = np.isfinite(one.values[:, k])
-        value, time = one.values[rows, k], one.time[rows]
-        if len(value) <= 8:
-            found[k] = np.std(value) if len(value) else np.nan
-            continue
-        apart = np.diff(time)
-        whole = np.lib.stride_tricks.sliding_window_view(apart <= MAX_GAP * np.median(apart), 4).all(axis=1)
-        fourth = np.diff(value, 4)
-        found[k] = np.sqrt(np.mean((fourth[whole] if whole.any() else fourth) ** 2) / 70.0)
+        found[k] = _noise_by_differences(one.time, values[:, k], 4)
     return found
+
+
+def is_sparse(one: Series) -> bool:
+    """Return whether samples are too far apart to separate their noise from the motion.
+
+    Differences of any order give the same white noise, but less of a motion the higher the order is.
+
+    Parameters
+    ----------
+    one : Series
+        The series.
+
+    Returns
+    -------
+    bool
+        True where the noise of a column is estimated and most of the estimate is motion.
+    """
+    values, moved = _of_one_sign(one), spread(one.values)
+    for k in np.flatnonzero(~np.isfinite(one.noise)):
+        noise = _noise_by_differences(one.time, values[:, k], 4)
+        if noise > SPARSE * moved[k] and _noise_by_differences(one.time, values[:, k], 8) < 0.5 * noise:
+            return True
+    return False
+
+
+SPARSE = 0.01
+"""Share of the motion above which an estimated noise is checked."""
+OUTLIER = 8.0
+"""Deviations from which on a difference is an outlier."""
+MAX_OUTLIERS = 0.1
+"""Largest share of differences with an outlier: more of them are the noise."""
+
+
+def _noise_by_differences(time: Array, value: Array, order: int) -> float:
+    """Return the deviation of white noise from differences; its variance is that of a difference over C(2n, n)."""
+    rows = np.isfinite(value)
+    value, time = value[rows], time[rows]
+    if len(value) <= 2 * order:
+        return float(np.std(value)) if len(value) else math.nan
+    apart = np.diff(time)
+    whole = np.lib.stride_tricks.sliding_window_view(apart <= MAX_GAP * np.median(apart), order).all(axis=1)
+    difference = np.diff(value, order)
+    difference = difference[whole] if whole.any() else difference
+    size = np.abs(difference)
+    typical = float(np.median(size)) / 0.6745  # 0 for a signal of coarse steps
+    usual = size <= OUTLIER * typical  # of normal noise, one in 1e15 is above
+    if typical > 0.0 and usual.mean() >= 1.0 - MAX_OUTLIERS:
+        difference = difference[usual]
+    return float(np.sqrt(np.mean(difference**2) / math.comb(2 * order, order)))
+
+
+def _of_one_sign(one: Series) -> Array:
+    """Return the values, those of a quaternion each with the sign that is nearer to the sample before."""
+    if one.width != 4 or one.channel.rpartition(".")[2] != "quaternion":
+        return one.values
+    values = one.values.copy()
+    rows = np.flatnonzero(np.isfinite(values).all(axis=1))
+    turns = np.sum(values[rows[1:]] * values[rows[:-1]], axis=1) < 0.0
+    values[rows[1:]] *= np.where(np.cumsum(turns) % 2, -1.0, 1.0)[:, None]
+    return values
 
 
 def thinned(one: Series, most: int) -> Series:

@@ -95,6 +95,8 @@ MAX_ROW_STEPS = 100.0
 """Steps between rows beyond which a warning asks whether time is in s."""
 MAX_GAP_ROWS = 10.0
 """Usual distances of rows, or steps, beyond which a gap causes a warning."""
+MAX_CLAMPED = 0.01
+"""Share of commands beyond an actuator's limits above which a warning asks for their unit."""
 COMMAND = "command."
 _KEYS = ("column", "scale", "offset", "noise")
 
@@ -329,11 +331,12 @@ def of_table(
     values = {name: one.scale * table[one.column] + one.offset for name, one in mapped.items()}
     time = values["time"]
     _check_time(path, time)
-    exported = "step" in table and mapped["time"].column == "time"
+    exported = mapped["time"].column == "time" and _is_of_log(table, time)
     if exported and "run" in table and np.ptp(table["run"]) > 0:
         raise ModelError(f"{path}: expected one run, got several: cut the table at its resets")
     if exported:
         _refuse_thinned(path, table["step"])
+        _refuse_altered(path, table)
     else:
         _warn_of_rows(path, time, plant.dt)
     begin = float(time[0]) - (plant.dt if exported else 0.0)
@@ -342,6 +345,7 @@ def of_table(
     commands = _held(path, plant, values, _on_steps(time, plant.dt, MAX_ROUNDING_STEPS), before=exported)
     if len(commands) < MIN_SAMPLES:
         raise ModelError(f"{path}: expected at least {MIN_SAMPLES} steps of {plant.dt:g} s, got {len(commands)}")
+    _warn_of_commands(path, plant, values)
     measured = {name: value for name, value in values.items() if name != "time" and not name.startswith(COMMAND)}
     series = _all_series(path, plant, tools, measured, mapped, time, wanted, begin, more)
     known = at_rest or (exported and float(table["step"][0]) == 0.0)
@@ -438,8 +442,9 @@ class Table(dict[str, Array]):
         ModelError
             There is such a cell.
         """
-        for k in np.flatnonzero(np.isnan(self[name])).tolist():
-            cell = self._cells[name][k] if name in self._cells else None  # a column of an array: nan is no sample
+        for k in np.flatnonzero(~np.isfinite(self[name])).tolist():
+            # nan of an array is no sample, an infinite number is a fault
+            cell = self._cells[name][k] if name in self._cells else self[name][k]
             if cell is not None and str(cell).strip().lower() not in EMPTY:
                 raise ModelError(f"{self._path}: row {k + 2}: {name}: expected a number or nothing, got {cell!r:.60}")
 
@@ -475,6 +480,45 @@ def _check_time(path: Path, time: Array) -> None:
     if back.size:
         k = int(back[0])
         raise ModelError(f"{path}: row {k + 3}: expected a time after {time[k]:g} s, got {time[k + 1]:g} s")
+
+
+def _is_of_log(table: Table, time: Array) -> bool:
+    """Return whether the rows are those of `rtmms log csv`: the row of a step has the time at its end, (step + 1) dt.
+
+    A step counter of another program counts the instants of its rows.
+    """
+    step = table.get("step", np.zeros(0))
+    if len(step) < 2 or not np.isfinite(step).all() or step[-1] == step[0]:
+        return False
+    dt = (time[-1] - time[0]) / (step[-1] - step[0])
+    return bool(np.all(np.abs(time - (step + 1.0) * dt) <= MAX_ROUNDING_STEPS * abs(dt)))
+
+
+def _refuse_altered(path: Path, table: Table) -> None:
+    """Refuse a table of a log whose state or parameters a request changed: two models have no common fit."""
+    rows = np.flatnonzero(table.get("altered", np.zeros(0)) == 1.0)
+    if rows.size:
+        raise ModelError(
+            f"{path}: row {int(rows[0]) + 2}: a request changed the state or the parameters in this step (column "
+            "altered); cut the table there, or record a run without `rtmms set`, faults and events"
+        )
+
+
+def _warn_of_commands(path: Path, plant: Plant, values: Mapping[str, Array]) -> None:
+    """Warn of commands beyond the actuators' limits, for which the plant applies the limit: their unit may differ."""
+    for one in plant.actuators:
+        given = values[COMMAND + one.name]
+        if one.lower is None or one.upper is None:
+            continue
+        slack = 1e-6 * (one.upper - one.lower)
+        share = float(np.mean((given > one.upper + slack) | (given < one.lower - slack)))
+        if share > MAX_CLAMPED:
+            warnings.warn(
+                f"{path}: {COMMAND}{one.name}: {100.0 * share:.3g} % of the commands are beyond the limits "
+                f"{one.lower:g} to {one.upper:g} {one.unit}, which the plant applies in their place; expected commands "
+                "in this unit (a column's scale, in --columns FILE.toml, converts)",
+                RtmmsWarning, stacklevel=2,
+            )  # fmt: skip
 
 
 def _refuse_thinned(path: Path, step: Array) -> None:
