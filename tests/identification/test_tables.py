@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 from rtmms.base.errors import ModelError, RtmmsWarning
-from rtmms.identification.recording import Recording, Series, noise_of, refuse_still
+from rtmms.identification.recording import Recording, Series, is_sparse, noise_of, refuse_still
 from rtmms.identification.tables import from_table, of_mapping, of_table
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.plant import TreePlant
@@ -22,13 +24,13 @@ from rtmms.model.solids import Box, at
 ROWS = 600
 
 
-def plant(dt: float) -> TreePlant:
+def plant(dt: float, limit: float | None = None) -> TreePlant:
     rod = Box(0.04, 0.04, 0.5, 1000.0, at(z=-0.25))
     mechanism = Mechanism(
         "pendulum", [Body("base"), Body("arm", solids=[rod])], [Joint("shoulder", "base", "arm", axis=(0, 1, 0))],
         base="fixed",
     )  # fmt: skip
-    return TreePlant(mechanism, dt, actuators=[JointTorque("shoulder")])
+    return TreePlant(mechanism, dt, actuators=[JointTorque("shoulder", limit=limit)])
 
 
 def columns(dt: float, rows: int = ROWS) -> dict[str, Any]:
@@ -120,6 +122,80 @@ def test_a_table_of_a_log_without_some_steps_is_refused(kept: Any, tmp_path: Pat
     assert len(recording(data, 0.01).commands) == ROWS
     with pytest.raises(ModelError, match=re.escape("the commands between are missing; give the log itself")):
         recording({name: column[kept] for name, column in data.items()}, 0.01)
+
+
+@pytest.mark.parametrize("first", [0.0, 5.0])
+def test_a_counter_of_rows_is_no_step_of_a_log(first: float) -> None:
+    """At the row of a log's step the time is that of its end; a counter of another program has that of its begin."""
+    data = columns(0.01) | {"step": first + np.arange(ROWS)}
+    found = recording(data, 0.01)
+    assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"][:-1])
+    assert not found.known
+    found = recording(data | {"time": data["time"] + 0.01 * (first + 1.0)}, 0.01)
+    assert np.array_equal(found.commands[:, 0], data["command.shoulder.torque"])
+    assert found.known == (first == 0.0)
+
+
+def test_a_table_of_a_log_that_was_altered_is_refused() -> None:
+    data = columns(0.01) | {"step": np.arange(ROWS, dtype=float), "altered": np.arange(ROWS) == 150}
+    data["time"] = data["time"] + 0.01
+    with pytest.raises(ModelError, match=r"table: row 152: a request changed the state or the parameters"):
+        recording(data, 0.01)
+    recording({name: column[:150] for name, column in data.items()}, 0.01)
+
+
+@pytest.mark.parametrize("name", ["time", "command.shoulder.torque", "joint_position[0]"])
+@pytest.mark.parametrize("bad", [math.inf, -math.inf])
+def test_an_infinite_number_is_refused(name: str, bad: float) -> None:
+    data = columns(0.01)
+    data[name] = data[name].copy()
+    data[name][7] = bad
+    with pytest.raises(ModelError, match=rf"table: row 9: {re.escape(name)}: expected a number or nothing"):
+        recording(data, 0.01)
+
+
+def test_commands_beyond_the_limits_are_named() -> None:
+    def read(factor: float) -> None:
+        data = columns(0.01)
+        data["command.shoulder.torque"] = factor * np.sin(0.1 * np.arange(ROWS))
+        of_table(of_mapping(data, "table"), "table", "pendulum", {}, dt=0.01, make=lambda **_: plant(0.01, 1.0))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(1.0)
+    with pytest.warns(
+        RtmmsWarning, match=r"command\.shoulder\.torque: 9\d.* % of the commands are beyond the limits -1"
+    ):
+        read(57.3)
+
+
+def noise(channel: str, values: Any, period: float = 0.01) -> Series:
+    table = np.asarray(values, dtype=float)
+    return Series(channel, period * np.arange(len(table)), table, "", np.full(table.shape[1], math.nan), None)
+
+
+def test_noise_is_estimated_in_spite_of_outliers_and_signs() -> None:
+    chance = np.random.default_rng(3)
+    time = 0.01 * np.arange(3000)
+    clean = np.stack([np.cos(0.4 * time), np.sin(0.4 * time), 0 * time, 0 * time], axis=1)
+    clean += 2e-3 * chance.normal(size=clean.shape)
+    expected = noise_of(noise("quaternion", clean))
+    np.testing.assert_allclose(expected, 2e-3, rtol=0.05)
+    for every in (2, 7, 500):
+        flipped = clean * np.where(np.arange(3000) // every % 2, -1.0, 1.0)[:, None]
+        assert np.array_equal(noise_of(noise("mocap.quaternion", flipped)), expected)
+    bad = clean.copy()
+    bad[[100, 900, 2000]] += 50.0
+    np.testing.assert_allclose(noise_of(noise("velocity", bad)), expected, rtol=0.02)
+
+
+def test_samples_that_are_far_apart_are_known() -> None:
+    chance = np.random.default_rng(4)
+    for period, sparse in ((0.2, True), (0.01, False)):
+        time = period * np.arange(400)
+        values = np.sin(5.0 * time)[:, None] + 2e-3 * chance.normal(size=(400, 1))
+        assert is_sparse(noise("velocity", values, period)) == sparse
+        assert not is_sparse(replace(noise("velocity", values, period), noise=np.array([2e-3])))
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
