@@ -126,7 +126,7 @@ def test_what_travels_is_encrypted(locked: Host, folder: Path) -> None:
 
 def test_without_a_key_it_is_reported_what_is_missing(running: Looping) -> None:
     with pytest.raises(NotConnectedError, match="asks for keys and none were given") as refused:
-        rtmms.connect(running.host.exchange, claim="*", timeout_s=1.0)
+        rtmms.connect(running.host.exchange, claim="*", timeout_s=PATIENCE_S)
     assert refused.value.code == "key"
 
 
@@ -150,7 +150,7 @@ def test_another_plants_key_is_not_answered(running: Looping, folder: Path, tmp_
 
 def test_keys_for_a_plant_that_asks_for_none(make_host: Callable[..., Host], folder: Path) -> None:
     with Looping(make_host(token=None)) as running, pytest.raises(NotConnectedError) as refused:
-        rtmms.connect(running.host.exchange, keys=folder, timeout_s=1.0)
+        rtmms.connect(running.host.exchange, keys=folder, timeout_s=PATIENCE_S)
     assert "asks for no keys" in str(refused.value) or "server.key" in str(refused.value)
 
 
