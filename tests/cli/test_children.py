@@ -69,3 +69,30 @@ def test_a_parent_that_is_no_process_is_reported(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("RTMMS_PARENT", word)
     with pytest.raises(ModelError, match="environment variable RTMMS_PARENT: expected the process number"):
         end_with_parent()
+
+
+def test_a_killed_process_leaves_no_zombie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its exit status comes later than a busy machine's patience."""
+    monkeypatch.setattr(children, "_wait", lambda alive, patience: None)
+    calls: list[str] = []
+
+    class Process:
+        returncode: int | None = None
+
+        def poll(self) -> int | None:
+            return self.returncode
+
+        def terminate(self) -> None:
+            calls.append("terminate")
+
+        def kill(self) -> None:
+            calls.append("kill")
+
+        def wait(self, timeout: float) -> None:
+            calls.append("wait")
+            self.returncode = -9
+
+    every = children.Children()
+    every.all.append(SimpleNamespace(process=Process(), words=None, name="controller gait"))  # type: ignore[arg-type]
+    assert every.close() == ["controller gait did not end when it was asked to, and was killed"]
+    assert calls == ["terminate", "kill", "wait"]

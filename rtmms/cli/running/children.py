@@ -377,6 +377,9 @@ class Children:
                     getattr(child.process, order)()
             stuck = alive if order == "kill" and patience_s else []
             _wait(alive, patience)
+        for child in self.all:  # a killed process ends; only its exit status may come late, on a busy machine
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.process.wait(KILLED_S)
         self.unmet = [child.obituary(1) for child in self.bridges if child.process.poll() == 1 and not child.reported]
         for child in self.bridges:
             self.bridge_counts[child.peer] = next(filter(None, map(read_line, reversed(child.last_lines()))), None)
@@ -384,6 +387,10 @@ class Children:
             if child.words is not None:
                 child.words.close()
         return [f"{child.name} did not end when it was asked to, and was killed" for child in stuck]
+
+
+KILLED_S = 10.0
+"""Longest wait for the exit status of a killed process, s."""
 
 
 def _wait(children: Sequence[Child], patience_s: float) -> None:

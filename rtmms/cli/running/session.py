@@ -621,6 +621,7 @@ class Session:
                 self.display.process.wait(1.0)
             except Exception:
                 self.display.process.kill()
+                self.display.process.wait()
         self.progress.board.close()
         if self.progress.silent:
             self.progress.write_messages()
