@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.value_conversion import WORDS, shown, spelled, typed
+from rtmms.base.value_conversion import WORDS, plain, shown, spelled, typed
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,7 @@ def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False
     ModelError
         If the declaration excludes the value.
     """
-    bare = one.bare
+    bare, value = one.bare, plain(value)
     if one.choices:
         if value not in one.choices:
             raise ModelError(f"{place}: {UnknownNameError(place, str(value), one.choices)}")

@@ -26,6 +26,22 @@ MAX_TEXT_LENGTH = 60
 Part = Callable[[str, Any, Any], Any]
 
 
+def plain(value: Any) -> Any:
+    """Return a number or an array of numpy's as Python's number or list, and any other value itself.
+
+    Parameters
+    ----------
+    value : Any
+        The value.
+
+    Returns
+    -------
+    Any
+        The same value; numpy is not imported for it.
+    """
+    return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
+
+
 def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part | None = None) -> Any:
     """Return a value in a type.
 
@@ -58,6 +74,7 @@ def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part 
     >>> typed("port", "8+9", tuple[int, ...], words=True)
     (8, 9)
     """
+    value = plain(value)
     bare, inner = _bare(hint), typing.get_args(_bare(hint))
     origin = typing.get_origin(bare)
     if origin in (typing.Union, types.UnionType):

@@ -12,6 +12,7 @@ import click
 
 from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.contract import MAX_COUNT
+from rtmms.base.errors import ModelError
 from rtmms.base.processes import core_count
 from rtmms.base.terminal import console, print_json, print_text
 from rtmms.cli.option_types import (
@@ -81,6 +82,7 @@ def sweep(
     cluster = cluster_of(dask, dask_security, threads)
     base, table, expected = base_of(what, words)
     study = read_study(what, base, table, vary, samples, method, tuple(columns.split(",")) if columns else ())
+    refuse_fixed(study, words)
     return _carry_out(
         study, expected, output, figure, threads or core_count(), cluster, Budget(budget), as_json=as_json, quiet=quiet
     )  # fmt: skip
@@ -149,6 +151,30 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any], Sequ
         return robot_case(what, controllers, typed), {}, ()
     base, found = scenario_case(what, controllers, typed)
     return base, dict(found.sweep), found.expect
+
+
+def refuse_fixed(study: Study, words: Mapping[str, Any]) -> None:
+    """Refuse an option with one value for what a study varies: one of the two would have no effect.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    words : Mapping[str, Any]
+        Options of the command line.
+
+    Raises
+    ------
+    ModelError
+        There is such an option.
+    """
+    varied = {axis.key for axis in study.axes}
+    for pair in words.get("set_") or ():
+        key = str(pair).partition("=")[0].strip()
+        if key in varied:
+            raise ModelError(f"--set {pair}: the sweep varies {key}; leave one of them out")
+    for name in varied & {name for name, value in words.items() if value not in (None, False, ())}:
+        raise ModelError(f"--{name.replace('_', '-')} {words[name]}: the sweep varies {name}; leave one of them out")
 
 
 def _carry_out(

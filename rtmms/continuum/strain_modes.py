@@ -42,7 +42,7 @@ from rtmms.continuum.layout import (
 )  # fmt: skip
 from rtmms.mechanism.step import displace, finite, lead, normalise
 from rtmms.model import Placement, Strip
-from rtmms.model.rods import Rod, RodSection
+from rtmms.model.rods import AXES, Rod, RodSection
 
 SOUND = 0
 BAD_COMMAND = 1
@@ -661,6 +661,12 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, u
     if callable(rod.damping_s):
         raise ModelError(f"{name}: damping_s must be one number for a rod by strain modes")
     shapes = legendre(4, rod.freedoms) if shapes is None else shapes
+    for strain in shapes.functions:
+        if strain in AXES and strain not in rod.freedoms:
+            raise ModelError(
+                f"{name}: shapes: expected strains among the rod's freedoms ({', '.join(rod.freedoms)}), got {strain}; "
+                "leave it out of the shapes, or add it to freedoms"
+            )
     along = _fine_enough(rod, shapes, nodes, points, usual)
     table = shapes.table(along.x, rod.length_m, name)
     sections = [rod.at(float(x)) for x in along.x]

@@ -485,6 +485,13 @@ def _remedy(solution: Solution, block: Block, off: Array) -> str:
     total = float(np.nansum(off**2))
     asked = {one.name for one in solution.unknowns}
     time = block.time[block.fitted]
+    of_sample = np.nansum(off**2, axis=1)
+    few = np.argsort(of_sample)[::-1][: max(1, len(time) // 100)]
+    if len(time) > 20 and float(of_sample[few].sum()) > 0.5 * total:
+        return (
+            f"most of it is in {len(few)} of {len(time)} samples, the worst at t = {float(time[few[0]]):.6g} s of the "
+            "segment: outliers have an empty cell, or are cut away"
+        )
     early = time < time.min() + 0.2 * np.ptp(time)
     if float(np.nansum(off[early] ** 2)) > (1.0 - CAUSE * 0.4) * total:
         return "most of it is at the beginning: free its first state (--free start.*), or leave it out (--lead-in S)"

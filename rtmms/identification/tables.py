@@ -339,10 +339,12 @@ def of_table(
         _refuse_altered(path, table)
     else:
         _warn_of_rows(path, time, plant.dt)
-    begin = float(time[0]) - (plant.dt if exported else 0.0)
+    # of a log, a row has the command of the step that ends there, in steps of the log
+    lead = float(time[-1] - time[0]) / float(np.ptp(table["step"])) if exported else 0.0
+    begin = float(time[0]) - lead
     time = time - begin
     time = _on_steps(time, plant.dt, MAX_CLOCK_STEPS)  # else the last sample may be past the last step
-    commands = _held(path, plant, values, _on_steps(time, plant.dt, MAX_ROUNDING_STEPS), before=exported)
+    commands = _held(path, plant, values, _on_steps(time, plant.dt, MAX_ROUNDING_STEPS), lead)
     if len(commands) < MIN_SAMPLES:
         raise ModelError(f"{path}: expected at least {MIN_SAMPLES} steps of {plant.dt:g} s, got {len(commands)}")
     _warn_of_commands(path, plant, values)
@@ -508,14 +510,13 @@ def _warn_of_commands(path: Path, plant: Plant, values: Mapping[str, Array]) -> 
     """Warn of commands beyond the actuators' limits, for which the plant applies the limit: their unit may differ."""
     for one in plant.actuators:
         given = values[COMMAND + one.name]
-        if one.lower is None or one.upper is None:
-            continue
-        slack = 1e-6 * (one.upper - one.lower)
-        share = float(np.mean((given > one.upper + slack) | (given < one.lower - slack)))
+        lower, upper = (-math.inf if one.lower is None else one.lower), (math.inf if one.upper is None else one.upper)
+        slack = 1e-6 * max((abs(limit) for limit in (lower, upper) if math.isfinite(limit)), default=0.0)
+        share = float(np.mean((given > upper + slack) | (given < lower - slack)))
         if share > MAX_CLAMPED:
             warnings.warn(
                 f"{path}: {COMMAND}{one.name}: {100.0 * share:.3g} % of the commands are beyond the limits "
-                f"{one.lower:g} to {one.upper:g} {one.unit}, which the plant applies in their place; expected commands "
+                f"{lower:g} to {upper:g} {one.unit}, which the plant applies in their place; expected commands "
                 "in this unit (a column's scale, in --columns FILE.toml, converts)",
                 RtmmsWarning, stacklevel=2,
             )  # fmt: skip
@@ -560,8 +561,11 @@ def _on_steps(time: Array, dt: float, most: float) -> Array:
     return dt * steps if near else time
 
 
-def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *, before: bool) -> Array:
-    """Return (steps, n), the commands of the plant's own steps: each the mean over its step of what the rows hold."""
+def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, lead: float) -> Array:
+    """Return (steps, n), the commands of the plant's own steps: each the mean over its step of what the rows hold.
+
+    A row's command holds from `lead` before its time on.
+    """
     steps = math.floor(float(time[-1]) / plant.dt + 1e-6)
     if steps > 50_000_000:
         raise ModelError(f"{path}: time: expected seconds, got {time[-1]:g} from first to last, {steps:,} steps")
@@ -572,15 +576,12 @@ def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *,
         rows = np.flatnonzero(np.isfinite(logged))
         if not rows.size:
             raise ModelError(f"{path}: {COMMAND}{one.name}: expected numbers, got none")
-        since, value = time[rows], logged[rows]
-        if before:
-            place = np.searchsorted(since, at + plant.dt - 1e-6 * plant.dt)
-        else:
-            place = np.searchsorted(since, at + 1e-6 * plant.dt, side="right") - 1
+        since, value = time[rows] - lead, logged[rows]
+        place = np.searchsorted(since, at + 1e-6 * plant.dt, side="right") - 1
         out[:, k] = value[np.clip(place, 0, len(rows) - 1)]
         within = np.unique(np.floor(since / plant.dt).astype(int)[_between(since, plant.dt)])
         within = within[(within >= 0) & (within < steps)]
-        if not before and len(within):
+        if len(within):
             edges = np.concatenate([[min(0.0, since[0])], since[1:], [max(since[-1], at[-1] + plant.dt)]])
             total = np.concatenate([[0.0], np.cumsum(value * np.diff(edges))])
             begin, end = (np.interp(at[within] + by, edges, total) for by in (0.0, plant.dt))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, RtmmsWarning, UnknownNameError
 from rtmms.base.install import install_command
 from rtmms.base.parameters import check_parameters, read_table
 from rtmms.base.spatial import Array, rotation_x, rotation_z
@@ -393,9 +394,16 @@ def _block(
 def _drift(sensor: Imu, which: str, unit: str) -> tuple[float, float]:
     """Return standard deviation and correlation time of the drift of 'gyro' or 'accel'."""
     tau = getattr(sensor, f"{which}_correlation_s")
-    return drift_of(
-        getattr(sensor, f"{which}_noise_{unit}_rt_hz"), getattr(sensor, f"{which}_instability_{unit}"), tau
-    ), tau
+    noise, instability = f"{which}_noise_{unit}_rt_hz", f"{which}_instability_{unit}"
+    deviation = drift_of(getattr(sensor, noise), getattr(sensor, instability), tau)
+    if getattr(sensor, instability) > 0.0 and deviation == 0.0:
+        warnings.warn(
+            f"sensors: {instability}: the white noise ({noise} = {getattr(sensor, noise):g}) is above the lowest Allan "
+            f"deviation {getattr(sensor, instability):g} at all times up to 3 x {which}_correlation_s, so there is no "
+            "drift; check the units of both",
+            RtmmsWarning, stacklevel=2,
+        )  # fmt: skip
+    return deviation, tau
 
 
 def rotation(degrees: tuple[float, float, float]) -> Array:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.report.style import BLUE, CORAL, INK, ORDERED, figure, save, styled
+from rtmms.sweep.envelope import DONE
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import numbers
 
@@ -240,7 +241,7 @@ def first_order(study: Study, table: Table, columns: tuple[str, ...]) -> dict[st
     -------
     dict[str, dict[str, float]] | None
         {column: {key: share of the variance that the mean over all others explains}}. None where there are too few
-        samples, or SALib is missing. Failed runs do not count.
+        samples, or SALib is missing. Only runs that ended as planned count.
 
     Notes
     -----
@@ -249,6 +250,7 @@ def first_order(study: Study, table: Table, columns: tuple[str, ...]) -> dict[st
     """
     keys = [axis.key for axis in study.axes]
     values = numbers(table, columns)
+    values[[word != DONE for word in table.column("ended")]] = np.nan
     if study.method == "grid":
         cases = study.cases()
         return {name: _of_grid(keys, cases, values[:, k]) for k, name in enumerate(columns)}

@@ -203,6 +203,8 @@ TWICE = Shapes({"bend_z": [lambda u: u, lambda u: 2.0 * u]})
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), legendre(2, ("stretch",))), "X = 0 m: stretch_n must be > 0"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), legendre(2, ("length",))), "expected some of stretch"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, lambda x: RodSection(1.0 - x, LITTLE, 1, 1, 1))), "X = 1 m: mass_kg_m"),
+        (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT, freedoms=("bend_y",)), legendre(2)),
+         r"expected strains among the rod's freedoms \(bend_y\), got twist"),
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), base="hung"), "base must be one of fixed, free"),
     ],
 )  # fmt: skip

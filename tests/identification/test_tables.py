@@ -136,6 +136,20 @@ def test_a_counter_of_rows_is_no_step_of_a_log(first: float) -> None:
     assert found.known == (first == 0.0)
 
 
+@pytest.mark.parametrize("parts", [2, 5])
+def test_a_table_of_a_log_counts_in_the_logs_own_steps(parts: int) -> None:
+    """The model's step is longer: it begins where the log does, and its commands are means."""
+    fine = 0.01 / parts
+    data = columns(fine) | {"step": np.arange(ROWS, dtype=float)}
+    data["time"] = data["time"] + fine
+    found = recording(data, 0.01)
+    expected = data["command.shoulder.torque"].reshape(-1, parts).mean(axis=1)
+    np.testing.assert_allclose(found.commands[:, 0], expected, atol=1e-12)
+    assert found.series[0].time[0] == pytest.approx(fine)
+    coarse = recording(data, fine)
+    assert np.array_equal(coarse.commands[:, 0], data["command.shoulder.torque"])
+
+
 def test_a_table_of_a_log_that_was_altered_is_refused() -> None:
     data = columns(0.01) | {"step": np.arange(ROWS, dtype=float), "altered": np.arange(ROWS) == 150}
     data["time"] = data["time"] + 0.01

@@ -240,8 +240,11 @@ def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) ->
     plant = rtmms.load(f"{file}:robot", force=5)
     assert parameter_values(plant) == {"force": 5.0, "spare": 2.0}
     assert {name: (one.unit, one.le) for name, one in parameters_of_plant(plant).items()} == {"force": ("N", 9)}
-    with pytest.raises(rtmms.ModelError, match="force: expected a number > 0 and <= 9, got 12"):
-        rtmms.load(f"{file}:robot", force=12.0)
+    for number in (np.int64(5), np.float32(5.0), np.array(5.0)):
+        assert parameter_values(rtmms.load(f"{file}:robot", force=number)) == {"force": 5.0, "spare": 2.0}
+    for many in (12.0, np.int64(12)):
+        with pytest.raises(rtmms.ModelError, match="force: expected a number > 0 and <= 9, got 12"):
+            rtmms.load(f"{file}:robot", force=many)
     torpedo = rtmms.load(f"{file}:known")
     assert parameter_values(torpedo)["drag"] == 1.2
     assert {"drag", "length_m"} <= parameters_of_plant(torpedo).keys()

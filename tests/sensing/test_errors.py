@@ -90,6 +90,18 @@ def test_the_drift_is_a_gauss_markov_process() -> None:
         assert allan_deviation(drift, 0.01, time) == pytest.approx(expected, rel=0.05)
 
 
+def test_little_white_noise_makes_no_large_drift() -> None:
+    """The curve's lowest point goes to short times with the white noise, where it is none of a data sheet's."""
+    times = 10.0 * np.geomspace(0.1, 3.0, 200)
+    found = [drift_of(density, 1e-3, 10.0) for density in (3e-4, 1e-4, 1e-5, 1e-9)]
+    for density, deviation in zip((3e-4, 1e-4, 1e-5, 1e-9), found, strict=True):
+        total = density**2 / times + [drift_allan_variance(t, deviation, 10.0) for t in times]
+        assert np.sqrt(total.min()) == pytest.approx(1e-3, rel=1e-2)
+        assert deviation < 4.1e-3
+    alone = drift_of(0.0, 1e-3, 10.0)
+    assert np.sqrt(max(drift_allan_variance(t, alone, 10.0) for t in times)) == pytest.approx(1e-3, rel=1e-3)
+
+
 def test_a_drift_that_white_noise_hides_is_none() -> None:
     assert drift_of(1.0, 1e-3, 10.0) == 0.0
     assert drift_of(1e-3, 0.0, 10.0) == 0.0

@@ -243,6 +243,18 @@ def test_shares_of_a_grid_are_exact() -> None:
     assert found["way_m"]["word"] == pytest.approx(of_word / (of_drag + of_word), rel=1e-12)
 
 
+@pytest.mark.parametrize("ended", ["failed", "diverged", "refused", "settled"])
+def test_runs_that_did_not_end_as_planned_have_no_share(ended: str) -> None:
+    study = made()
+    drag = np.array([case[0] for case in study.cases()])
+    rows = [{"way_m": 3.0 * one, "ended": "duration", "steps": 1} for one in drag]
+    rows[3] = {"way_m": 1e300, "ended": ended, "steps": 1}
+    found = first_order(study, rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases(), rows), ("way_m",))
+    assert found is not None
+    assert found["way_m"]["drag"] == pytest.approx(1.0, abs=1e-12)
+    assert 0.0 <= found["way_m"]["word"] < 0.1
+
+
 @pytest.mark.full  # the extra `test` has no SALib
 def test_shares_of_samples_are_near_those_of_the_function() -> None:
     pytest.importorskip("SALib")
