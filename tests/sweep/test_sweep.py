@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.cli.main import rtmms as program
 from rtmms.sweep.running import read_cluster
+from tests.bridges.harness import wait
 from tests.cli.shell import ROOT, environment, finish, rtmms, start
 from tests.cli.shell import process as process_of
 
@@ -108,10 +108,7 @@ def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
     assert rtmms(tmp_path, *arguments, "whole.parquet").status == 0
     process = start(tmp_path, *arguments, "cut.parquet")
     folder = tmp_path / "cut.parquet.parts"
-    for _ in range(600):
-        if list(folder.glob("part-*.part")) or process.poll() is not None:
-            break
-        time.sleep(0.05)
+    wait(lambda: list(folder.glob("part-*.part")) or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     result = finish(process)
     assert (result.status, "run the same command again to continue" in result.err) == (130, True), result.err
@@ -264,10 +261,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
                   "env": environment(tmp_path)}  # fmt: skip
     with subprocess.Popen([*dask, "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
                            "--scheduler-file", str(found), *TLS], **quiet) as scheduler:  # fmt: skip
-        for _ in range(600):
-            if found.exists() and found.stat().st_size:
-                break
-            time.sleep(0.05)
+        wait(lambda: found.exists() and found.stat().st_size)
         address = json.loads(found.read_text())["address"]
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard",
                   "--no-nanny", *TLS]  # fmt: skip
@@ -287,10 +281,7 @@ def test_on_a_cluster_one_of_whose_workers_dies_it_is_the_same_table(
     assert rtmms(tmp_path, *arguments, "here.parquet").status == 0
     process = start(tmp_path, *arguments, "there.parquet", "--dask", address, "--dask-security", "cluster.toml")
     folder = tmp_path / "there.parquet.parts"
-    for _ in range(1200):
-        if list(folder.glob("part-*.part")) or process.poll() is not None:
-            break
-        time.sleep(0.05)
+    wait(lambda: list(folder.glob("part-*.part")) or process.poll() is not None)
     workers[0].kill()
     result = finish(process, 120)
     assert (result.status, "without TLS" in result.err) == (0, False), result.err
@@ -331,10 +322,8 @@ def test_a_second_sweep_to_the_same_table_is_refused(tmp_path: Path) -> None:
     first = start(tmp_path, *arguments)
     folder = tmp_path / "t.parquet.parts"
     try:
-        for _ in range(1200):
-            if list(folder.glob("part-*.part")) or first.poll() is not None:
-                break
-            time.sleep(0.05)
+        wait(lambda: list(folder.glob("part-*.part")) or first.poll() is not None)
+        first.send_signal(signal.SIGSTOP)  # it must not finish before the second one is refused
         result = process_of(tmp_path, *arguments)
         assert (result.status, result.out) == (2, "")
         assert (
