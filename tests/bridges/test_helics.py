@@ -131,9 +131,9 @@ def test_a_partner_that_is_killed_or_stopped_is_named_and_the_plant_goes_on(how:
                 wait(lambda: run.command == (0.0, 0.0))  # neutral
                 steps = len(run.plant.commands)
                 wait(lambda: len(run.plant.commands) > steps + 200)
-                wait(lambda: any("late with the grant of t = " in line for line in run.bridged.messages))
-                assert run.bridged.counts["stalls"] >= 1
-                if how == signal.SIGSTOP:
+                if how == signal.SIGSTOP:  # after a kill, HELICS may find the lost connection first, and grant
+                    wait(lambda: any("late with the grant of t = " in line for line in run.bridged.messages))
+                    assert run.bridged.counts["stalls"] >= 1
                     wind.send_signal(signal.SIGCONT)
                     wait(lambda: run.command[0] == 1.5)
                     wait(lambda: any("the federation continues" in line for line in run.bridged.messages))
