@@ -53,7 +53,7 @@ class Chart(Protocol):
 
 
 @runtime_checkable
-class Charted(Protocol):
+class HasChart(Protocol):
     """Plant that has coordinates of its state: with `chart` any plant can be linearised and trimmed."""
 
     def chart(self) -> Chart:
@@ -84,7 +84,7 @@ def chart_of(plant: Plant) -> Chart:
     ModelError
         The plant has none.
     """
-    if isinstance(plant, Charted):
+    if isinstance(plant, HasChart):
         return plant.chart()
     raise ModelError(
         f"linearise: plant: expected one with a method chart(), got a {type(plant).__name__}; write the "
@@ -181,7 +181,7 @@ class Structure(Protocol):
 
 
 @runtime_checkable
-class Structured(Protocol):
+class HasStructure(Protocol):
     """Plant whose A and B have a structure (rtmms.analysis.derivatives)."""
 
     def structure(self, by: Array) -> Structure | None:

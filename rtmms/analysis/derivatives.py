@@ -25,7 +25,7 @@ import numpy as np
 
 from rtmms.analysis.block_matrices import Bordered
 from rtmms.analysis.chained_steps import TOGETHER, chained
-from rtmms.analysis.chart import Structure, Structured, chart_of
+from rtmms.analysis.chart import HasStructure, Structure, chart_of
 from rtmms.analysis.fork_pool import ForkPool, PackedFork
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
 from rtmms.analysis.linearise import HasStepDerivatives, Linear, OperatingPoint, linearise_step, reach_of
@@ -46,7 +46,7 @@ from rtmms.plant.validation import read_command
 
 
 def structure_of(plant: Any, by: Array) -> Structure | None:
-    """Return the plant's own structure (rtmms.analysis.chart.Structured), or that of a tree.
+    """Return the plant's own structure (rtmms.analysis.chart.HasStructure), or that of a tree.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def structure_of(plant: Any, by: Array) -> Structure | None:
     Structure | None
         None where only differences are possible.
     """
-    if isinstance(plant, Structured):
+    if isinstance(plant, HasStructure):
         return plant.structure(by)
     if COMPILED and isinstance(plant, Running):
         from rtmms.analysis.tree_jacobian import TreeJacobian, covered  # its kernels are for who asks

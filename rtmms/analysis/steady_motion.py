@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from rtmms.analysis.chart import Chart, Charted
+from rtmms.analysis.chart import Chart, HasChart
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.mechanism.joint_laws import GAIN
 from rtmms.mechanism.plant import TreePlant
-from rtmms.plant.protocol import Composed, HasCommandedGaits, Plant, TunableGait, bare, describe_plant
+from rtmms.plant.protocol import Composed, Plant, TunableGait, bare, describe_plant
 
 UNITS = {"speed": "m/s", "turn_rate": "rad/s", "climb": "m/s", "depth": "m"}
 """Targets, with their units in Python."""
@@ -258,7 +258,7 @@ def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, di
             )
         if abs(targets["depth"]) > MAX_DEPTH_M:
             raise ModelError(f"trim: depth: expected at most {MAX_DEPTH_M:g} m, got {targets['depth']:g} m")
-        if not isinstance(plant, Charted):
+        if not isinstance(plant, HasChart):
             raise ModelError(
                 "trim: depth: this plant has no method chart(), so it cannot be placed at a depth; leave the depth out"
             )
@@ -280,7 +280,8 @@ def _rank(motion: SteadyMotion) -> tuple[bool, float]:
 
 def _drives(plant: Plant, targets: Mapping[str, float], tried: Sequence[SteadyMotion]) -> Iterator[Drive]:
     """Return the drives to try; the paces of a gait other than its own only where the speed is missed."""
-    gaits = plant.commanded_gaits() if isinstance(plant, HasCommandedGaits) else {}
+    of_plant = describe_plant(plant).commanded_gaits
+    gaits = {} if of_plant is None else of_plant()
     rates = any(not channel.name.endswith(".angle") for channel in plant.actuators)
     from_time = isinstance(plant, TreePlant)
     if not gaits or (rates and from_time):  # a vehicle that a held command drives, such as two wheels
@@ -390,7 +391,7 @@ class _ShootingProblem:
         self.before = max(1, min(MAX_BEFORE_PERIODS, round(BEFORE_S / (drive.steps * plant.dt))))
         about = describe_plant(plant)
         plant.reset()
-        self.chart: Chart | None = plant.chart() if isinstance(plant, Charted) else None
+        self.chart: Chart | None = plant.chart() if isinstance(plant, HasChart) else None
         self.rows: list[int] = []
         self.tilted = bool(np.any(about.surroundings().gravity)) and about.medium != "ground"
         self.place = np.zeros(3)

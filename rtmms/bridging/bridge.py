@@ -488,7 +488,7 @@ def _refuse_unprintable(place: str, value: Any) -> None:
 
 
 @runtime_checkable
-class Laid(Protocol):
+class WritesDbc(Protocol):
     """Bridge with messages in the layout of a DBC file, which can write the file for a robot without one."""
 
     def dbc_of(self, plant: PlantInfo) -> str:

@@ -19,7 +19,7 @@ from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.files import KINDS, beside, refuse_output
 from rtmms.base.terminal import print_text
 from rtmms.base.trust import own_lines
-from rtmms.bridging.bridge import Laid
+from rtmms.bridging.bridge import WritesDbc
 from rtmms.bridging.config import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD, CHILD_WAIT_S, PLANT_WAIT_S
@@ -115,7 +115,7 @@ def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_
     """Write the DBC file for a running plant."""
     name, _ = split_spec(spec, "bridge")
     made = build_bridge(spec)
-    if not isinstance(made, Laid):
+    if not isinstance(made, WritesDbc):
         raise ModelError(f"--write-dbc: bridge '{name}' has no messages that a DBC file lays out")
     refuse_output(path, "--write-dbc", KINDS[".dbc"])
     with connect(exchange, name=name, outputs=made.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:

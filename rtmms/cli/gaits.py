@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtmms.locomotion.connections import Connection
     from rtmms.locomotion.optimise import Best
     from rtmms.locomotion.paths import Path as Gait
-    from rtmms.locomotion.plant import Locomoting
+    from rtmms.locomotion.plant import HasLocomotion
     from rtmms.locomotion.reconstruction import Motion
 
 PER = ("cost", "length")
@@ -147,18 +147,18 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...]:
     return found
 
 
-def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
-    from rtmms.locomotion.plant import Locomoting
+def _plant(robot: str, given: dict[str, Any]) -> HasLocomotion:
+    from rtmms.locomotion.plant import HasLocomotion
 
     plant = rtmms.plant.loading.build_plant(robot, **given)
-    if not isinstance(plant, Locomoting) or plant.locomotion is None:
+    if not isinstance(plant, HasLocomotion) or plant.locomotion is None:
         raise ModelError(
             f"robot '{robot}': gaits: expected a robot that moves by its shape, such as cat, purcell or snakeboard"
         )
     return plant
 
 
-def _best(plant: Locomoting, one: Connection | None, goal: str | None, per: str, robot: str) -> Best:
+def _best(plant: HasLocomotion, one: Connection | None, goal: str | None, per: str, robot: str) -> Best:
     from rtmms.locomotion.optimise import best_gait
     from rtmms.locomotion.plant import limits
 
@@ -174,7 +174,7 @@ def _best(plant: Locomoting, one: Connection | None, goal: str | None, per: str,
     )
 
 
-def _moved(plant: Locomoting, one: Connection | None, gait: Gait, cycles: int) -> Motion:
+def _moved(plant: HasLocomotion, one: Connection | None, gait: Gait, cycles: int) -> Motion:
     from rtmms.locomotion.reconstruction import reconstruct
 
     assert plant.locomotion is not None
@@ -198,7 +198,7 @@ def _score(one: Connection, gait: Gait, goal: str, per: str) -> float:
 
 
 def _drawn(
-    robot: str, word: str | None, plant: Locomoting, one: Connection | None, gait: Gait, motion: Motion, out: Path
+    robot: str, word: str | None, plant: HasLocomotion, one: Connection | None, gait: Gait, motion: Motion, out: Path
 ) -> list[str]:  # fmt: skip
     from rtmms.report.gait_figure import draw, draw_motion
     from rtmms.report.style import figure_file

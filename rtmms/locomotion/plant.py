@@ -75,7 +75,7 @@ class Locomotion:
 
 
 @runtime_checkable
-class Locomoting(Plant, Protocol):
+class HasLocomotion(Plant, Protocol):
     """A plant of a mechanism whose net motion follows from its shape's motion.
 
     Attributes
@@ -90,12 +90,12 @@ class Locomoting(Plant, Protocol):
     locomotion: Locomotion | None
 
 
-def limits(plant: Locomoting) -> tuple[Array, Array]:
+def limits(plant: HasLocomotion) -> tuple[Array, Array]:
     """Return the limits of the shape, from the plant's angle actuators.
 
     Parameters
     ----------
-    plant : Locomoting
+    plant : HasLocomotion
         The plant.
 
     Returns

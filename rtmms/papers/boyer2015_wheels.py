@@ -14,7 +14,7 @@ import numpy as np
 
 from rtmms.locomotion.paths import Path as Gait
 from rtmms.locomotion.paths import gait_path
-from rtmms.locomotion.plant import Locomoting
+from rtmms.locomotion.plant import HasLocomotion
 from rtmms.locomotion.reconstruction import holonomy
 from rtmms.locomotion.reduced_dynamics import rows as contact_rows
 from rtmms.locomotion.travelling import travel
@@ -100,7 +100,7 @@ def _unicycle() -> dict[str, float]:
 
 def _drawn(name: str, out: Path) -> Path:
     plant: Any = load(name)
-    assert isinstance(plant, Locomoting)
+    assert isinstance(plant, HasLocomotion)
     assert plant.locomotion is not None
     own = plant.locomotion.gaits
     word = next(iter(own))

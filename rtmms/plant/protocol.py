@@ -344,20 +344,6 @@ class TunableGait(Protocol):
         """
 
 
-@runtime_checkable
-class HasCommandedGaits(Protocol):
-    """A plant that has gaits of commands: `rtmms.trim` seeks steady motions among them."""
-
-    def commanded_gaits(self) -> Mapping[str, TunableGait]:
-        """Return the gaits of the plant.
-
-        Returns
-        -------
-        Mapping[str, TunableGait]
-            Gaits by name, the default one first; empty where the plant has none.
-        """
-
-
 def _nothing() -> None:
     """Return None, the value of an absent property."""
 
@@ -414,6 +400,8 @@ class PlantDescription:
         () -> place after `reset`, as arguments of its `place` by name; empty: its own start.
     gait : CommandedGait, optional
         Gait of commands of the plant.
+    commanded_gaits : callable, optional
+        () -> gaits of commands by name, the default one first, among which `rtmms.trim` seeks steady motions.
     step_error_estimator : callable, optional
         () -> estimator by which the monitor checks its steps.
     accurate : Mapping[float, float], optional
@@ -465,6 +453,7 @@ class PlantDescription:
     ends: Callable[[], float | None] = _nothing
     home: Callable[[], Mapping[str, Any] | None] = _nothing
     gait: CommandedGait | None = None
+    commanded_gaits: Callable[[], Mapping[str, TunableGait]] | None = None
     step_error_estimator: Callable[[], StepErrorEstimator] | None = None
     accurate: Mapping[float, float] = field(default_factory=dict)
     truth: Plant | None = None
@@ -475,7 +464,7 @@ class PlantDescription:
 
 _VALUES = (
     "medium", "half_span_m", "airframe", "set", "settable", "coupled", "coupling", "recent_outputs", "figure",
-    "step_error_estimator", "accurate", "step_time_varies",
+    "step_error_estimator", "accurate", "step_time_varies", "commanded_gaits",
 )  # fmt: skip
 _PRESENT = ("parameters", "shape", "ends", "home")
 _TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))

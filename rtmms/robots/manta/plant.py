@@ -629,7 +629,7 @@ class Manta(KernelPlant):
         return self._entry_of(enter_settle, fork.owner)
 
     def structure(self, by: Array) -> Any:
-        """Return the structured derivatives of a step (rtmms.analysis.chart.Structured).
+        """Return the structured derivatives of a step (rtmms.analysis.chart.HasStructure).
 
         Parameters
         ----------
