@@ -15,8 +15,8 @@ from time import monotonic_ns
 
 from rtmms.loop.machine import pin, raise_child
 from rtmms.wire.endpoints.keys import read_client
+from rtmms.wire.peer.attachment import PeerRequests
 from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.session import PeerRequests
 from rtmms.wire.protocol.hello import Hello
 
 

@@ -18,9 +18,9 @@ from rtmms.loop.kernels.miss_policies import within
 from rtmms.loop.modes import Lockstep
 from rtmms.loop.ports import Exchange
 from rtmms.plant.protocol import Channel, Plant
+from rtmms.wire.peer.attachment import TunableParameters
 from rtmms.wire.peer.controller import Controller, declared
 from rtmms.wire.peer.decode import read_welcome
-from rtmms.wire.peer.session import TunableParameters
 from rtmms.wire.plant.handshake import Scopes
 from rtmms.wire.plant.multirate import Multirate
 from rtmms.wire.plant.state_message import PatternMatcher, select

@@ -335,8 +335,8 @@ def split_words(spec: str) -> tuple[str, dict[str, str]]:
 
 def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
     """Return why a controller does not accept a value, '' where it does; it has the value then."""
+    from rtmms.wire.peer.attachment import TunableParameters
     from rtmms.wire.peer.controller import declared
-    from rtmms.wire.peer.session import TunableParameters
 
     known = tuple(declared(controller, "tunable_parameters"))
     if key not in known:

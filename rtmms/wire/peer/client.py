@@ -16,9 +16,10 @@ from typing import Any
 from rtmms.base.errors import ModelError, RenamedWarning, UnknownNameError
 from rtmms.wire.endpoints.addresses import EXCHANGE, checked
 from rtmms.wire.endpoints.keys import read_client
+from rtmms.wire.peer.attachment import PeerRequests, TunableParameters
 from rtmms.wire.peer.decode import read_message
 from rtmms.wire.peer.late_answers import LateAnswers
-from rtmms.wire.peer.session import COLLECT, ERRORS, PeerRequests, Refusals, Session, TunableParameters, check_command
+from rtmms.wire.peer.session import COLLECT, ERRORS, Refusals, Session, check_command
 from rtmms.wire.peer.step_messages import (
     Head,
     ReceivedState,

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from rtmms.base.errors import ModelError
 from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.peer.attachment import TunableParameters
 from rtmms.wire.peer.client import Link, connect
 from rtmms.wire.peer.controller import COMMON, Controller, declared
 from rtmms.wire.peer.core_affinity import CoreMove
-from rtmms.wire.peer.session import TunableParameters
 
 
 class Answering(Protocol):

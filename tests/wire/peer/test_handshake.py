@@ -116,7 +116,7 @@ def test_a_plant_of_this_user_that_starts_is_waited_for(
 ) -> None:
     """It has left its token and listens; without the token nobody knows who that is."""
     from rtmms.wire.endpoints.session_files import remove_token, write_token
-    from rtmms.wire.peer import session as joining
+    from rtmms.wire.peer import attachment as joining
 
     monkeypatch.setattr(joining, "ANSWER_TIMEOUT_S", 0.5)
     monkeypatch.setattr(joining, "STARTING_TIMEOUT_S", 1.0)

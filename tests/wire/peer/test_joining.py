@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.peer.session import Attachment, PeerRequests
+from rtmms.wire.peer.attachment import Attachment, PeerRequests
 from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.hello import Hello
 

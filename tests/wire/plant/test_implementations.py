@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from rtmms.wire.libzmq.plant_sockets import Router
+from rtmms.wire.peer.attachment import PeerRequests
 from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.session import PeerRequests
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.hello import Hello
 from rtmms.wire.protocol.port import GONE, MALFORMED, MESSAGE
