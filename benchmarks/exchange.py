@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.base.errors import RtmmsError
-from rtmms.loop.machine import Readiness, allowed, may_raise, prepare, raised
+from rtmms.loop.machine import Readiness, allowed_cores, at_priority, may_raise, prepare
 from rtmms.wire.endpoints.keys import make_keys, read_server
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.server import Server
@@ -131,7 +131,7 @@ def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
 
     plant = rtmms.load("manta")
     plant.reset(0)
-    place = ready.cores.loop if ready.cores.loop is not None else (allowed() or [0])[-1]
+    place = ready.cores.loop if ready.cores.loop is not None else (allowed_cores() or [0])[-1]
     priority = PRIORITY if may_raise(PRIORITY) else None
     names = [channel.name for channel in plant.actuators]
     claims = ["*"] if case.controllers == 1 else names
@@ -146,7 +146,7 @@ def block(case: Case, steps: int, ready: Readiness) -> dict[str, Any]:
         stack.callback(_end, peers)
         _admit(server, len(claims), peers)
         gc.collect()
-        with raised(PRIORITY):
+        with at_priority(PRIORITY):
             run(server, plant, stamped)
         server.close()
         for peer in peers:

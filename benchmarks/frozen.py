@@ -293,7 +293,7 @@ def drawn(name: str) -> Value:
 
     import rtmms
     from rtmms.plant.protocol import describe_plant
-    from rtmms.record.origin import plain
+    from rtmms.record.origin import to_json_types
     from rtmms.wire.protocol.state import PlantInfo
 
     try:
@@ -312,7 +312,7 @@ def drawn(name: str) -> Value:
     picture = Picture(info)
     points = np.round(picture.points(picture.draw(plant.observe())), 9) + 0.0  # 0.0 has no sign then
     return {
-        "digest": digest(json.dumps(plain(shape), sort_keys=True).encode()),
+        "digest": digest(json.dumps(to_json_types(shape), sort_keys=True).encode()),
         "points": digest(np.unique(points, axis=0).tobytes()),
     }
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rtmms.base.errors import ModelError
-from rtmms.loop.machine import allowed
+from rtmms.loop.machine import allowed_cores
 
 from . import setting
 from .requirements import program, requires
@@ -149,7 +149,7 @@ def block(rate: int, seconds: float, sizes: tuple[int, int]) -> dict[str, Any]:
     dict[str, Any]
         Results by run.
     """
-    core, period_us = (allowed() or [0])[-1], round(1e6 / rate)
+    core, period_us = (allowed_cores() or [0])[-1], round(1e6 / rate)
     deadline_us = period_us * SHARE.get(rate, 0.5)
     return {
         "loop": manta(rate, seconds, deadline_us),

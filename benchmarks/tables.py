@@ -30,7 +30,7 @@ from rtmms.plant.loading import robots
 from rtmms.plant.protocol import RENAMED_MEMBERS
 from rtmms.report import manta_figure as manta_page
 from rtmms.report.parameter_table import parameters_table, robot_table
-from rtmms.report.tables import blocks, filled
+from rtmms.report.tables import blocks, fill_page
 from rtmms.scenario import reading
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.sensing.data_sheets import KINDS, TYPICAL, RelativeSensor, Sensor
@@ -182,7 +182,7 @@ def stale(root: Path) -> dict[str, str]:
     for path in pages(root):
         text, page = path.read_text(encoding="utf-8"), str(path.relative_to(root))
         try:
-            new = filled(text, {name: f"\n{_folded(part(name))}\n\n" for name in blocks(text) if name in PARTS})
+            new = fill_page(text, {name: f"\n{_folded(part(name))}\n\n" for name in blocks(text) if name in PARTS})
         except ModelError as fault:
             raise ModelError(f"bench tables: {page}: {fault}") from None
         if new != text:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.errors import RtmmsError
-from rtmms.loop.fault_attribution import Stall, stalled
+from rtmms.loop.fault_attribution import Stall, overlaps_stall
 from rtmms.loop.stall_detector import StallDetector
 
 QUANTILES = (("p50", 50.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
@@ -128,7 +128,7 @@ def pingpong(
     limit = max(60_000, int((deadline_us * 1e3 - np.median(exchange)) / 2))
     bad = np.flatnonzero(wake + exchange > deadline_us * 1e3)
     explained = sum(
-        stalled(int(begun[k] - wake[k]), int(begun[k] + exchange[k]), limit, seen) for k in bad
+        overlaps_stall(int(begun[k] - wake[k]), int(begun[k] + exchange[k]), limit, seen) for k in bad
     )  # fmt: skip
     return {
         "wake": quantiles(raw["wake"]), "exchange": quantiles(raw["exchange"]), "steps": len(wake),

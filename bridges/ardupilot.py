@@ -31,7 +31,7 @@ from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .autopilot.sitl_keys import KeyReader, check
-from .lines.addresses import bound, family_of
+from .lines.addresses import bind_udp, family_of
 from .lines.datagrams import datagrams, send
 from .lines.pacing import MAX_FRAME_S, Pacer, at_rest, substeps
 from .motion.frames import Home
@@ -301,7 +301,7 @@ class ArduPilot(ParameterBridge):
         self._received_at = self._asked = 0.0
         self._ahead = 0.0  # time that passed for the autopilot while the plant was silent
         place = f"UDP {self.host}:{self.port}"
-        self._socket = bound(family_of(self.host), (self.host, self.port), place, "cannot listen on")
+        self._socket = bind_udp(family_of(self.host), (self.host, self.port), place, "cannot listen on")
         self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
         self.unmet = f"ArduPilot sent nothing to {place}"

@@ -31,7 +31,7 @@ from .autopilot.airframes import FLOOR
 from .autopilot.hil import NOISE, WANDER, GaussMarkovError, pressure_hpa
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
-from .lines.addresses import bound, family_of, resolved
+from .lines.addresses import bind_udp, family_of, resolve_receiver
 from .lines.datagrams import datagrams, send
 from .lines.open_port import OpenPort
 from .lines.pacing import Pacer
@@ -298,15 +298,15 @@ class Betaflight(rtmms.Bridge):
         self._packet = b""
         self._stamp, self._offset_s, self._begun = 0.0, 0.0, monotonic()
         family = family_of(self.host)
-        self._state_address = resolved(f"{self.peer}:{self.state_port}", "state_port", 0, family)[1]
-        self._rc_address = resolved(f"{self.peer}:{self.rc_port}", "rc_port", 0, family)[1]
+        self._state_address = resolve_receiver(f"{self.peer}:{self.state_port}", "state_port", 0, family)[1]
+        self._rc_address = resolve_receiver(f"{self.peer}:{self.rc_port}", "rc_port", 0, family)[1]
         place = f"UDP {self.host}:{self.port}"
-        self._socket = bound(family, (self.host, self.port), place, "cannot listen on")
+        self._socket = bind_udp(family, (self.host, self.port), place, "cannot listen on")
         self.attend(self._socket, self._on_readable)
         self._pulses: tuple[int, ...] = ()
         if self.rc_listen:
             place = f"UDP {self.host}:{self.rc_listen}"
-            self._pilot = bound(family, (self.host, self.rc_listen), place, "cannot listen on")
+            self._pilot = bind_udp(family, (self.host, self.rc_listen), place, "cannot listen on")
             self.attend(self._pilot, self._on_pulses)
         self._open_port = OpenPort(family, self._state_address, _IGNORED)
         self.closing.callback(self._open_port.close)

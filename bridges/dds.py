@@ -24,7 +24,7 @@ from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 
 from .lines.from_here import from_here
 from .lines.inbox import Inbox
-from .messages.selected import selected
+from .messages.selected import select_outputs
 from .motion.frames import xyzw
 from .motion.imu import Imu, gravity_of
 from .motion.joints import Joints
@@ -291,7 +291,7 @@ class Dds(rtmms.Bridge):
         self._failed: type[Exception] = DDSException
         self.inbox: Inbox[None] = Inbox(1)
         self.attend(self.inbox, self.on_message)
-        plant = selected(plant)
+        plant = select_outputs(plant)
         self._motion = PoseReader(self.pose, plant, "dds: pose", needs=("position", "quaternion"))
         self._moving = {self.pose.velocity, self.pose.angular_velocity} <= set(self._motion.outputs)
         self._imu = Imu(gravity_of(plant) if self.gravity is None else self.gravity)

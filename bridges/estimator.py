@@ -18,7 +18,7 @@ from rtmms.base.parameters import Parameter
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import NamesFile
 
-from .lines.addresses import host_port, resolved
+from .lines.addresses import host_port, resolve_receiver
 from .lines.datagrams import send
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Estimator(rtmms.Bridge):
                 f"the plant sends about {plant.telemetry_hz:g} states a second, and {self._estimator.imu} has "
                 f"{imu.rate_hz:g} samples a second; run the plant with --telemetry-hz {2.0 * imu.rate_hz:g}"
             )
-        self._places = [resolved(text, "to", _PORT) for text in self.to]
+        self._places = [resolve_receiver(text, "to", _PORT) for text in self.to]
         self._sockets: dict[int, socket.socket] = {}
         for family, _ in self._places:
             if family not in self._sockets:

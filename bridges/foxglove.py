@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.base.errors import ModelError, shown
+from rtmms.base.errors import ModelError, safe_text
 from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
@@ -27,7 +27,7 @@ from .lines.inbox import Inbox
 from .lines.nodelay import send_at_once
 from .lines.origin_relay import OriginRelay, hidden_host
 from .messages.foxglove_scene import Scene, stamp
-from .messages.selected import selected
+from .messages.selected import select_outputs
 from .motion.frames import xyzw
 from .motion.joints import Joints
 from .motion.pose import Motion, PoseNames, PoseReader
@@ -203,7 +203,7 @@ class Foxglove(rtmms.Bridge):
         self.attend(self.inbox, self.on_message)
         self._strangers: Inbox[str] = Inbox()
         self.attend(self._strangers, self._on_stranger)
-        plant = selected(plant)
+        plant = select_outputs(plant)
         self._motion = PoseReader(self.pose, plant, "foxglove: pose", needs=("position", "quaternion"))
         self._joints = Joints(plant, self.fin_joints)
         self._scene = Scene(shape_of(plant), self.world, self.body)
@@ -270,7 +270,7 @@ class Foxglove(rtmms.Bridge):
         for origin in self._strangers.take_all()[0]:
             self.counts.refuse("origin" if origin else "handshake")
             if origin:
-                shown_origin = shown(origin[:80])
+                shown_origin = safe_text(origin[:80])
                 self.io.log(f"foxglove: refused a page of {shown_origin}; origins={shown_origin} admits it")
 
     def _session(self) -> str:

@@ -19,10 +19,10 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Refusal
 
 from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
-from .lines.addresses import resolved
+from .lines.addresses import resolve_receiver
 from .lines.datagrams import datagrams, send
 from .motion.frames import Home, flu_frd
-from .motion.pose import Motion, PoseNames, PoseReader, unveiled
+from .motion.pose import Motion, PoseNames, PoseReader, truth_names
 from .sea.imc_messages import (
     CHANNELS,
     EVERYONE,
@@ -495,9 +495,9 @@ def _names(names: PoseNames, plant: rtmms.PlantInfo) -> PoseNames:
             names, position=ESTIMATE + "position", quaternion=ESTIMATE + "quaternion", velocity=ESTIMATE + "velocity",
             angular_velocity="imu.gyro" if "imu.gyro" in known else "angular_velocity",
         )  # fmt: skip
-    return unveiled(names, plant)
+    return truth_names(names, plant)
 
 
 def _host_port(text: str) -> tuple[str, int]:
-    place = resolved(text, "nodes", family=socket.AF_INET)[1]
+    place = resolve_receiver(text, "nodes", family=socket.AF_INET)[1]
     return str(place[0]), int(place[1])

@@ -18,7 +18,7 @@ from rtmms.base.parameters import Parameter
 from rtmms.bridging.untrusted import MAX_JSON_BYTES, Fuzzed, Refusal, fuzz
 
 from .lines.from_here import from_here
-from .messages.selected import selected
+from .messages.selected import select_outputs
 from .motion.pose import Motion, PoseNames, PoseReader
 
 POSE = 0x2E16EFB052B0105E
@@ -206,7 +206,7 @@ class Lcm(rtmms.Bridge):
         """Open the multicast group."""
         import lcm
 
-        plant = selected(plant)
+        plant = select_outputs(plant)
         known = {channel.name for channel in plant.outputs}
         moves = self.pose != PoseNames() or {self.pose.position, self.pose.quaternion} <= known
         self._motion = PoseReader(self.pose, plant, "lcm: pose", needs=("position", "quaternion")) if moves else None

@@ -24,9 +24,9 @@ from .autopilot.mavframes import Reader, Signing, Writer, read_key
 from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .autopilot.parameters import Parameter, Parameters
 from .autopilot.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
-from .lines.addresses import bound, family_of, host_port, resolved
+from .lines.addresses import bind_udp, family_of, host_port, resolve_receiver
 from .lines.datagrams import datagrams, send
-from .motion.frames import Home, bearing_deg, whole
+from .motion.frames import Home, bearing_deg, to_integer
 from .motion.pose import Motion, PoseNames, PoseReader
 
 _ARM = 400
@@ -220,8 +220,8 @@ class Mavlink(ParameterBridge):
         self._reader = Reader(self.counts.refuse, self._signing)
         self._writer = Writer(self.system, self.component, self._signing)
         family = family_of(self.host)
-        self._stations = tuple(resolved(text, "stations", _PORT, family)[1][:2] for text in self.stations)
-        self._socket = bound(family, (self.host, self.port), f"UDP {self.host}:{self.port}")
+        self._stations = tuple(resolve_receiver(text, "stations", _PORT, family)[1][:2] for text in self.stations)
+        self._socket = bind_udp(family, (self.host, self.port), f"UDP {self.host}:{self.port}")
         self.attend(self._socket, self._on_readable)
         self.io.log("telemetry to " + ", ".join(self.stations))
 
@@ -281,10 +281,10 @@ class Mavlink(ParameterBridge):
         if self.home is None:
             return
         lat, lon, alt = self.home.geodetic(motion.position)
-        heading = whole(bearing_deg(euler(q)[2]), 100, 16, False) % 36000
+        heading = to_integer(bearing_deg(euler(q)[2]), 100, 16, False) % 36000
         self._send(self._of.MAVLink_global_position_int_message(
-            self._boot_ms, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3), whole(motion.position[2], 1e3),
-            *(whole(v, 100, 16) for v in velocity), heading,
+            self._boot_ms, to_integer(lat, 1e7), to_integer(lon, 1e7), to_integer(alt, 1e3),
+            to_integer(motion.position[2], 1e3), *(to_integer(v, 100, 16) for v in velocity), heading,
         ))  # fmt: skip
 
     def _send_values(self, state: rtmms.State, motion: Motion) -> None:

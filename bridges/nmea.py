@@ -20,7 +20,7 @@ from rtmms.bridging.channels import field as find_field
 from rtmms.bridging.untrusted import Admission
 
 from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
-from .lines.wires import Address, UdpIn, Wire, opened
+from .lines.wires import Address, UdpIn, Wire, open_wire
 from .motion.frames import Home
 from .motion.pose import PoseNames
 from .sea import sentences as of
@@ -211,7 +211,7 @@ class Nmea(ParameterBridge):
 
     def _opened(self, address: Address, take: Any, admission: Admission) -> Wire:
         gone = self.on_peer_lost if take is not None else lambda why: None
-        wire = opened(address, self.io, self.counts, received=take, admission=admission, gone=gone)
+        wire = open_wire(address, self.io, self.counts, received=take, admission=admission, gone=gone)
         self.closing.callback(wire.close)
         return wire
 

@@ -28,12 +28,12 @@ from .autopilot.mavframes import Reader, Writer, fuzz_stream
 from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
-from .lines.addresses import host_port, resolved
+from .lines.addresses import host_port, resolve_receiver
 from .lines.pacing import MAX_CATCH_UP_STATES, Pacer, at_rest, substeps
 from .lines.tcp_peer import TcpPeer
 from .motion.frames import Home
 from .motion.imu import gravity_of
-from .motion.pose import Motion, PoseNames, PoseReader, unveiled
+from .motion.pose import Motion, PoseNames, PoseReader, truth_names
 
 _ARMED = 128
 _LOCKSTEP = 1
@@ -276,7 +276,7 @@ class Px4(ParameterBridge):
         alone = self._words and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)
         self._words.open(self.io.ask, self._not_taken)
-        self._read, self._own = PoseReader(unveiled(self.pose, plant), plant), Own(plant)
+        self._read, self._own = PoseReader(truth_names(self.pose, plant), plant), Own(plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
         self._sensors = Sensors(
             self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed, gravity_of(plant)
@@ -294,7 +294,7 @@ class Px4(ParameterBridge):
         self._writer = Writer(1, 200)
         self._ground, self._listener = None, None
         if self.ground:
-            family, self._ground = resolved(self.ground, "ground")
+            family, self._ground = resolve_receiver(self.ground, "ground")
             self._listener = socket.socket(family, socket.SOCK_DGRAM)
             self._listener.setblocking(False)
             self.closing.callback(self._listener.close)

@@ -16,7 +16,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping, fields
 from rtmms.bridging.sending import Turns
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz, numbers, read_json
 
-from .lines.addresses import bound
+from .lines.addresses import bind_udp
 from .lines.datagrams import datagrams, send
 from .lines.packing import SEQ, STEP, Endian, Packed, Packer, UnpackedCommand, Unpacker, is_old
 
@@ -190,7 +190,7 @@ class Udp(rtmms.Bridge):
         self._host = str(place[0])
         self._peer = (self._host, self.port) if self.port else None
         self._admission = Admission(self.peer or (() if self.strangers else (self._host,)))
-        self._socket = bound(family, home, f"{self.bind}:{self.bind_port}")
+        self._socket = bind_udp(family, home, f"{self.bind}:{self.bind_port}")
         self.attend(self._socket, self._on_readable)
         if plant.granted:
             self.io.log(self._admission.sentence(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))

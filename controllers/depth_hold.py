@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import rtmms
-from rtmms.base.attitude import wrapped
+from rtmms.base.attitude import wrap_angle
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.terminal import print_text
@@ -203,7 +203,7 @@ class DepthHold(rtmms.Controller):
              self.climb_m_s),
             ("roll", "roll", self.level_rad_s, radians(self.roll_deg) - now.roll, now.rate[0], _MAX_RATE_RAD_S),
             ("pitch", "pitch", self.level_rad_s, radians(self.pitch_deg) - now.pitch, now.rate[1], _MAX_RATE_RAD_S),
-            ("yaw", "heading", self.heading_rad_s, wrapped(radians(self.heading_deg) - now.yaw), now.rate[2],
+            ("yaw", "heading", self.heading_rad_s, wrap_angle(radians(self.heading_deg) - now.yaw), now.rate[2],
              radians(self.turn_deg_s)),
         ):  # fmt: skip
             wanted = max(-most, min(most, 0.5 * w * error))

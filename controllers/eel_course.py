@@ -13,7 +13,7 @@ from math import cos, inf, radians, sin
 from typing import Annotated
 
 import rtmms
-from rtmms.base.attitude import wrapped
+from rtmms.base.attitude import wrap_angle
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
@@ -106,7 +106,7 @@ class EelCourse(rtmms.Controller):
         """Return the joint angles, rad."""
         now = self._senses.read(state)
         heading, depth, pitch, rate, _ = self._means(now)
-        turn = self.heading_p * wrapped(radians(self.heading_deg) - heading) - self.heading_d * rate
+        turn = self.heading_p * wrap_angle(radians(self.heading_deg) - heading) - self.heading_d * rate
         turn = max(-self.turn_deg, min(self.turn_deg, turn))
         down = max(-_MAX_PITCH_RAD, min(_MAX_PITCH_RAD, self.depth_p * (self.depth_m - depth)))
         dive = max(-self.dive_deg, min(self.dive_deg, self.depth_d * (down - pitch)))
@@ -125,7 +125,7 @@ class EelCourse(rtmms.Controller):
             window.clear()
             self._turned = self._before = now.yaw
         self._time = now.time
-        self._turned += wrapped(now.yaw - self._before)
+        self._turned += wrap_angle(now.yaw - self._before)
         self._before = now.yaw
         window.append((now.time, self._turned, -now.position[2], now.pitch))
         while window[0][0] < now.time - beat:

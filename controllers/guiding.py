@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import atan, atan2, cos, hypot, pi, sin
 from typing import TYPE_CHECKING, Any
 
-from rtmms.base.attitude import wrapped
+from rtmms.base.attitude import wrap_angle
 
 from .pilot import Aim
 from .senses import Motion
@@ -83,8 +83,8 @@ class Guide:
         toward = -atan(self.error / self.lookahead_m) - self._integral
         first = self._heading(self.along + speed * _LEAD_S, speed, toward)
         second = self._heading(self.along + speed * (_LEAD_S + _AHEAD_S), speed, toward)
-        aim.speed, aim.turn = speed, wrapped(second - first) / _AHEAD_S
-        aim.heading = wrapped(first + _SLIP_S * aim.turn)
+        aim.speed, aim.turn = speed, wrap_angle(second - first) / _AHEAD_S
+        aim.heading = wrap_angle(first + _SLIP_S * aim.turn)
         aim.depth, aim.climb = -float(point[2]), float(direction[2]) * speed
         return aim
 

@@ -8,7 +8,7 @@ from math import atan2, exp, pi, radians
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.base.attitude import wrapped
+from rtmms.base.attitude import wrap_angle
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
@@ -133,7 +133,7 @@ class Heading(rtmms.Controller):
 
     def _steer(self, state: rtmms.State) -> float:
         """Return the strength of the turn, from -1 (right) to 1 (left), smoothed so that no rod jumps."""
-        error = wrapped(self._heading - yaw(state.outputs["quaternion"]))
+        error = wrap_angle(self._heading - yaw(state.outputs["quaternion"]))
         rate = state.outputs["angular_velocity"][2]  # about body z: the manta flies nearly level
         wanted = max(-1.0, min(1.0, _PER_RAD * error - _PER_RAD_S * rate))
         lapse = max(0.0, state.time - self._before)

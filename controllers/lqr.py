@@ -207,9 +207,9 @@ class _Body:
         return np.concatenate([displacement(self._origin[:7], now[:7]), self.twist(now) - self.twist(self._origin)])
 
     def write(self, coordinates: Any) -> None:
-        from rtmms.plant.coordinates import displaced
+        from rtmms.plant.coordinates import displace_pose
 
         vector = self._origin.copy()
-        vector[:7] = displaced(self._origin[:7], coordinates[:6])
+        vector[:7] = displace_pose(self._origin[:7], coordinates[:6])
         vector[self._at : self._at + 6] += coordinates[6:]
         self._plant.start(vector, 0)

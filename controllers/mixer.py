@@ -17,7 +17,7 @@ import rtmms
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
-from .mixing import TURNS, StrokeLimits, mixed
+from .mixing import TURNS, StrokeLimits, mix
 from .strokes import Fins, check_rods
 
 
@@ -84,7 +84,7 @@ class Mixer(rtmms.Controller):
             The rods cannot do the stroke.
         """
         self._fins.start(plant)
-        left, right = mixed(self._most, 1.0, 0.0, 1.0, 0.0)
+        left, right = mix(self._most, 1.0, 0.0, 1.0, 0.0)
         check_rods("mixer", plant, self._fins.ratio, {"left": left, "right": right})
         self._aim()
 
@@ -106,5 +106,5 @@ class Mixer(rtmms.Controller):
         )
 
     def _aim(self) -> None:
-        left, right = mixed(self._most, self.thrust, self.yaw, self.pitch, self.roll)
+        left, right = mix(self._most, self.thrust, self.yaw, self.pitch, self.roll)
         self._fins.aim(left, right, self.frequency_hz)

@@ -51,7 +51,7 @@ class StrokeLimits:
         return Stroke(self.amplitude, self.lead, 0.0, self.incidence)
 
 
-def mixed(
+def mix(
     most: StrokeLimits, thrust: float, yaw: float, pitch: float, roll: float, bias: float = 0.0
 ) -> tuple[Stroke, Stroke]:  # fmt: skip
     """Return the strokes of inputs in [-1, 1]; values beyond are clamped.

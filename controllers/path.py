@@ -89,7 +89,7 @@ class Path(rtmms.Controller):
 
     def __post_init__(self) -> None:
         """Check the parameters, and make the course."""
-        from rtmms.analysis.courses import WITHOUT_EFFECT, course, spelled  # numpy's, with the first of them
+        from rtmms.analysis.courses import WITHOUT_EFFECT, course, course_text  # numpy's, with the first of them
 
         check_parameters("controller 'path': ", self)
         if self.waypoints and self.course != "waypoints":
@@ -103,7 +103,7 @@ class Path(rtmms.Controller):
             "radius_m": self.radius_m, "rise_m": self.rise_m, "turns": self.turns, "depth_m": self.depth_m,
             "heading_deg": self.course_heading_deg,
         }  # fmt: skip
-        self.cross_track_m = spelled(self.course, self.waypoints, **numbers)
+        self.cross_track_m = course_text(self.course, self.waypoints, **numbers)
         try:
             way = course(self.course, waypoints=self.waypoints, **numbers)
         except rtmms.RtmmsError as fault:

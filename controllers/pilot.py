@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from math import inf, radians
 from typing import Annotated
 
-from rtmms.base.attitude import wrapped
+from rtmms.base.attitude import wrap_angle
 from rtmms.base.parameters import Parameter
 
 from .loops import Loop
-from .mixing import StrokeLimits, mixed
+from .mixing import StrokeLimits, mix
 from .senses import Motion
 from .strokes import Stroke
 
@@ -177,7 +177,7 @@ class Pilot:
         if "heading" in blind:
             yaw = self.turn.hold()
         else:
-            wanted = aim.turn + gains.heading_p * wrapped(aim.heading - now.yaw)
+            wanted = aim.turn + gains.heading_p * wrap_angle(aim.heading - now.yaw)
             wanted = max(-_MAX_TURN_RAD_S, min(_MAX_TURN_RAD_S, wanted))
             yaw = self.turn(wanted - now.rate[2], 0.0, dt)
             # a turn that is as hard as it can be, and not enough: the speed gives way
@@ -192,7 +192,7 @@ class Pilot:
             -now.position[2] - aim.depth, climb - aim.climb, dt, aim.climb / CLIMB)  # fmt: skip
         roll = self.roll.hold() if "roll" in blind else self.roll(aim.roll - now.roll, now.rate[0], dt)
         bias = self.pitch.hold() if "pitch" in blind else self.pitch(aim.pitch - now.pitch, now.rate[1], dt)
-        return mixed(self.most, thrust, yaw, lift, roll, bias)
+        return mix(self.most, thrust, yaw, lift, roll, bias)
 
 
 CLIMB = 0.1

@@ -72,7 +72,7 @@ _SURROUNDINGS = ("current", "wind")
 """First letters of parameters that do not belong to the robot."""
 
 
-def usual(robot: str, method: str) -> PlanDefaults:
+def plan_defaults(robot: str, method: str) -> PlanDefaults:
     """Return the defaults of a robot.
 
     Parameters

@@ -45,11 +45,11 @@ from .planned import (
     gait_knots,
     holding_cost,
     model_of,
+    plan_defaults,
     read_preset,
     refuse_other_plant,
     refuse_unknown_model,
     rotor_knots,
-    usual,
 )
 from .rods import rod_ratio
 from .senses import Motion, MotionSource, quaternion_of
@@ -238,7 +238,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
         if self.model not in ROBOTS:
             refuse_unknown_model(self.model)
-        given = usual(self.model, self.method)
+        given = plan_defaults(self.model, self.method)
         if self.method == LINEAR and self.cost:
             raise rtmms.ModelError(
                 "controller 'predictive': cost: expected none with method=linear, which has its own; give "
@@ -333,7 +333,7 @@ class Predictive(PlanFigures, rtmms.Controller):
                                        f"method={self.method}")  # fmt: skip
 
     def _find_course(self) -> None:
-        from rtmms.analysis.courses import course, spelled
+        from rtmms.analysis.courses import course, course_text
 
         numbers = {
             "radius_m": self.radius_m, "rise_m": self.rise_m, "turns": self.turns, "depth_m": self.depth_m,
@@ -343,7 +343,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._way = course(self.course, waypoints=self.waypoints, **numbers)
         except rtmms.RtmmsError as fault:
             raise rtmms.ModelError(f"controller 'predictive': {fault}") from None
-        self.cross_track_m = spelled(self.course, self.waypoints, **numbers)
+        self.cross_track_m = course_text(self.course, self.waypoints, **numbers)
         self._track(("cross_track_m",))
         self._progress = CourseProgress("predictive", self._way.whole_m, _print)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from rtmms.record.log import open_log
 from rtmms.view.film import Take, write_film
 from rtmms.view.page import write_page
-from rtmms.view.recording import recorded
+from rtmms.view.recording import read_recording
 
 
 def main(seconds: float = 6.0) -> dict[str, int]:
@@ -20,7 +20,7 @@ def main(seconds: float = 6.0) -> dict[str, int]:
     log = Path("run.mcap")
     words = ("run", "manta", "--mode", "lockstep", "--duration", str(seconds), "--quiet", "--log", str(log))
     subprocess.run([sys.executable, "-m", "rtmms", *words], check=True, stdout=subprocess.DEVNULL)
-    recording = recorded(open_log(log))
+    recording = read_recording(open_log(log))
     print(f"{len(recording.steps)} steps, {len(recording.marks)} late")
     write_page(recording, Path("page.html"), lambda done, total: None)
     write_film(recording, Path("film.gif"), lambda done, total: None, Take(speed=3.0))

@@ -182,7 +182,7 @@ def _note_process(event: str, values: tuple[Any, ...]) -> None:
 
 
 COMPILER = "from rtmms.base.processes import end_with_parent"
-"""How the program of a second process that compiles begins (`rtmms.base.jit.helped`): it depends on the load."""
+"""Begin of the program of a second process that compiles (`rtmms.base.jit.compile_in_parallel`), if there is one."""
 
 
 sys.addaudithook(_note_process)

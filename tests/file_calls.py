@@ -23,7 +23,7 @@ WRITING_METHODS = frozenset({
 })  # fmt: skip
 
 OPENERS = frozenset({"open_input", "_opened"})
-PARTS = frozenset({"beside"})
+PARTS = frozenset({"new_file_beside"})
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def reading_calls() -> Iterator[FileCall]:
 
 
 def writing_calls() -> Iterator[FileCall]:
-    """Calls that write a file by its name, other than those of a file within `beside`."""
+    """Calls that write a file by its name, other than those of a file within `new_file_beside`."""
     for module, tree in modules():
         parts = _bound(tree, PARTS)
         for node in ast.walk(tree):

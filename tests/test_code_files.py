@@ -18,7 +18,7 @@ import pytest
 import rtmms
 from rtmms.base import trust
 from rtmms.base.errors import ModelError
-from rtmms.record.origin import rebuilt
+from rtmms.record.origin import rebuild_plant
 
 from .cli.shell import rtmms as shell
 from .record.test_hostile import record, rewritten
@@ -153,7 +153,7 @@ def test_a_log_runs_no_code(place: Path, sound: Path, way: str) -> None:
             assert done.status == 2, (arguments, done)
     origin = {"dt": 1e-3, "preset": None, "seed": 0, **hostile}
     with pytest.raises(ModelError):
-        rebuilt(origin)
+        rebuild_plant(origin)
     assert not ran(place)
 
 
@@ -180,7 +180,7 @@ def test_a_log_runs_what_the_user_trusts(place: Path) -> None:
     evil = str(place / "elsewhere" / "evil.py")
     for robot in ("the robot", "robots of a world, as lists", "robots of a world, as tables"):
         (place / "ran").unlink(missing_ok=True)
-        rebuilt({"dt": 1e-3, "preset": None, "seed": 0, **LOGS[robot](evil)}, trusted=True)
+        rebuild_plant({"dt": 1e-3, "preset": None, "seed": 0, **LOGS[robot](evil)}, trusted=True)
         assert ran(place), robot
 
 

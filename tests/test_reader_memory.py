@@ -172,8 +172,8 @@ MESH = (
 )
 DRAW = "mesh(*read_mesh(Path(path)), Placement(), (), 900)"
 DBC = "from rtmms_bridges.bus.signals import load; import cantools"
-FMU = "from rtmms.fmi.archive import Unpacked; from rtmms.fmi.read_description import described; import fmpy"
-OPEN_FMU = "described(path, Unpacked(path).folder)"
+FMU = "from rtmms.fmi.archive import UnpackedFmu; from rtmms.fmi.read_description import parse_description; import fmpy"
+OPEN_FMU = "parse_description(path, UnpackedFmu(path).folder)"
 TOML = "from rtmms.base.toml_file import read_toml"
 JSON = "from rtmms.bridging.untrusted import read_json; from pathlib import Path"
 LOG = "from rtmms.record.records import records; import mcap, zstandard; from pathlib import Path"

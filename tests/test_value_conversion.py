@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta
 
 from rtmms.base.errors import ModelError
-from rtmms.base.value_conversion import typed
+from rtmms.base.value_conversion import convert_value
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(gt=0)]
@@ -23,7 +23,7 @@ Count = Annotated[int, Meta(gt=0)]
     ],
 )  # fmt: skip
 def test_words(word: str, hint: Any, value: Any) -> None:
-    found = typed("place", word, hint, words=True)
+    found = convert_value("place", word, hint, words=True)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -44,4 +44,4 @@ def test_words(word: str, hint: Any, value: Any) -> None:
 )
 def test_what_does_not_fit_is_refused_with_its_place(value: Any, hint: Any, parts: bool, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        typed("place", value, hint, words=parts)
+        convert_value("place", value, hint, words=parts)

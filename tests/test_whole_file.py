@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rtmms.base.errors import ModelError, RtmmsError
-from rtmms.base.files import KINDS, PAGE_MARK, beside, refuse_other_than_file, refuse_output, sealed
+from rtmms.base.files import KINDS, PAGE_MARK, new_file_beside, refuse_other_than_file, refuse_output, with_checksum
 from rtmms.base.toml_file import read_toml, toml_comment
 from tests.cli.shell import rtmms
 from tests.file_calls import writing_calls
@@ -24,7 +24,7 @@ def test_the_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="full"):
         _half(path)
     assert path.read_text() == "before"
-    with beside(path) as part:
+    with new_file_beside(path) as part:
         assert part.suffix == ".html"
         part.write_text("after")
     assert path.read_text() == "after"
@@ -32,7 +32,7 @@ def test_the_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def _half(path: Path) -> None:
-    with beside(path) as part:
+    with new_file_beside(path) as part:
         part.write_text("half")
         raise OSError("full")
 
@@ -42,7 +42,7 @@ def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("precious")
     for name in ("page.html.part", ".page.part.html"):
         (tmp_path / name).symlink_to("victim")
-    with beside(tmp_path / "page.html") as part:
+    with new_file_beside(tmp_path / "page.html") as part:
         part.write_text("page")
     assert (tmp_path / "victim").read_text() == "precious"
 
@@ -70,7 +70,7 @@ def test_a_pipe_a_device_and_the_source_are_refused(tmp_path: Path) -> None:
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CSV = b"run,step,time,outcome\n"
-PRESET = sealed("# manta, fitted by rtmms identify to pool", "\ndrag_coefficient = 1.0\n").encode()
+PRESET = with_checksum("# manta, fitted by rtmms identify to pool", "\ndrag_coefficient = 1.0\n").encode()
 PAGE = f"<!doctype html>\n<head>{PAGE_MARK}</head>".encode()
 
 
@@ -148,9 +148,9 @@ WRITTEN_ELSEWHERE = {
     ("rtmms/base/jit.py", "record.write_text"): "of the cache: what is not whole is read as nothing",
     ("rtmms/base/kernel_cache.py", "(folder / 'lock').open"): "of the cache: an empty file",
     ("rtmms/report/style.py", "page.savefig"): "into memory",
-    ("rtmms/record/commands.py", "np.savez"): "into a file within `beside`",
-    ("rtmms/record/tables.py", "pq.ParquetWriter"): "its callers name a file within `beside`",
-    ("rtmms/record/tables.py", "writer.write_table"): "its callers name a file within `beside`",
+    ("rtmms/record/commands.py", "np.savez"): "into a file within `new_file_beside`",
+    ("rtmms/record/tables.py", "pq.ParquetWriter"): "its callers name a file within `new_file_beside`",
+    ("rtmms/record/tables.py", "writer.write_table"): "its callers name a file within `new_file_beside`",
 }
 """(module, function) of files that are written elsewhere, with the reason why no half of one is left in its place."""
 
@@ -162,7 +162,9 @@ def test_every_module_writes_files_beside_their_place() -> None:
         for one in found
         if (one.module, one.function) not in WRITTEN_ELSEWHERE
     ]
-    assert not wrong, "use rtmms.base.files.beside, or give the reason in WRITTEN_ELSEWHERE:\n" + "\n".join(wrong)
+    assert not wrong, "use rtmms.base.files.new_file_beside, or give the reason in WRITTEN_ELSEWHERE:\n" + "\n".join(
+        wrong
+    )
     there = {(one.module, one.function) for one in found}
     assert not set(WRITTEN_ELSEWHERE) - there, "no longer there: take it out of WRITTEN_ELSEWHERE"
 
@@ -177,7 +179,7 @@ def test_a_file_that_cannot_be_written_is_an_error_with_the_option(tmp_path: Pat
 
 
 def _full(path: Path, option: str) -> None:
-    with beside(path, option) as part:
+    with new_file_beside(path, option) as part:
         part.write_text("half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -188,7 +190,7 @@ def test_what_only_the_sync_reports_counts(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr("rtmms.base.files.os.fsync", refuse)
     quota = pytest.raises(RtmmsError, match=r"-o .*page\.html: could not be written: Disk quota exceeded")
-    with quota, beside(tmp_path / "page.html", "-o") as part:
+    with quota, new_file_beside(tmp_path / "page.html", "-o") as part:
         part.write_text("page")
     assert not list(tmp_path.iterdir())
 
@@ -196,7 +198,7 @@ def test_what_only_the_sync_reports_counts(tmp_path: Path, monkeypatch: pytest.M
 def test_a_file_that_was_edited_is_kept(tmp_path: Path) -> None:
     path, kind = tmp_path / "fitted.toml", KINDS[".toml"]
     title = toml_comment("manta, fitted by rtmms identify to a\nb\x1b[2J = 1.mcap")
-    path.write_text(sealed(title, "\ndrag_coefficient = 1.0  # +- 0.1\n"))
+    path.write_text(with_checksum(title, "\ndrag_coefficient = 1.0  # +- 0.1\n"))
     assert read_toml(path) == {"drag_coefficient": 1.0}
     refuse_output(path, "--write", kind)
     text = path.read_text()

@@ -10,7 +10,7 @@ from typing import Any
 from rtmms.base.attitude import Vector, rotate_back
 from rtmms.wire.protocol.state import PlantInfo, State
 
-from ..motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, whole
+from ..motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, to_integer
 from ..motion.imu import Imu
 from ..motion.pose import Motion
 
@@ -268,10 +268,11 @@ class Sensors:
         _, _, velocity = motion.ned(self._home.x_bearing)
         north, east, down = self._received(velocity, "gps_velocity", time_us)
         speed = hypot(north, east)
-        course = whole(bearing_deg(atan2(east, north)), 100, 16, False) % 36000 if speed > _SLOW_M_S else 65535
+        course = to_integer(bearing_deg(atan2(east, north)), 100, 16, False) % 36000 if speed > _SLOW_M_S else 65535
         return self._of.MAVLink_hil_gps_message(
-            time_us, 3 if self._read.has_fix else 0, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3), 30, 40,
-            whole(speed, 100, 16, False), *(whole(v, 100, 16) for v in (north, east, down)), course, 12, 0, 0,
+            time_us, 3 if self._read.has_fix else 0, to_integer(lat, 1e7), to_integer(lon, 1e7), to_integer(alt, 1e3),
+            30, 40, to_integer(speed, 100, 16, False), *(to_integer(v, 100, 16) for v in (north, east, down)),
+            course, 12, 0, 0,
         )  # fmt: skip
 
     def truth(self, motion: Motion, time_us: int) -> Any:
@@ -294,9 +295,9 @@ class Sensors:
         lat, lon, alt = self._home.geodetic(motion.position)
         _, attitude, velocity = motion.ned(self._home.x_bearing)
         return self._of.MAVLink_hil_state_quaternion_message(
-            time_us, list(attitude), *motion.rate_frd, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3),
-            *(whole(v, 100, 16) for v in velocity), 0, 0,
-            *(whole(a, 1e3 / GRAVITY, 16) for a in flu_frd(acceleration)),
+            time_us, list(attitude), *motion.rate_frd, to_integer(lat, 1e7), to_integer(lon, 1e7), to_integer(alt, 1e3),
+            *(to_integer(v, 100, 16) for v in velocity), 0, 0,
+            *(to_integer(a, 1e3 / GRAVITY, 16) for a in flu_frd(acceleration)),
         )  # fmt: skip
 
     def _received(self, truth: Vector, kind: str, time_us: int) -> Vector:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 
-from .drives import Drive, limited
+from .drives import Drive, to_int32
 
 CONTROL = 0x6040
 STATUS = 0x6041
@@ -428,9 +428,9 @@ class DriveNode:
             case 0x6060 | 0x6061:
                 return drive.mode
             case 0x6064:
-                return limited(drive.position)
+                return to_int32(drive.position)
             case 0x606C:
-                return limited(drive.velocity)
+                return to_int32(drive.velocity)
             case 0x6502:
                 return drive.supported
             case 0x607A:

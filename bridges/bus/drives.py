@@ -353,7 +353,7 @@ class Drive:
         return abs(self.position - target) <= max(10.0, 0.002 * abs(self.counts))
 
 
-def limited(value: float) -> int:
+def to_int32(value: float) -> int:
     """Return a number as a signed whole number of 32 bits.
 
     Parameters

@@ -116,7 +116,7 @@ def whole_steps(time_s: float, dt: float, what: str) -> int:
     return steps
 
 
-def plain(value: Any) -> Any:
+def to_json_number(value: Any) -> Any:
     """Return a number or a list of them for mosaik's messages; NaN is None.
 
     Parameters
@@ -317,7 +317,7 @@ class Robots(mosaik_api_v3.Simulator):
         for eid, names in outputs.items():
             seen = self._plants[eid].observe()
             command = dict(zip(self._actuators, self._commands[eid].tolist(), strict=True))
-            values[eid] = {name: command[name] if name in command else plain(seen[name]) for name in names}
+            values[eid] = {name: command[name] if name in command else to_json_number(seen[name]) for name in names}
         return values
 
     def finalize(self) -> None:
@@ -526,7 +526,7 @@ class Running(mosaik_api_v3.Simulator):
         Any
             Values by entity and attribute.
         """
-        return {eid: {name: plain(self._outputs[name]) for name in names if name in self._outputs}
+        return {eid: {name: to_json_number(self._outputs[name]) for name in names if name in self._outputs}
                 for eid, names in outputs.items()}  # fmt: skip
 
     def finalize(self) -> None:

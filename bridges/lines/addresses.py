@@ -61,7 +61,7 @@ def family_of(host: str) -> int:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def bound(family: int, address: tuple[Any, ...], address_text: str, cannot: str = "cannot bind") -> socket.socket:
+def bind_udp(family: int, address: tuple[Any, ...], address_text: str, cannot: str = "cannot bind") -> socket.socket:
     """Return a bound UDP socket that never waits.
 
     Parameters
@@ -95,7 +95,7 @@ def bound(family: int, address: tuple[Any, ...], address_text: str, cannot: str 
     return made
 
 
-def resolved(text: str, place: str, port: int = 0, family: int = 0) -> tuple[int, tuple[Any, ...]]:
+def resolve_receiver(text: str, place: str, port: int = 0, family: int = 0) -> tuple[int, tuple[Any, ...]]:
     """Return address family and numeric address of a receiver of datagrams.
 
     Parameters

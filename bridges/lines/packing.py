@@ -13,7 +13,7 @@ from rtmms.bridging.channels import Field, field
 from rtmms.bridging.untrusted import Refusal
 from rtmms.wire.protocol.state import PlantInfo, State
 
-from ..motion.frames import whole
+from ..motion.frames import to_integer
 
 Type = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "pad"]
 Endian = Literal["little", "big"]
@@ -138,7 +138,7 @@ class Packed:
         int
             The whole number.
         """
-        return whole(number, 1.0, self.bits, self.type[0] == "i")
+        return to_integer(number, 1.0, self.bits, self.type[0] == "i")
 
     def raw(self, number: float) -> float | int:
         """Return a number as it is in the structure.
@@ -159,7 +159,7 @@ class Packed:
             If it is not finite.
         """
         if self.bits:
-            return whole(number, self.scale, self.bits, self.type[0] == "i")
+            return to_integer(number, self.scale, self.bits, self.type[0] == "i")
         scaled = number * self.scale
         return min(_MAX_F32, max(-_MAX_F32, scaled)) if self.type == "f32" else scaled
 

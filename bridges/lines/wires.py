@@ -14,7 +14,7 @@ from rtmms.bridging.bridge import Io
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.untrusted import Admission
 
-from .addresses import bound, family_of, host_port, resolved
+from .addresses import bind_udp, family_of, host_port, resolve_receiver
 from .datagrams import datagrams
 from .serial_line import SerialLine, checked_device
 from .tcp_peer import TcpPeer
@@ -112,7 +112,7 @@ class Wire(Protocol):
         """Close the wire."""
 
 
-def opened(
+def open_wire(
     address: Address, io: Io, counts: Counters, *, received: Received | None, admission: Admission,
     gone: Callable[[str], None],
 ) -> Wire:  # fmt: skip
@@ -165,7 +165,7 @@ class UdpOut(Wire):
     """
 
     def __init__(self, address: Address, counts: Counters) -> None:
-        family, to = resolved(f"[{address.host}]:{address.port}", "to")
+        family, to = resolve_receiver(f"[{address.host}]:{address.port}", "to")
         self._socket, self._counts = socket.socket(family, socket.SOCK_DGRAM), counts
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
@@ -216,7 +216,7 @@ class UdpIn:
 
     def __init__(self, address: Address, io: Io, counts: Counters, received: Received, admission: Admission) -> None:
         self._io, self._counts, self._received, self._admission = io, counts, received, admission
-        self._socket = bound(family_of(address.host), (address.host, address.port), str(address))
+        self._socket = bind_udp(family_of(address.host), (address.host, address.port), str(address))
         self.port = int(self._socket.getsockname()[1])
         io.watch(self._socket, self._on_readable)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rtmms.wire.protocol.state import PlantInfo
 
 
-def selected(plant: PlantInfo) -> PlantInfo:
+def select_outputs(plant: PlantInfo) -> PlantInfo:
     """Return the same plant with only the outputs in its states.
 
     Parameters

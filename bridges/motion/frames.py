@@ -333,7 +333,7 @@ def _geodetic(x: float, y: float, z: float) -> Vector:
 # -- units ----------------------------------------------------------------------------------------------------------
 
 
-def whole(value: float, scale: float = 1.0, bits: int = 32, signed: bool = True) -> int:
+def to_integer(value: float, scale: float = 1.0, bits: int = 32, signed: bool = True) -> int:
     """Return value * scale as the nearest whole number of some bits, clamped to their range.
 
     Protocols count in degrees times 1e7, mm, cm/s, mG. A number that wrapped round would be worse than a clamped one.
@@ -361,7 +361,7 @@ def whole(value: float, scale: float = 1.0, bits: int = 32, signed: bool = True)
 
     Examples
     --------
-    >>> whole(1.26, 100.0, 8)
+    >>> to_integer(1.26, 100.0, 8)
     126
     """
     if not isfinite(value):

@@ -193,7 +193,7 @@ class PoseReader:
         return get[name] if name else otherwise
 
 
-def unveiled(names: PoseNames, plant: PlantInfo) -> PoseNames:
+def truth_names(names: PoseNames, plant: PlantInfo) -> PoseNames:
     """Return the names of the truth, for a plant that is seen through sensors.
 
     Parameters

@@ -24,7 +24,7 @@ _MAX_VALUE = 1e6
 
 
 @cache
-def taken() -> dict[int, str]:
+def known_messages() -> dict[int, str]:
     """Return the messages that are read here; all others are skipped unread.
 
     Returns
@@ -64,7 +64,7 @@ def name_of(data: bytes) -> str:
     order = "big" if int.from_bytes(data[:2], "big") == _SYNC[0] else "little"
     if int.from_bytes(data[4:6], order) != len(data) - _HEAD - 2:  # type: ignore[arg-type]
         raise Refusal("malformed", "the packet has another length than it declares")
-    return taken().get(int.from_bytes(data[2:4], order), "")  # type: ignore[arg-type]
+    return known_messages().get(int.from_bytes(data[2:4], order), "")  # type: ignore[arg-type]
 
 
 def parse(data: bytes) -> Any:
@@ -346,7 +346,7 @@ def fuzzed() -> Fuzzed:
     ]  # fmt: skip
     samples[0].sys_name, samples[0].services = "ccu", "imc+udp://127.0.0.1:6001/;http://127.0.0.1:8080/"
     samples[2].value, samples[2].z_units = 2.0, imcpy.ZUnits.DEPTH
-    _mended(bytes(64)), taken()  # what it imports is not the first frame's work
+    _mended(bytes(64)), known_messages()  # what it imports is not the first frame's work
     return fuzz(read), [bytes(imcpy.Packet.serialize(one)) for one in samples]
 
 

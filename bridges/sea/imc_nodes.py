@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import rtmms
 
-from ..lines.addresses import bound
+from ..lines.addresses import bind_udp
 from .imc_messages import udp_services
 
 GROUP = "224.0.75.69"
@@ -179,7 +179,7 @@ def message_socket(network: str, port: int) -> socket.socket:
     RtmmsError
         If the address cannot be bound.
     """
-    return bound(socket.AF_INET, (network, port), f"UDP {network}:{port}")
+    return bind_udp(socket.AF_INET, (network, port), f"UDP {network}:{port}")
 
 
 def announce_socket(network: str) -> tuple[socket.socket, int]:

@@ -20,7 +20,7 @@ from rtmms.base.install import install_command
 from rtmms.wire.protocol.state import PlantInfo, State
 
 from ..motion.frames import Home, attitude_to_ned, bearing_deg, flu_frd, world_to_ned
-from ..motion.pose import Motion, PoseNames, PoseReader, unveiled
+from ..motion.pose import Motion, PoseNames, PoseReader, truth_names
 
 Source = Literal["instruments", "truth"]
 _OVER_S = 2.0  # of simulated time: a receiver without a Doppler has its speed from so many seconds of fixes
@@ -228,7 +228,7 @@ class Instruments:
     # -- the truth ---------------------------------------------------------------------------------------------------
 
     def _of_truth(self, plant: PlantInfo, pose: PoseNames, bottom_m: float | None, along: bool) -> None:
-        read = PoseReader(unveiled(pose, plant), plant, needs=("position", "quaternion"))
+        read = PoseReader(truth_names(pose, plant), plant, needs=("position", "quaternion"))
         moving = {"velocity", "angular_velocity"} & {self._part(pose, plant, one) for one in _MOVING}
         last: list[Any] = [None, None]
 

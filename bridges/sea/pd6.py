@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from rtmms.base.attitude import Vector
 
-from ..motion.frames import whole
+from ..motion.frames import to_integer
 from .instruments import Attitude, Doppler, earth_velocity
 from .sentences import Clock
 
@@ -79,7 +79,7 @@ class Ensembles:
 def _velocity(metres_a_second: Vector, valid: bool) -> str:
     if not valid:
         return ",".join([f"{_BAD:+06d}"] * 3)
-    return ",".join(f"{max(-32767, whole(value, 1000.0, 16)):+06d}" for value in metres_a_second)
+    return ",".join(f"{max(-32767, to_integer(value, 1000.0, 16)):+06d}" for value in metres_a_second)
 
 
 def _status(log: Doppler) -> str:

@@ -16,7 +16,7 @@ from pictures import PROGRAM, logged, written
 
 from rtmms.record.log import open_log
 from rtmms.view.film import Take, pictures
-from rtmms.view.recording import recorded
+from rtmms.view.recording import read_recording
 
 FOLDER = Path(__file__).parents[1] / "images" / "frames"
 SIZE = (480, 320)
@@ -28,7 +28,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         for name in sys.argv[1:] or [robot["name"] for robot in json.loads(listing)["robots"]]:
             print(name, flush=True)
-            recording = recorded(open_log(logged(name, Path(place), 0.1)))
+            recording = read_recording(open_log(logged(name, Path(place), 0.1)))
             take = Take(path=False, axes=True, deadlines=False, title=False)
             written(pictures(recording, [0], take, SIZE)[0], FOLDER / f"{name}.png")
 

@@ -26,7 +26,7 @@ from rtmms.base.spatial import quaternion_matrix
 from rtmms.record.log import open_log
 from rtmms.view.camera import FROM
 from rtmms.view.film import Take, pictures, write_film
-from rtmms.view.recording import Recording, recorded
+from rtmms.view.recording import Recording, read_recording
 from rtmms.view.scene import Picture
 
 IMAGES = Path(__file__).parents[1] / "images"
@@ -52,7 +52,7 @@ def logged(robot: str, folder: Path, duration_s: float) -> Path:
 
 
 def painted(log: Path, to: Path) -> None:
-    recording = recorded(open_log(log))
+    recording = read_recording(open_log(log))
     picture = Picture(recording.info)
     at = len(recording.time) - 1
     if recording.info.robot in BEATING:
@@ -114,7 +114,7 @@ def main() -> None:
             if name == "view":
                 browsed(logged("manta", folder, 10.0), IMAGES / "view.png")
             elif name == "film":
-                run = recorded(open_log(logged("manta", folder, 10.0)))
+                run = read_recording(open_log(logged("manta", folder, 10.0)))
                 write_film(run, IMAGES / "manta.gif", lambda done, total: None, FILM)
             else:
                 painted(logged(name, folder, ROBOTS_S.get(name, 1.5)), IMAGES / "robots" / f"{name}.png")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import rtmms
 from rtmms.base.errors import ModelError
-from rtmms.base.files import beside, check_npz, open_input
+from rtmms.base.files import check_npz, new_file_beside, open_input
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.trust import NamesFile
 from rtmms.gym.tasks import MantaDepth
@@ -75,7 +75,7 @@ class Policy:
         """Write the policy to a file (.npz), in single precision as the network has it."""
         layers = {f"weight_{k}": weight for k, weight in enumerate(self.weights)}
         layers |= {f"bias_{k}": bias for k, bias in enumerate(self.biases)}
-        with beside(path) as part, part.open("wb") as opened:
+        with new_file_beside(path) as part, part.open("wb") as opened:
             arrays = {"mean": self.mean, "deviation": self.deviation, **layers}
             np.savez_compressed(opened, **{name: array.astype(np.float32) for name, array in arrays.items()})
 

@@ -21,7 +21,7 @@ into tiles (rtmms.analysis.block_matrices) costs little.
 """
 
 
-def chained(
+def chain_steps(
     structures: Sequence[Structure], pool: ThreadPoolExecutor | None, states: Callable[[int, int], Array],
     commands: Array, pose: int, first: int, dt: float, show: Callable[[float], None],
 ) -> tuple[Array, Array] | None:  # fmt: skip

@@ -269,7 +269,7 @@ def _course(points: Array) -> Course:
 
 
 def read_course(words: str) -> Course:
-    """Read a course from one text, as `spelled` writes it.
+    """Read a course from one text, as `course_text` writes it.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def read_course(words: str) -> Course:
         raise ModelError(f"course {kind}: {fault}") from None
 
 
-def spelled(kind: str, waypoints: str, **numbers: float) -> str:
+def course_text(kind: str, waypoints: str, **numbers: float) -> str:
     """Return a course as one text.
 
     Parameters
@@ -321,8 +321,8 @@ def spelled(kind: str, waypoints: str, **numbers: float) -> str:
 
     Examples
     --------
-    >>> from rtmms.analysis.courses import spelled
-    >>> spelled("helix", "", radius_m=4.0, turns=2.0)
+    >>> from rtmms.analysis.courses import course_text
+    >>> course_text("helix", "", radius_m=4.0, turns=2.0)
     'helix:radius_m=4.0;turns=2.0'
     """
     if kind == "waypoints":

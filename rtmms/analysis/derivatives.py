@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rtmms.analysis.block_matrices import Bordered
-from rtmms.analysis.chained_steps import TOGETHER, chained
+from rtmms.analysis.chained_steps import TOGETHER, chain_steps
 from rtmms.analysis.chart import HasStructure, Structure, chart_of
 from rtmms.analysis.fork_pool import ForkPool, PackedFork
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
@@ -63,9 +63,9 @@ def structure_of(plant: Any, by: Array) -> Structure | None:
     if isinstance(plant, HasStructure):
         return plant.structure(by)
     if COMPILED and isinstance(plant, Running):
-        from rtmms.analysis.tree_jacobian import TreeJacobian, covered  # its kernels are for who asks
+        from rtmms.analysis.tree_jacobian import TreeJacobian, has_tree_structure  # its kernels are for who asks
 
-        if covered(plant):
+        if has_tree_structure(plant):
             return TreeJacobian(plant, by)
     return None
 
@@ -389,7 +389,7 @@ class _Differences:
 
         pool = self.room.pool.executor(len(known)) if len(known) > 1 else None
         with _progress(steps * STRUCTURED_STEPS) as show:
-            return chained(known, pool, states, self.commands, pose, self.first, self.dt, show)
+            return chain_steps(known, pool, states, self.commands, pose, self.first, self.dt, show)
 
     def slope(self, threads: int | None) -> tuple[Array, Array]:
         """Return A and B by differences."""

@@ -23,7 +23,7 @@ from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import TORQUE, Actuator
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.tendons import tendon_states
-from rtmms.plant.coordinates import between
+from rtmms.plant.coordinates import coordinates_between
 from rtmms.plant.protocol import Channel, Coordinates, HasCoordinates, Plant
 
 # A linear model of a plant around a motion.
@@ -145,7 +145,7 @@ class Linear:
         if coordinates is not None:
             if not isinstance(plant, HasCoordinates) or plant.coordinates().names != coordinates.names:
                 raise ModelError(_other(self.states, plant))
-            return between(coordinates, state, plant.present()[0])
+            return coordinates_between(coordinates, state, plant.present()[0])
         now = plant.snapshot()
         try:
             plant.restore(snapshot)

@@ -24,7 +24,7 @@ from rtmms.analysis.run_batch import batch_of
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.base.processes import core_count
 from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant, present_values
-from rtmms.plant.validation import obeyed, read_out, read_table, refuse_outputs
+from rtmms.plant.validation import apply_limits, read_out, read_table, refuse_outputs
 
 Array = npt.NDArray[np.float64]
 
@@ -212,7 +212,7 @@ class Rollout:
                 array[...] = found[name]
                 found[name] = array
         return Runs(
-            found, obeyed(asked.commands, plant.actuators, describe_plant(plant).coupled),
+            found, apply_limits(asked.commands, plant.actuators, describe_plant(plant).coupled),
             work.final, work.status, work.steps, plant.dt, every, work.reasons,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ from rtmms.base.spatial import Array, quaternion_columns
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.chart import RATE_RAD_S
 from rtmms.mechanism.equations import evaluate
-from rtmms.mechanism.joint_laws import BOUNDED, GAIN, OFFSET, TORQUE, hold_commands, limited, ramp, settle
+from rtmms.mechanism.joint_laws import BOUNDED, GAIN, OFFSET, TORQUE, hard_limits, hold_commands, ramp, settle
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.running import Running
 from rtmms.mechanism.step import add, displace, lead, normalise, saturate, uncurl
@@ -529,7 +529,7 @@ def _finish(system: Any, room: Any, state: Any) -> None:
 # A and B of a step of a tree by its structure, as `rtmms.analysis.derivatives` asks for them.
 
 
-def covered(plant: Running) -> bool:
+def has_tree_structure(plant: Running) -> bool:
     """Return whether the structure covers the step of such a tree.
 
     It covers rigid bodies and one-step methods. It does not cover contacts, floors, tendons, limits or stops of joints,
@@ -554,7 +554,7 @@ def covered(plant: Running) -> bool:
     return bool(
         not method.multistep and plant.flow.field is None
         and tree.ground is None and tree.modal is None and system.hold.coast is None
-        and not np.any(limited(tree.bounds)[free]) and not np.any(tree.bounds[free, BOUNDED])
+        and not np.any(hard_limits(tree.bounds)[free]) and not np.any(tree.bounds[free, BOUNDED])
         and not np.any(tree.constant[1:][free, C_COULOMB])
         and not len(plant.attached.tendons) and not len(plant.model.floor)
         and not any(getattr(element, "couple", 0.0) for _, element in plant.model.elements)
@@ -568,7 +568,7 @@ class TreeJacobian:
     Parameters
     ----------
     plant : Running
-        A tree that is `covered`.
+        A tree for which `has_tree_structure` is true.
     by : Array
         (k + n_actuators,) steps to either side, of the coordinates and the commands.
     """

@@ -18,7 +18,7 @@ from rtmms.base.jit import kernel
 from rtmms.base.memory import FLAG, INTEGER, Layout, given, model, number, scratch
 from rtmms.base.spatial import PACKED, cross
 from rtmms.fluids.immersed import act
-from rtmms.mechanism.body_actuators import CHANNEL, LAG, ROW, WRENCH, lagged, value_of
+from rtmms.mechanism.body_actuators import CHANNEL, LAG, ROW, WRENCH, lag_response, value_of
 from rtmms.model.layout import (
     C_DAMPING,
     C_INERTIA,
@@ -533,7 +533,7 @@ def _push_slopes(system: Any, momentum: Any, room: Any, first: int, elapsed: flo
     numbers, count = pushes.numbers, pushes.numbers.shape[0]
     for b in range(count):
         j, channel, tau = int(numbers[b, ROW]), int(numbers[b, CHANNEL]), numbers[b, LAG]
-        x, by = lagged(pushes.motor[b], pushes.command[channel], tau, elapsed), room.reach[channel]
+        x, by = lag_response(pushes.motor[b], pushes.command[channel], tau, elapsed), room.reach[channel]
         slope = (value_of(numbers, pushes.curve, b, x + by) - value_of(numbers, pushes.curve, b, x - by)) / (2.0 * by)
         for k in range(6):
             vector[0, k] = slope * numbers[b, WRENCH + k]
@@ -578,7 +578,7 @@ def _spin_slopes(pushes: Any, momentum: Any, elapsed: float, by_twist: Any) -> N
     if momentum is not None:
         numbers = pushes.numbers
         for b in range(numbers.shape[0]):
-            x = lagged(pushes.motor[b], pushes.command[int(numbers[b, CHANNEL])], numbers[b, LAG], elapsed)
+            x = lag_response(pushes.motor[b], pushes.command[int(numbers[b, CHANNEL])], numbers[b, LAG], elapsed)
             _add_skew(by_twist, int(numbers[b, ROW]), 21, x, momentum[b, 0], momentum[b, 1], momentum[b, 2])
 
 

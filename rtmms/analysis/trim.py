@@ -15,7 +15,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.dynamics.inertia import composite_inertia
 from rtmms.model.layout import C_STIFFNESS
-from rtmms.plant.coordinates import displaced, displacement
+from rtmms.plant.coordinates import displace_pose, displacement
 from rtmms.plant.protocol import Plant
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class TreeChart:
         """
         out, n, m = self.origin.copy(), (len(self.origin) - 13) // 2, len(self.free)
         r = quaternion_matrix(self.origin[3:7])
-        out[:7] = displaced(self.origin[:7], np.concatenate([r.T @ c[:3], c[3:6]]))
+        out[:7] = displace_pose(self.origin[:7], np.concatenate([r.T @ c[:3], c[3:6]]))
         out[7 + n : 13 + n] += c[6:12]
         out[7 + self.free] += c[12 : 12 + m]
         out[13 + n + self.free] += c[12 + m :]

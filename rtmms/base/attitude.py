@@ -229,7 +229,7 @@ def turn(axis: int, angle: float) -> Quaternion:
     return cos(0.5 * angle), part[0], part[1], part[2]
 
 
-def wrapped(angle: float) -> float:
+def wrap_angle(angle: float) -> float:
     """Return the same angle within (-pi, pi].
 
     Parameters
@@ -244,7 +244,7 @@ def wrapped(angle: float) -> float:
 
     Examples
     --------
-    >>> wrapped(1.5 * pi) == -0.5 * pi
+    >>> wrap_angle(1.5 * pi) == -0.5 * pi
     True
     """
     return -((-angle + pi) % (2.0 * pi) - pi)

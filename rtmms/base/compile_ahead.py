@@ -1,7 +1,7 @@
 """Compilation of a tree's kernels in a second process, from the end, while the first process begins at the start.
 
 Both store each kernel in the cache, and look there before they compile one. So they meet in the middle, whichever is
-faster. `rtmms.base.jit.helped` starts the second process; it runs `compile_from_the_end`.
+faster. `rtmms.base.jit.compile_in_parallel` starts the second process; it runs `compile_from_the_end`.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def limit_reached(error: BaseException) -> str:
     return ""
 
 
-def shown(text: object, keep: str = "") -> str:
+def safe_text(text: object, keep: str = "") -> str:
     r"""Return a foreign value as safe text for a terminal.
 
     Characters that would move the cursor, change settings, reorder letters or begin a new line are spelled out. So is a
@@ -188,7 +188,7 @@ def shown(text: object, keep: str = "") -> str:
 
     Examples
     --------
-    >>> shown("a\x1b[31mb")
+    >>> safe_text("a\x1b[31mb")
     'a\\x1b[31mb'
     """
     return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else _spelled(found[0]), str(text))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from xml.parsers import expat
 
-from rtmms.base.errors import ModelError, RtmmsError, shown
+from rtmms.base.errors import ModelError, RtmmsError, safe_text
 
 # Opening the files that a user, a log or a scenario names: regular files alone, never waited for, and of a limited
 # size.
@@ -167,7 +167,7 @@ def unreadable(path: str | Path, fault: OSError, *, place: str = "") -> ModelErr
 
 def _where(path: str | Path, place: str) -> str:
     """Return a file's name for an error, on one line."""
-    return shown(f"{place} {path}".lstrip())
+    return safe_text(f"{place} {path}".lstrip())
 
 
 def _refuse_other_than_file(found: os.stat_result, where: str, expected: str) -> None:
@@ -228,7 +228,7 @@ class Kind:
     mark : bytes, default b''
         Bytes near the beginning of a file that rtmms made.
     sealed : bool, default False
-        Whether people edit such files: a file has the checksum of its text (`sealed`), and an edited one is not
+        Whether people edit such files: a file has the checksum of its text (`with_checksum`), and an edited one is not
         overwritten.
     """
 
@@ -331,7 +331,7 @@ def refuse_output(
         raise ModelError(f"{word} {path}: {fault.strerror or fault}") from None
 
 
-def sealed(comment: str, body: str) -> str:
+def with_checksum(comment: str, body: str) -> str:
     """Return a text with a comment, the checksum of all the rest, and a body.
 
     Parameters
@@ -352,7 +352,7 @@ def sealed(comment: str, body: str) -> str:
 
 
 def _has_its_seal(text: bytes) -> bool:
-    """Return whether a text is unchanged since `sealed` made it."""
+    """Return whether a text is unchanged since `with_checksum` made it."""
     found = _SEAL_LINE.search(text)
     if found is None:
         return False
@@ -426,7 +426,7 @@ def private_files() -> Iterator[None]:
 
 
 @contextmanager
-def beside(path: Path, option: str | None = None) -> Iterator[Path]:
+def new_file_beside(path: Path, option: str | None = None) -> Iterator[Path]:
     """Provide a new empty file in the folder of `path`, of the same ending, which nobody can have made before.
 
     At the end the file goes to the disk and replaces `path`. After a fault nothing is left of the file, and `path` is
@@ -459,10 +459,10 @@ def beside(path: Path, option: str | None = None) -> Iterator[Path]:
         with _new_part(path) as part:
             yield part
     except OSError as fault:
-        raise unwritten(path, option, fault) from None
+        raise write_error(path, option, fault) from None
 
 
-def unwritten(path: Path, option: str, fault: OSError | str) -> RtmmsError:
+def write_error(path: Path, option: str, fault: OSError | str) -> RtmmsError:
     """Return the error for a file that could not be written to its end.
 
     Parameters
@@ -480,7 +480,7 @@ def unwritten(path: Path, option: str, fault: OSError | str) -> RtmmsError:
         The error, not raised.
     """
     why = fault if isinstance(fault, str) else fault.strerror or str(fault)
-    where = shown(f"{option} {path}".lstrip())
+    where = safe_text(f"{option} {path}".lstrip())
     return RtmmsError(f"{where}: could not be written: {why}; expected a folder with room for the whole file")
 
 

@@ -118,7 +118,7 @@ def native(compiled: Any, *arguments: Any) -> int:
 
 
 @contextmanager
-def helped(program: str, *kernels: Any) -> Iterator[None]:
+def compile_in_parallel(program: str, *kernels: Any) -> Iterator[None]:
     """Run a second process that compiles into the cache, if the cache has none of the kernels.
 
     It starts only if a core is idle, because both processes compile some kernels. This process finds finished kernels

@@ -26,7 +26,7 @@ from numba.core.runtime import rtsys
 
 from rtmms.base.files import private_files
 from rtmms.base.terminal import print_text
-from rtmms.base.trust import exposed, exposed_way
+from rtmms.base.trust import exposed_way, exposure
 
 ROOT = Path(__file__).parent.parent
 """Package with kernels that are keyed together."""
@@ -249,12 +249,12 @@ def untrusted_reason(home: Path, folder: Path) -> str:
         The reason; empty if only this user and root can have written it.
     """
     with suppress(FileNotFoundError):
-        if reason := exposed(home):
+        if reason := exposure(home):
             return reason
     for place, _, files in os.walk(folder):
         for path in (place, *(os.path.join(place, name) for name in files)):
             with suppress(FileNotFoundError):  # other processes add and remove files meanwhile
-                if reason := exposed(path):
+                if reason := exposure(path):
                     return reason
     return ""
 
@@ -269,8 +269,8 @@ def _make_private(home: Path, folder: Path) -> str:
         return ""
     with suppress(FileNotFoundError):
         if home.lstat().st_uid != os.geteuid():
-            return exposed(home)
-        was_open = exposed(home) != ""
+            return exposure(home)
+        was_open = exposure(home) != ""
         home.chmod(0o700)
         for entry in list(home.iterdir()) if was_open else [folder]:
             with suppress(FileNotFoundError):

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.value_conversion import WORDS, plain, shown, spelled, typed
+from rtmms.base.value_conversion import WORDS, convert_value, type_text, value_text, without_numpy
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Parameter:
         if bare in (int, float):
             noun = "a whole number" if bare is int else "a number" if self.range_text else "a finite number"
             return f"{noun} {self.range_text}".rstrip()
-        return _EXPECTED.get(bare) or _expected_list(bare) or spelled(bare)
+        return _EXPECTED.get(bare) or _expected_list(bare) or type_text(bare)
 
     @property
     def strict(self) -> bool:
@@ -321,12 +321,14 @@ def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False
     ModelError
         If the declaration excludes the value.
     """
-    bare, value = one.bare, plain(value)
+    bare, value = one.bare, without_numpy(value)
     if one.choices:
         if value not in one.choices:
             raise ModelError(f"{place}: {UnknownNameError(place, str(value), one.choices)}")
         return value
-    outside = ModelError(f"{place}: expected {one.expected}, got {shown(value) if value != '' else 'an empty text'}")
+    outside = ModelError(
+        f"{place}: expected {one.expected}, got {value_text(value) if value != '' else 'an empty text'}"
+    )
     if bare in (str, list, dict, list | dict):  # the content of a list or table is read where it is used
         if not isinstance(value, bare) or (one.required and value == ""):
             raise outside
@@ -334,12 +336,12 @@ def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False
     if bare not in (int, float):
         if not words and typing.get_origin(bare) is tuple and not isinstance(value, list | tuple):
             raise outside
-        found = typed(place, value, bare, words=words)
+        found = convert_value(place, value, bare, words=words)
         if one.kind is not None and not all(_is_in_range(one, number) for number in found):
             raise outside
         return found
     try:
-        number = bare(typed(place, value, bare, words=words))
+        number = bare(convert_value(place, value, bare, words=words))
     except ModelError:
         raise outside from None
     if one.fault(number):

@@ -38,7 +38,7 @@ def source(module: str) -> str:
     return spec.origin or "" if spec is not None else ""
 
 
-def parsed(file: str) -> ast.Module | None:
+def syntax_tree(file: str) -> ast.Module | None:
     """Return the syntax tree of a file.
 
     Parameters
@@ -99,7 +99,7 @@ def fact(module: str, name: str) -> Any:
     Any
         The value; None if there is none.
     """
-    tree = parsed(source(module))
+    tree = syntax_tree(source(module))
     return None if tree is None else literal(tree.body, name)
 
 
@@ -116,5 +116,5 @@ def first_line(module: str) -> str:
     str
         The line; empty if it cannot be read.
     """
-    tree = parsed(source(module))
+    tree = syntax_tree(source(module))
     return "" if tree is None else (ast.get_docstring(tree) or "").partition("\n")[0]

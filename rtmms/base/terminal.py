@@ -2,7 +2,7 @@
 
 Foreign text comes from peers, logs, files and plug-ins.
 `print_text` spells out control characters in all that it prints, and keeps line ends, which are ours. A foreign value
-passes through `shown` first, which spells out line ends as well. So it cannot pretend to be a line of its own.
+passes through `safe_text` first, which spells out line ends as well. So it cannot pretend to be a line of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rtmms.base.errors import RtmmsError, shown
+from rtmms.base.errors import RtmmsError, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console  # noqa: TID251
@@ -28,7 +28,7 @@ def print_text(text: object = "", *, err: bool = False) -> None:
     err : bool, default False
         Whether to print to standard error, at once.
     """
-    lines = "\n".join(shown(line, keep="\t") for line in str(text).split("\n"))
+    lines = "\n".join(safe_text(line, keep="\t") for line in str(text).split("\n"))
     print(lines, file=sys.stderr if err else sys.stdout, flush=True)
 
 
@@ -57,7 +57,7 @@ def stdout_is_closed() -> None:
 
 
 def console(*, err: bool = False, width: int | None = None) -> Console:
-    """Return rich's console for tables, bars and live displays; foreign text passes through `cell` or `shown`.
+    """Return rich's console for tables, bars and live displays; foreign text passes through `cell` or `safe_text`.
 
     Parameters
     ----------
@@ -91,4 +91,4 @@ def cell(value: object) -> str:
     """
     from rich.markup import escape
 
-    return escape(shown(value))
+    return escape(safe_text(value))

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from rtmms.base.errors import ModelError, shown
+from rtmms.base.errors import ModelError, safe_text
 from rtmms.base.files import read_input_text
 
 MAX_TOML_BYTES = 1 << 22
@@ -136,7 +136,7 @@ def toml_comment(text: str) -> str:
     str
         The TOML.
     """
-    return "# " + shown(text).encode("utf-8", "backslashreplace").decode()
+    return "# " + safe_text(text).encode("utf-8", "backslashreplace").decode()
 
 
 def toml_value(value: Any) -> str:

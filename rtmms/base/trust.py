@@ -303,7 +303,7 @@ def asked_by_data(data: str, remedy: str, *, named: Sequence[str] = (), trusted:
         _asker.reset(token)
 
 
-def exposed(path: Path | str) -> str:
+def exposure(path: Path | str) -> str:
     """Return why others than this user and root can have written a file, link or folder.
 
     A group that is this user's alone counts as the user.
@@ -353,7 +353,7 @@ def exposed_way(path: Path) -> str:
         The reason; empty if there is none.
     """
     place = path.resolve()
-    return next((why for one in (place, *place.parents) if one.exists() and (why := exposed(one))), "")
+    return next((why for one in (place, *place.parents) if one.exists() and (why := exposure(one))), "")
 
 
 def _own_group(gid: int) -> bool:
@@ -493,7 +493,7 @@ def is_file(name: str) -> bool:
     return _FORM.fullmatch(name) is not None
 
 
-def called(name: str) -> str:
+def plugin_name(name: str) -> str:
     """Return the short name of a plug-in: of a file, its name without folder and ending.
 
     Parameters
@@ -541,7 +541,7 @@ def peer_name(word: str) -> str:
     str
         The name.
     """
-    name, robot = called(split_word(word)[0]), named_robot(word)
+    name, robot = plugin_name(split_word(word)[0]), named_robot(word)
     return f"{robot}.{name}" if robot else name
 
 

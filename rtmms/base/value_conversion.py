@@ -26,7 +26,7 @@ MAX_TEXT_LENGTH = 60
 Part = Callable[[str, Any, Any], Any]
 
 
-def plain(value: Any) -> Any:
+def without_numpy(value: Any) -> Any:
     """Return a number or an array of numpy's as Python's number or list, and any other value itself.
 
     Parameters
@@ -42,7 +42,7 @@ def plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
 
 
-def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part | None = None) -> Any:
+def convert_value(place: str, value: Any, hint: Any, *, words: bool = False, part: Part | None = None) -> Any:
     """Return a value in a type.
 
     Parameters
@@ -71,10 +71,10 @@ def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part 
 
     Examples
     --------
-    >>> typed("port", "8+9", tuple[int, ...], words=True)
+    >>> convert_value("port", "8+9", tuple[int, ...], words=True)
     (8, 9)
     """
-    value = plain(value)
+    value = without_numpy(value)
     bare, inner = _bare(hint), typing.get_args(_bare(hint))
     origin = typing.get_origin(bare)
     if origin in (typing.Union, types.UnionType):
@@ -85,7 +85,7 @@ def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part 
         return _sequence(place, value, inner, words, part)
     if origin is dict:
         return {
-            key: typed(f"{place}.{key}", one, inner[1], words=words, part=part)
+            key: convert_value(f"{place}.{key}", one, inner[1], words=words, part=part)
             for key, one in _table(place, value, inner[1], words).items()
         }
     if dataclasses.is_dataclass(bare) and part is not None:
@@ -93,7 +93,7 @@ def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part 
     return _one(place, value, hint, bare, words)
 
 
-def spelled(hint: Any) -> str:
+def type_text(hint: Any) -> str:
     """Return a type as a person reads it: 'float | None', 'list of str', 'none|mean|lowpass'.
 
     Parameters
@@ -108,7 +108,7 @@ def spelled(hint: Any) -> str:
 
     Examples
     --------
-    >>> spelled(tuple[str, ...])
+    >>> type_text(tuple[str, ...])
     'list of str'
     """
     hint = _bare(hint)
@@ -116,15 +116,15 @@ def spelled(hint: Any) -> str:
     if origin is Literal:
         return "|".join(map(str, inner))
     if origin is tuple:
-        return f"list of {spelled(inner[0])}" if _any_length(inner) else f"list of {len(inner)} {spelled(inner[0])}"
+        return f"list of {type_text(inner[0])}" if _any_length(inner) else f"list of {len(inner)} {type_text(inner[0])}"
     if origin is dict:
-        return f"table of {spelled(inner[1])}"
+        return f"table of {type_text(inner[1])}"
     if origin in (typing.Union, types.UnionType):
-        return " | ".join(spelled(one) for one in inner)
+        return " | ".join(type_text(one) for one in inner)
     return "None" if hint is type(None) else getattr(hint, "__name__", str(hint))
 
 
-def wanted(hint: Any) -> str:
+def expectation_text(hint: Any) -> str:
     """Return the expected value of a type with its range: 'a number from 0 to 90', 'a whole number > 0'.
 
     Parameters
@@ -138,14 +138,14 @@ def wanted(hint: Any) -> str:
         The text.
     """
     low, high = _bound(hint, "ge", "gt"), _bound(hint, "le", "lt")
-    name = NAMES.get(_bare(hint), spelled(hint))
+    name = NAMES.get(_bare(hint), type_text(hint))
     if low is not None and high is not None and low[0] + high[0] == ">=<=":
         return f"{name} from {low[1]:g} to {high[1]:g}"
     ends = " and ".join(f"{sign} {number:g}" for sign, number in filter(None, (low, high)))
     return f"{name} {ends}" if ends else name
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return a value as short text for a message.
 
     Parameters
@@ -191,8 +191,8 @@ def _one(place: str, value: Any, hint: Any, bare: Any, words: bool) -> Any:
     except msgspec.ValidationError:
         found = None
     if found is None or (isinstance(found, float) and not math.isfinite(found)):
-        got = f"'{value}'" if words or (isinstance(value, float) and not math.isfinite(value)) else shown(value)
-        raise ModelError(f"{place}: expected {wanted(hint)}, got {got}")
+        got = f"'{value}'" if words or (isinstance(value, float) and not math.isfinite(value)) else value_text(value)
+        raise ModelError(f"{place}: expected {expectation_text(hint)}, got {got}")
     return found
 
 
@@ -205,15 +205,15 @@ def _union(place: str, value: Any, kinds: tuple[Any, ...], words: bool, part: Pa
     others.sort(key=lambda one: narrow.index(_bare(one)) if _bare(one) in narrow else -1)
     for one in others[:-1]:
         try:
-            return typed(place, value, one, words=words, part=part)
+            return convert_value(place, value, one, words=words, part=part)
         except ModelError:
             continue
     try:
-        return typed(place, value, others[-1], words=words, part=part)
+        return convert_value(place, value, others[-1], words=words, part=part)
     except ModelError:
         if len(others) == 1 or any(_bare(one) not in narrow for one in others):
             raise
-        raise ModelError(f"{place}: expected {' or '.join(map(wanted, others))}, got '{value}'") from None
+        raise ModelError(f"{place}: expected {' or '.join(map(expectation_text, others))}, got '{value}'") from None
 
 
 def _choice(place: str, value: Any, known: tuple[Any, ...], words: bool) -> Any:
@@ -222,7 +222,7 @@ def _choice(place: str, value: Any, known: tuple[Any, ...], words: bool) -> Any:
         return found
     near = difflib.get_close_matches(str(value), map(str, known), n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise ModelError(f"{place}: expected one of {', '.join(map(str, known))}; got {shown(value)}{hint}")
+    raise ModelError(f"{place}: expected one of {', '.join(map(str, known))}; got {value_text(value)}{hint}")
 
 
 def _any_length(inner: tuple[Any, ...]) -> bool:
@@ -233,12 +233,12 @@ def _sequence(place: str, value: Any, inner: tuple[Any, ...], words: bool, part:
     if words:
         value = [one for one in value.split(SEPARATOR) if one]
     if not isinstance(value, (list, tuple)):
-        raise ModelError(f"{place}: expected a list of {spelled(inner[0])}, got {shown(value)}")
+        raise ModelError(f"{place}: expected a list of {type_text(inner[0])}, got {value_text(value)}")
     if not _any_length(inner) and len(value) != len(inner):
-        raise ModelError(f"{place}: expected a list of {len(inner)} {spelled(inner[0])}, got {shown(value)}")
+        raise ModelError(f"{place}: expected a list of {len(inner)} {type_text(inner[0])}, got {value_text(value)}")
     if words:
-        return tuple(typed(place, one, inner[0], words=True, part=part) for one in value)
-    return tuple(typed(f"{place}[{i}]", one, inner[0], part=part) for i, one in enumerate(value))
+        return tuple(convert_value(place, one, inner[0], words=True, part=part) for one in value)
+    return tuple(convert_value(f"{place}[{i}]", one, inner[0], part=part) for i, one in enumerate(value))
 
 
 def _table(place: str, value: Any, inner: Any, words: bool) -> Mapping[str, Any]:
@@ -249,5 +249,5 @@ def _table(place: str, value: Any, inner: Any, words: bool) -> Mapping[str, Any]
                 raise ModelError(f"{place}: expected KEY=VALUE, separated by '{SEPARATOR}', got '{key}'")
         return {key: text for key, _, text in pairs}
     if not isinstance(value, dict):
-        raise ModelError(f"{place}: expected a table of {spelled(inner)}, got {shown(value)}")
+        raise ModelError(f"{place}: expected a table of {type_text(inner)}, got {value_text(value)}")
     return value

@@ -16,7 +16,7 @@ from rtmms.base.parameters import parameters_of
 from rtmms.base.terminal import print_text
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import file_parameters, is_file, load_named, path_of
-from rtmms.base.value_conversion import shown, spelled, typed
+from rtmms.base.value_conversion import convert_value, type_text, value_text
 from rtmms.bridging.bridge import Bridge, Requirements, refuse_without
 from rtmms.wire.peer.plugins import Parameter, astray, load, split_spec
 
@@ -125,7 +125,7 @@ def _made(
     for head, inner in parts.items():
         inside = table.get(head, {})
         if not isinstance(inside, dict):
-            raise ModelError(f"{owner}: {in_file}{head}: expected a table, got {shown(inside)}")
+            raise ModelError(f"{owner}: {in_file}{head}: expected a table, got {value_text(inside)}")
         values[head] = _made(_part_type(known[head]), f"{owner}: {head}", file, inside, inner, _default(cls, head))
     made: T = _called(cls, f"{owner}: {in_file}", values, base)
     return made
@@ -187,7 +187,7 @@ def from_word(place: str, word: str, hint: Any) -> Any:
     ModelError
         If the text does not fit.
     """
-    return typed(place, word, hint, words=True, part=_part_from_word)
+    return convert_value(place, word, hint, words=True, part=_part_from_word)
 
 
 def from_toml(place: str, value: Any, hint: Any, base: Any = None) -> Any:
@@ -214,7 +214,7 @@ def from_toml(place: str, value: Any, hint: Any, base: Any = None) -> Any:
     ModelError
         If the value does not fit.
     """
-    return typed(place, value, hint, part=lambda at, table, kind: _part_from_toml(at, table, kind, base))
+    return convert_value(place, value, hint, part=lambda at, table, kind: _part_from_toml(at, table, kind, base))
 
 
 def _part_from_word(place: str, word: str, hint: Any) -> Any:
@@ -227,7 +227,7 @@ def _part_from_toml(place: str, value: Any, hint: Any, base: Any) -> Any:
     if isinstance(value, str) and (worded := _worded(hint)) is not None:
         return _from_its_word(worded, value, place)
     if not isinstance(value, dict):
-        raise ModelError(f"{place}: expected a table, got {shown(value)}")
+        raise ModelError(f"{place}: expected a table, got {value_text(value)}")
     return _part(place, hint, value, base)
 
 
@@ -471,7 +471,7 @@ def parameters(bridge: type[Bridge]) -> dict[str, Parameter]:
             default = one.default_factory()
         if dataclasses.is_dataclass(default) and not isinstance(default, type):
             default = dataclasses.asdict(default)
-        own = Parameter(one.name, spelled(known[one.name]), default, required)
+        own = Parameter(one.name, type_text(known[one.name]), default, required)
         listed[one.name] = own.declared(parameters_of(bridge).get(one.name))
     listed["config"] = Parameter("config", "FILE.toml", None, False)
     return listed

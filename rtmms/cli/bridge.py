@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from rtmms.base.errors import ModelError, RtmmsError
-from rtmms.base.files import KINDS, beside, refuse_output
+from rtmms.base.files import KINDS, new_file_beside, refuse_output
 from rtmms.base.terminal import print_text
 from rtmms.base.trust import own_lines
 from rtmms.bridging.bridge import WritesDbc
@@ -120,7 +120,7 @@ def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_
     refuse_output(path, "--write-dbc", KINDS[".dbc"])
     with connect(exchange, name=name, outputs=made.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:
         text = made.dbc_of(link.plant)
-    with beside(path, "--write-dbc") as part:
+    with new_file_beside(path, "--write-dbc") as part:
         part.write_text(text, encoding="cp1252", errors="replace")  # as DBC files are
     _print_line(f"{path}: written")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.base.errors import shown as spelled_out
+from rtmms.base.errors import safe_text as spelled_out
 from rtmms.base.terminal import cell, console, print_json
 from rtmms.cli.option_types import refuse_figure
 from rtmms.record.origin import branch_of
@@ -28,7 +28,7 @@ _SAMPLES = 4000
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
     """Put the runs of several LOGs (from run --log) side by side: how far off, at what effort, how timely."""
-    from rtmms.cli.running.report import plain
+    from rtmms.cli.running.report import to_json_types
     from rtmms.record.log import drawing
     from rtmms.report.comparison import draw, table
 
@@ -46,7 +46,7 @@ def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
             draw(runs, output)
     if as_json:
         by_run = {run.name: {what: values[k] for what, values in rows} for k, run in enumerate(runs)}
-        print_json(json.dumps(plain(by_run), allow_nan=False))
+        print_json(json.dumps(to_json_types(by_run), allow_nan=False))
         return 0
     from rich.table import Table
 
@@ -66,7 +66,7 @@ def _names(files: tuple[Path, ...]) -> list[str]:
     return stems if len(set(stems)) == len(stems) else [str(file) for file in files]
 
 
-def named(name: str, log: Log) -> str:
+def run_name(name: str, log: Log) -> str:
     """Return the name of a run with the log that it branched from, and the time.
 
     Parameters
@@ -129,7 +129,7 @@ def _run(file: Path, name: str) -> Run:
         quantity: np.degrees(np.unwrap(np.radians(many))) if quantity.endswith("_deg") else np.array(many)
         for quantity, many in values.items()
     }
-    title = spelled_out(named(name, log))
+    title = spelled_out(run_name(name, log))
     units = {actuator.unit for actuator in log.actuators}
     unit = units.pop() if len(units) == 1 else ""
     return Run(title, report, np.array(times), np.array(commands), series, points, settings(log.origin), unit)

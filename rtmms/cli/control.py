@@ -11,7 +11,7 @@ import click
 
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.terminal import print_text
-from rtmms.base.trust import called, own_lines
+from rtmms.base.trust import own_lines, plugin_name
 from rtmms.cli.option_types import Installed, NumberType
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.controller import CompiledUpdate
@@ -92,7 +92,7 @@ def _drive(
         prepare(update)
         answering = Answering
     return run_controller(
-        controller, exchange, answering=answering, name=peer or called(name), timeout_s=timeout_s, keys=keys,
+        controller, exchange, answering=answering, name=peer or plugin_name(name), timeout_s=timeout_s, keys=keys,
         reconnect=reconnect, log=_print_line,
     )  # fmt: skip
 

@@ -61,7 +61,7 @@ def doctor(as_json: bool) -> int:
 
 def _software() -> list[CheckResult]:
     import rtmms
-    from rtmms.wire.libzmq.key_pairs import described
+    from rtmms.wire.libzmq.key_pairs import libzmq_version
 
     system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     found = [CheckResult("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
@@ -71,7 +71,7 @@ def _software() -> list[CheckResult]:
             found.append(CheckResult(package, "good", version(package)))
         except PackageNotFoundError:
             found.append(CheckResult(package, "bad", "not installed", f"pip install {package}"))
-    found.append(CheckResult("libzmq", "good", described()))
+    found.append(CheckResult("libzmq", "good", libzmq_version()))
     return found
 
 

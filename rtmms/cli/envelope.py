@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.base.errors import ModelError
-from rtmms.base.files import KINDS, Kind, beside, refuse_output
+from rtmms.base.files import KINDS, Kind, new_file_beside, refuse_output
 from rtmms.base.processes import core_count, run_python
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.option_types import DASK, DASK_SECURITY, INTERRUPTED, MAX_THREADS, folder
@@ -59,7 +59,7 @@ def envelope(
     from rtmms.cli.running.process import brace
     from rtmms.cli.running.scenario import scenario as read_scenario
     from rtmms.cli.sweep import base_of, carried_out, cluster_of
-    from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
+    from rtmms.sweep.envelope import Ranges, controller_of, limits, measure_link, shares, studies, tolerance
     from rtmms.sweep.inputs import recorded_modules
     from rtmms.sweep.table import Lock
 
@@ -85,7 +85,7 @@ def envelope(
         print_text(
             f"rtmms: not part of the tolerance, as runs of a study do not report them: {', '.join(left_out)}", err=True
         )
-    machine = measured(_in_real_time(scenario, found, base.duration)) if measure else None
+    machine = measure_link(_in_real_time(scenario, found, base.duration)) if measure else None
     held: dict[str, Any] = {}
     for name, study in made.items():
         if not quiet:
@@ -105,7 +105,7 @@ def envelope(
         "delay_ms": list(ranges.delay_ms), "loss": list(ranges.loss), "share": held["map"].tolist(),
         "files": [str(output / f"{name}.parquet") for name in made] + [str(figure)],
     }  # fmt: skip
-    with beside(output / "envelope.json", "-o") as part:
+    with new_file_beside(output / "envelope.json", "-o") as part:
         part.write_text(json.dumps(result, indent=1), encoding="utf-8")
     if as_json:
         print_json(json.dumps(result))
@@ -127,10 +127,10 @@ def _values(option: str, word: str) -> tuple[float, ...]:
 def _refuse_values(controller: str, ranges: Any) -> None:
     """Raise ModelError for impossible values of a link."""
     from rtmms.scenario.links import from_values
-    from rtmms.sweep.study import to_check
+    from rtmms.sweep.study import values_to_check
 
     for option, key in (("delay", "delay_ms"), ("loss", "loss"), ("jitter", "jitter_ms"), ("rates", "rate_hz")):
-        for one in to_check(getattr(ranges, key)):
+        for one in values_to_check(getattr(ranges, key)):
             try:
                 from_values(controller, {key: one}, ())
             except ModelError as fault:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.budget import Budget, OutOfTimeError, remaining
 from rtmms.base.errors import ModelError
-from rtmms.base.files import KINDS, Kind, beside, refuse_output, sealed
+from rtmms.base.files import KINDS, Kind, new_file_beside, refuse_output, with_checksum
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.toml_file import toml_comment, toml_key, toml_value
 from rtmms.cli.option_types import INTERRUPTED, folder
@@ -22,7 +22,9 @@ PROGRESS_S = 10.0
 """Between two lines of progress."""
 
 
-def sought(asked: Search, out: Path | None, form: str, threads: int | None, budget: Budget, *, as_json: bool) -> int:
+def search_and_print(
+    asked: Search, out: Path | None, form: str, threads: int | None, budget: Budget, *, as_json: bool
+) -> int:
     """Search the best gaits, write and print them; Ctrl-C and the end of the budget give the best ones so far.
 
     Parameters
@@ -50,9 +52,9 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, budg
     ModelError
         The budget ended before a gait was found.
     """
-    from rtmms.sweep.gait_search import checked, search
+    from rtmms.sweep.gait_search import check_request, search
 
-    checked(asked)
+    check_request(asked)
     kept = None
     if out is not None:
         own = Kind("gait of rtmms", (toml_comment(f"{asked.robot}: ").lower().encode(),), sealed=True)
@@ -119,8 +121,8 @@ def _written(asked: Search, front: ParetoFront, k: int, out: Path) -> Path:
     path = out / f"{asked.robot}-gait-{k + 1}.toml"
     title = f"{asked.robot}: " + ", ".join(f"{goal} {value:.5g}" for goal, value in one.values.items())
     lines = [f"{toml_key(name)} = {toml_value(value)}\n" for name, value in one.words.items()]
-    with beside(path, "-o") as part:
-        part.write_text(sealed(toml_comment(title), "".join(lines)), encoding="utf-8", newline="\n")
+    with new_file_beside(path, "-o") as part:
+        part.write_text(with_checksum(toml_comment(title), "".join(lines)), encoding="utf-8", newline="\n")
     return path
 
 

@@ -12,7 +12,7 @@ import click
 import rtmms
 from rtmms.base.budget import Budget
 from rtmms.base.errors import ModelError
-from rtmms.base.files import KINDS, Kind, beside, refuse_output
+from rtmms.base.files import KINDS, Kind, new_file_beside, refuse_output
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.option_types import MAX_THREADS, Installed, KnownName, NumberType, as_in_run, folder, settings
 from rtmms.report.style import FORMATS, written_as
@@ -78,7 +78,7 @@ def gaits(
     the gaits that are best for goals. Ctrl-C ends it; with -o DIR the same command goes on from there.
     """
     if search is not None:
-        from rtmms.cli.gait_search import sought
+        from rtmms.cli.gait_search import search_and_print
         from rtmms.sweep.gait_search import Search
 
         if word is not None:
@@ -87,7 +87,7 @@ def gaits(
             robot, tuple(search.split(",")), _numbers("--at", at), points, most_power, generations, seed=seed,
             parameters=settings(set_),
         )  # fmt: skip
-        return sought(asked, out, form, threads, Budget(budget), as_json=as_json)
+        return search_and_print(asked, out, form, threads, Budget(budget), as_json=as_json)
     if at is not None or most_power is not None or budget is not None:
         raise click.UsageError("--at, --most-power, --budget: expected --search with them")
     from rtmms.locomotion.connections import Connection
@@ -213,7 +213,7 @@ def _drawn(
         shapes = out / f"{robot}-gait.csv"
         lines = [",".join(plant.model.joint_names)]
         lines += [",".join(f"{value:.10g}" for value in row) for row in gait.sampled(400)]
-        with beside(shapes, "-o") as part:
+        with new_file_beside(shapes, "-o") as part:
             part.write_text("\n".join(lines) + "\n", encoding="utf-8")
         made.append(shapes)
     return [str(path) for path in made]

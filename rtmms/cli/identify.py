@@ -144,9 +144,9 @@ def identify(
         else:
             result.figure(output)
     if as_json:
-        from rtmms.cli.running.report import plain
+        from rtmms.cli.running.report import to_json_types
 
-        print_json(json.dumps(plain(report), allow_nan=False))
+        print_json(json.dumps(to_json_types(report), allow_nan=False))
     else:
         _print(report)
     return INTERRUPTED if report["note"].startswith("Ctrl-C") else 0
@@ -242,12 +242,12 @@ def _recordings(
 
 def _warn_of_version(file: Path) -> None:
     import rtmms
-    from rtmms.base.errors import shown
+    from rtmms.base.errors import safe_text
     from rtmms.record.log import open_log
 
     version = open_log(file).origin["versions"]["rtmms"]
     if version != rtmms.__version__:
-        print_text(f"rtmms: {file} was recorded by version {shown(version)}, this is {rtmms.__version__}", err=True)
+        print_text(f"rtmms: {file} was recorded by version {safe_text(version)}, this is {rtmms.__version__}", err=True)
 
 
 class _Progress:

@@ -196,13 +196,13 @@ def _limits(plant: Plant) -> dict[str, dict[str, float]]:
 
 def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
     """Return PRESETS or CHOICES of the module that has the robot's `load`, or of `parameters` beside it; {} without."""
-    from rtmms.cli.running.report import plain
+    from rtmms.cli.running.report import to_json_types
 
     home = point.load().__module__
     for place in (home, f"{home.rpartition('.')[0]}.parameters"):
         found = getattr(import_module(place), name, None) if find_spec(place) is not None else None
         if isinstance(found, Mapping):
-            return dict(plain(found))
+            return dict(to_json_types(found))
     return {}
 
 
@@ -221,9 +221,9 @@ def _described(plant: Plant) -> dict[str, dict[str, str]]:
 
 def _values(plant: Plant) -> dict[str, Any]:
     """Return parameters by name, for JSON."""
-    from rtmms.cli.running.report import plain
+    from rtmms.cli.running.report import to_json_types
 
-    return dict(plain(parameter_values(plant)))
+    return dict(to_json_types(parameter_values(plant)))
 
 
 def _print_robot(listed: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.base.errors import ModelError, shown
+from rtmms.base.errors import ModelError, safe_text
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.option_types import NumberType, options, settings
 from rtmms.wire.endpoints.addresses import EXCHANGE
@@ -76,7 +76,7 @@ def _simple(op: str, help_: str, done: str, *more: Callable[[Any], Any]) -> clic
         if as_json:
             print_json(json.dumps(answer))
         else:
-            print_text(done.format(**{name: shown(value) for name, value in answer.items()}))
+            print_text(done.format(**{name: safe_text(value) for name, value in answer.items()}))
 
     for option in more:
         command = option(command)
@@ -104,20 +104,20 @@ def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) ->
     if not answer.get("begun", True):
         state = "waiting for its peers"
     of = "" if answer["steps"] is None else f" of {answer['steps']}"
-    print_text(f"{shown(answer['robot'])}: {state}, {shown(answer['mode'])}, dt {answer['dt']:g} s")
+    print_text(f"{safe_text(answer['robot'])}: {state}, {safe_text(answer['mode'])}, dt {answer['dt']:g} s")
     print_text(f"step {answer['step']}{of}, t = {answer['time']:.3f} s")
     counts = ("commands_applied", "stale", "misses", "late", "overruns")  # an older plant counts no stale ones
     print_text(", ".join(f"{name.replace('_', ' ')} {answer.get(name, 0)}" for name in counts))
     for peer in answer["peers"]:
         if peer["state"] == "gone" or (peer["name"] == "rtmms" and not peer["claim"]):
             continue  # those who asked such a thing
-        drives = shown(", ".join(peer["claim"])) or "looks on"
+        drives = safe_text(", ".join(peer["claim"])) or "looks on"
         turns = f", every {peer['every']} steps" if peer.get("every", 1) > 1 else ""
-        name = shown(peer["name"])
-        print_text(f"{name} ({shown(peer['state'])}): {drives}{turns}")
+        name = safe_text(peer["name"])
+        print_text(f"{name} ({safe_text(peer['state'])}): {drives}{turns}")
         if peer.get("rejected"):
-            print_text(f"    {peer['rejected']} of its commands refused: {shown(peer.get('refusal', ''))}")
+            print_text(f"    {peer['rejected']} of its commands refused: {safe_text(peer.get('refusal', ''))}")
         for key, value in peer.get("settable", {}).items():
-            print_text(f"    {name}.{shown(key)} = {shown(value)}")
+            print_text(f"    {name}.{safe_text(key)} = {safe_text(value)}")
         for key, value in peer.get("metrics", {}).items():
-            print_text(f"    {shown(key).replace('_', ' ')}: {shown(value)}")
+            print_text(f"    {safe_text(key).replace('_', ' ')}: {safe_text(value)}")

@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from rtmms.base.errors import ModelError, shown
-from rtmms.base.files import KINDS, beside, open_input, refuse_output
+from rtmms.base.errors import ModelError, safe_text
+from rtmms.base.files import KINDS, new_file_beside, open_input, refuse_output
 from rtmms.base.terminal import print_json, print_text
 
 if TYPE_CHECKING:
@@ -41,20 +41,20 @@ file = click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path, as_json: bool) -> int:
     """Print what was run, how it went, and whether the log is whole."""
-    from rtmms.base.errors import shown
-    from rtmms.cli.running.report import plain
+    from rtmms.base.errors import safe_text
+    from rtmms.cli.running.report import to_json_types
     from rtmms.record.log import open_log
 
     log = open_log(file)
     found = _survey(log)
     if as_json:
-        print_json(json.dumps(plain(found), allow_nan=False))
+        print_json(json.dumps(to_json_types(found), allow_nan=False))
         return 0
     width = max(len(name) for name in found)
     for name, value in found.items():
         if name == "damage":  # `report_damage` has the sentences
             value = f"{len(value)} places" if value else "-"
-        print_text(f"{name:<{width}}  {shown(_text_of(value))}")
+        print_text(f"{name:<{width}}  {safe_text(_text_of(value))}")
     report_damage(log)
     return 0
 
@@ -101,7 +101,7 @@ def parquet(file: Path, output: Path | None, outputs: str | None, every: int) ->
     refuse_output(path, "-o", KINDS[".parquet"], (file,))
     log = open_log(file)
     names = _names(log, outputs)
-    with beside(path, "-o") as part:
+    with new_file_beside(path, "-o") as part:
         steps = write_parquet(log, part, names, every)
     print_text(f"{path}: {steps} steps", err=True)
     report_damage(log)
@@ -110,9 +110,9 @@ def parquet(file: Path, output: Path | None, outputs: str | None, every: int) ->
 
 def _names(log: Log, patterns: str | None) -> tuple[str, ...] | None:
     """Return the outputs that --outputs selects; None without it."""
-    from rtmms.record.tables import selected
+    from rtmms.record.tables import select_outputs
 
-    return None if patterns is None else selected(log, [one.strip() for one in patterns.split(",")])
+    return None if patterns is None else select_outputs(log, [one.strip() for one in patterns.split(",")])
 
 
 @contextlib.contextmanager
@@ -121,7 +121,7 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
     if path is None:
         yield sys.stdout
         return
-    with beside(path, "-o") as part, part.open("w", newline="", encoding="utf-8") as out:
+    with new_file_beside(path, "-o") as part, part.open("w", newline="", encoding="utf-8") as out:
         yield out
 
 
@@ -199,19 +199,19 @@ def replay(file: Path, check: bool, as_json: bool, robot: str | None, trust_log:
 
     A log is data: where its robot is a file, which would run as code, name that file with --robot, or add --trust-log.
     """
-    from rtmms.cli.running.report import plain
+    from rtmms.cli.running.report import to_json_types
 
     result = _log(file, robot, trust_log) if _is_mcap(file) else _trace(file, robot, trust_log)
     first, unchecked = result["first_difference"], result["unchecked"]
     if as_json:
-        print_json(json.dumps(plain(result), allow_nan=False))
+        print_json(json.dumps(to_json_types(result), allow_nan=False))
     elif first is None:
         checked = f"the first {result['steps']} steps" if unchecked else f"{result['steps']} steps"
-        print_text(f"{shown(result['robot'])}: {checked}, the replay is identical bit for bit")
+        print_text(f"{safe_text(result['robot'])}: {checked}, the replay is identical bit for bit")
     if first is not None:
         difference = f"recorded {first['recorded']!r}, replayed {first['replayed']!r}"
         print_text(
-            f"rtmms: {file}: the replay differs: step {first['step']}: {shown(first['quantity'])}: {difference}",
+            f"rtmms: {file}: the replay differs: step {first['step']}: {safe_text(first['quantity'])}: {difference}",
             err=True,
         )
     if unchecked:
@@ -269,7 +269,7 @@ def _warn(file: Path, version: str) -> None:
     import rtmms
 
     if version != rtmms.__version__:
-        print_text(f"rtmms: {file} was recorded by version {shown(version)}, this is {rtmms.__version__}", err=True)
+        print_text(f"rtmms: {file} was recorded by version {safe_text(version)}, this is {rtmms.__version__}", err=True)
 
 
 # rtmms plot: the figure of a run, drawn from its log.

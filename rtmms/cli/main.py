@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
+from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, safe_text
 from rtmms.base.processes import end_with_parent
 from rtmms.base.terminal import print_text, stdout_is_closed
 from rtmms.base.trust import named_on_command_line
@@ -277,7 +277,7 @@ def _put_warnings_in_sentences() -> None:
 
     def formatted(message: Any, category: Any, filename: str, lineno: int, line: str | None = None) -> str:
         if filename.startswith(own):
-            return f"rtmms: {shown(message)}\n"
+            return f"rtmms: {safe_text(message)}\n"
         return usual(message, category, filename, lineno, line)
 
     warnings.formatwarning = formatted

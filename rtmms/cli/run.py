@@ -11,7 +11,7 @@ from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError
 from rtmms.cli.option_types import Installed
 from rtmms.cli.running.plan import command_options, plan
-from rtmms.cli.running.several import numbered
+from rtmms.cli.running.several import robots_of_command
 from rtmms.plant.loading import WORLD
 from rtmms.scenario.run_options import run_options
 
@@ -63,7 +63,7 @@ def _several(robots: tuple[str, ...], controllers: tuple[str, ...], words: dict[
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    asked = plan(WORLD, words, driving(controllers, None), numbered(robots))
+    asked = plan(WORLD, words, driving(controllers, None), robots_of_command(robots))
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
 
@@ -98,11 +98,11 @@ def driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tup
 def _from(
     context: click.Context, word: str, robot: str | None, controllers: tuple[str, ...], words: dict[str, Any]
 ) -> int:
-    from rtmms.cli.running.branching import parent
+    from rtmms.cli.running.branching import parent_run
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    robot, words, chosen = parent(word, robot, words, _typed(context), driving(controllers, None))
+    robot, words, chosen = parent_run(word, robot, words, _typed(context), driving(controllers, None))
     asked = plan(robot, words, chosen)
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
@@ -116,12 +116,12 @@ def _typed(context: click.Context) -> set[str]:
 
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
     from rtmms.cli.running.one_case import check_table
-    from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
+    from rtmms.cli.running.scenario import check_peers, check_times, links_of, merge_options, scenario
     from rtmms.cli.running.session import Session
 
     found = scenario(file)
     typed = _typed(context)
-    words = merged(found, words, typed)
+    words = merge_options(found, words, typed)
     if "mode" in typed and words["mode"] not in TIMED:  # what the file has of its own mode's schedule
         options = [one for one in run_options().values() if one.timed and one.name not in typed]
         words.update({one.name: one.default for one in options})
@@ -153,6 +153,6 @@ def serve(robots: tuple[str, ...], **words: Any) -> int:
 
     several = len(robots) > 1 or "=" in robots[0]
     words = words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False, "served": True}
-    asked = plan(WORLD, words, (), numbered(robots)) if several else plan(robots[0], words)
+    asked = plan(WORLD, words, (), robots_of_command(robots)) if several else plan(robots[0], words)
     check_words((), asked.bridges)
     return Session(asked).execute()

@@ -184,7 +184,7 @@ def _carry_out(
     found = carried_out(study, output, workers, dask, budget, quiet=quiet)
     if found is None:
         return INTERRUPTED if budget.left else INCOMPLETE
-    _print_summary(study, found[0], found[1], checked(expected, found[0]), output, figure, as_json=as_json)
+    _print_summary(study, found[0], found[1], count_expectations(expected, found[0]), output, figure, as_json=as_json)
     return 0
 
 
@@ -287,7 +287,7 @@ def _print_summary(
 
     results = tuple(name for name in columns if not name.startswith(NO_RESULTS))
     drawn = tuple(name for name in study.columns or results or columns if name in table.column_names)
-    doubts = doubted(table)
+    doubts = doubtful_runs(table)
     if figure is not None:
         draw(figure, study, table, drawn, doubt_sentences(doubts, table))
     ends: dict[str, int] = {}
@@ -319,7 +319,7 @@ def _print_summary(
         print_text("(shares of each column's variance that the mean over all others explains)")
 
 
-def checked(expected: Sequence[Expectation], table: Table) -> list[dict[str, Any]]:
+def count_expectations(expected: Sequence[Expectation], table: Table) -> list[dict[str, Any]]:
     """Return how many runs meet each expectation of a scenario.
 
     Parameters
@@ -354,7 +354,7 @@ MAX_NAMED_RUNS = 8
 """Runs that a sentence of the summary names."""
 
 
-def doubted(table: Table) -> dict[str, list[int]]:
+def doubtful_runs(table: Table) -> dict[str, list[int]]:
     """Return the runs of a table that cannot be trusted.
 
     Parameters

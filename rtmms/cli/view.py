@@ -155,12 +155,12 @@ def _beside(telemetry: str) -> str:
 def _recording(file: Path) -> Recording:
     from rtmms.cli.log import report_damage
     from rtmms.record.log import open_log
-    from rtmms.view.recording import recorded
+    from rtmms.view.recording import read_recording
 
     log = open_log(file)
     steps, _ = log.count_steps()
     with _bar(f"reading {file.name}") as progress:
-        found = recorded(log, lambda done: progress(done, max(steps, 1)))
+        found = read_recording(log, lambda done: progress(done, max(steps, 1)))
     report_damage(log)
     return found
 

@@ -7,7 +7,7 @@ import numpy as np
 from rtmms.base.spatial import Array
 from rtmms.continuum.field import Field
 from rtmms.continuum.layout import Y_SIZE, Y_TWIST
-from rtmms.plant.coordinates import displaced, displacement
+from rtmms.plant.coordinates import displace_pose, displacement
 
 
 class CosseratChart:
@@ -60,7 +60,7 @@ class CosseratChart:
             Differences from the chart's origin.
         """
         c, m, o = coordinates, self.memory, self.origin
-        m[:7] = displaced(o[:7], c[:6])
+        m[:7] = displace_pose(o[:7], c[:6])
         m[Y_TWIST : Y_TWIST + 6] = o[Y_TWIST : Y_TWIST + 6] + c[6:12]
         m[self._at] = o[self._at] + c[12:]
 
@@ -111,6 +111,6 @@ class StrainChart:
         """
         s, o, n, c = self.state, self.origin, self._n, coordinates
         if self._free:
-            s[:7], s[7 + n : 13 + n] = displaced(o[:7], c[:6]), o[7 + n : 13 + n] + c[6:12]
+            s[:7], s[7 + n : 13 + n] = displace_pose(o[:7], c[:6]), o[7 + n : 13 + n] + c[6:12]
             c = c[12:]
         s[7 : 7 + n], s[13 + n :] = o[7 : 7 + n] + c[:n], o[13 + n :] + c[n:]

@@ -373,7 +373,7 @@ def back(s: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @scalar
-def ahead(s: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
+def to_head_axes(s: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
     """Return a vector of the section's frame in the head's frame.
 
     Parameters
@@ -399,7 +399,7 @@ def ahead(s: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @scalar
-def moved(s: Any, i: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
+def twist_at_section(s: Any, i: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
     """Return a twist about the head's origin as one about the section's, in the section's frame.
 
     Parameters
@@ -506,11 +506,13 @@ def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, loads: An
     b = -ad_eta^T M eta - ad_eta_r^T M_f eta_r + (M + M_f) zeta + M_f (W x R^T U) - drag - weight.
     """
     t, z = P_TWIST, P_ZETA
-    vx, vy, vz, wx, wy, wz = moved(
+    vx, vy, vz, wx, wy, wz = twist_at_section(
         s, i, twist[0] + s[i, t], twist[1] + s[i, t + 1], twist[2] + s[i, t + 2],
         twist[3] + s[i, t + 3], twist[4] + s[i, t + 4], twist[5] + s[i, t + 5],
     )  # fmt: skip
-    zx, zy, zz, yx, yy, yz = moved(s, i, s[i, z], s[i, z + 1], s[i, z + 2], s[i, z + 3], s[i, z + 4], s[i, z + 5])
+    zx, zy, zz, yx, yy, yz = twist_at_section(
+        s, i, s[i, z], s[i, z + 1], s[i, z + 2], s[i, z + 3], s[i, z + 4], s[i, z + 5]
+    )
     ux, uy, uz = back(s, i, water[0], water[1], water[2])
     gx, gy, gz = back(s, i, gravity[0], gravity[1], gravity[2])
     rx, ry, rz = vx - ux, vy - uy, vz - uz
@@ -528,8 +530,8 @@ def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, loads: An
     bz = cz + (m + f3) * zz + f3 * dz + d3 - pull * gz
     ex, ey, ez = cross(wx, wy, wz, lx * wx, ly * wy, lz * wz)
     hx, hy, hz = cross(rx, ry, rz, px, py, pz)
-    fx, fy, fz = ahead(s, i, bx, by, bz)
-    mx, my, mz = ahead(s, i, ex + hx + lx * yx + d4, ey + hy + ly * yy, ez + hz + lz * yz)
+    fx, fy, fz = to_head_axes(s, i, bx, by, bz)
+    mx, my, mz = to_head_axes(s, i, ex + hx + lx * yx + d4, ey + hy + ly * yy, ez + hz + lz * yz)
     qx, qy, qz = cross(s[i, P_POS], s[i, P_POS + 1], s[i, P_POS + 2], fx, fy, fz)
     at = P_LOAD + 21
     s[i, at], s[i, at + 1], s[i, at + 2] = fx, fy, fz
@@ -544,7 +546,7 @@ def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, loads: An
 
 
 @kernel
-def shed(k: Any, s: Any, i: int, twist: Any, water: Any, wrench: Any) -> float:
+def write_wake(k: Any, s: Any, i: int, twist: Any, water: Any, wrench: Any) -> float:
     """Write the wake's wrench F_tail on the tail, carried to the head, and return its power.
 
     Parameters
@@ -568,7 +570,7 @@ def shed(k: Any, s: Any, i: int, twist: Any, water: Any, wrench: Any) -> float:
         Power into the wake, W.
     """
     t = P_TWIST
-    vx, vy, vz, wx, _, _ = moved(
+    vx, vy, vz, wx, _, _ = twist_at_section(
         s, i, twist[0] + s[i, t], twist[1] + s[i, t + 1], twist[2] + s[i, t + 2],
         twist[3] + s[i, t + 3], twist[4] + s[i, t + 4], twist[5] + s[i, t + 5],
     )  # fmt: skip
@@ -581,8 +583,8 @@ def shed(k: Any, s: Any, i: int, twist: Any, water: Any, wrench: Any) -> float:
     px, py, pz, lx = k[i, K_ADDED] * rx, k[i, K_ADDED + 1] * ry, k[i, K_ADDED + 2] * rz, k[i, K_ROLL] * wx
     twice = px * rx + py * ry + pz * rz + lx * wx
     fx, fy, fz, mx = px * rx - 0.5 * twice, py * rx, pz * rx, lx * rx
-    wrench[0], wrench[1], wrench[2] = ahead(s, i, fx, fy, fz)
-    ax, ay, az = ahead(s, i, mx, 0.0, 0.0)
+    wrench[0], wrench[1], wrench[2] = to_head_axes(s, i, fx, fy, fz)
+    ax, ay, az = to_head_axes(s, i, mx, 0.0, 0.0)
     cx, cy, cz = cross(s[i, P_POS], s[i, P_POS + 1], s[i, P_POS + 2], wrench[0], wrench[1], wrench[2])
     wrench[3], wrench[4], wrench[5] = ax + cx, ay + cy, az + cz
     return -(fx * vx + fy * vy + fz * vz + mx * wx)
@@ -689,7 +691,7 @@ def evaluate(body: Any, state: Any, t: float, rate: Any) -> None:
         loads[ENERGY] -= pull * gravity[k] * state[Y_POSITION + k]
     sum_up(s, inner, h)
     if body.wake:
-        loads[LOSS] += shed(section, s, n - 1, twist, head[0], head[2])
+        loads[LOSS] += write_wake(section, s, n - 1, twist, head[0], head[2])
     else:
         for k in range(6):
             head[2, k] = 0.0

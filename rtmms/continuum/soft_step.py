@@ -43,7 +43,7 @@ from rtmms.mechanism.tendons import (
     push_bodies,
     run_along,
     tendon_loss,
-    tighten,
+    write_tensions,
 )
 from rtmms.model.layout import (
     C_INERTIA,
@@ -164,7 +164,7 @@ def pull_rods(tendons: Any, pulled: Any, elapsed: float, carriers: Any, places: 
         first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
         place_points(points, room, first, last - first + 1, s)
         length, rate = run_along(room, first, last - first + 1)
-        tighten(tendons, pulled.command, elapsed, i, length, rate)
+        write_tensions(tendons, pulled.command, elapsed, i, length, rate)
         push_bodies(points, room, first, last, s)
         for k in range(first, last + 1):
             if points[k, ROW] < 0.0:

@@ -20,9 +20,9 @@ from rtmms.continuum.soft_step import BAD_COMMAND, POSED, SYSTEM, evaluate, step
 from rtmms.continuum.strain_modes import RodTable, Shapes, rod_table
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
-from rtmms.mechanism.actuator_arrays import attached
+from rtmms.mechanism.actuator_arrays import arrays_of_actuators
 from rtmms.mechanism.actuators import imposing
-from rtmms.mechanism.joint_laws import BOUNDED, Law, follow, hold_commands, limited
+from rtmms.mechanism.joint_laws import BOUNDED, Law, follow, hard_limits, hold_commands
 from rtmms.mechanism.outputs import tendon_channels
 from rtmms.mechanism.tendons import RESULT_LENGTH, RESULT_RATE, RESULT_TENSION, START
 from rtmms.model.compiled import Model
@@ -95,13 +95,13 @@ class SoftTree(KernelPlant):
         r, m = len(tables), len(tables[0].shapes)
         self.n, self.m, self._r = n, m, r
         along = {rod.name: (rod, table.grid.x) for rod, table in zip(self.rods, tables, strict=True)}
-        self.attached = more = attached(model, self.actuators, strained=along)
+        self.attached = more = arrays_of_actuators(model, self.actuators, strained=along)
         if (
             len(more.pushes)
             or np.any(more.kp)
             or np.any(more.kd)
             or np.any(more.bounds[:, BOUNDED])
-            or limited(more.bounds).any()
+            or hard_limits(more.bounds).any()
         ):
             raise ModelError(
                 f"{name}: actuators: expected JointMotion, JointTorque and Tendon only, which a tree with "

@@ -18,7 +18,7 @@ from rtmms.dynamics.ground_passes import (
     respond_on_ground,
     solve_base_on_ground,
 )
-from rtmms.dynamics.hybrid import prepared, vector
+from rtmms.dynamics.hybrid import hybrid_scratch, vector
 from rtmms.dynamics.recursion import friction, load
 from rtmms.model.compiled import Model, State
 from rtmms.model.contact_rows import G_BODY, G_GAIN, G_JOINT, G_ROW, G_WIDTH
@@ -267,7 +267,7 @@ def ground_dynamics(model: Model, state: State, drive: Any, *, wrench: Any = Non
         A shape is wrong.
     """
     n, ground = model.n, ground_record(model)
-    drive, s = vector(drive, (n,), f"{model.name}: drive"), prepared(model, state, wrench)
+    drive, s = vector(drive, (n,), f"{model.name}: drive"), hybrid_scratch(model, state, wrench)
     qdd, torque = np.zeros(n), np.zeros(n)
     solve_on_ground(
         model.topology, model.constant, ground, model.imposed, drive, state.q, state.qd, 0.0, s, qdd, torque
@@ -292,7 +292,7 @@ def stopped(model: Model, state: State) -> State:
     State
         A new state.
     """
-    n, ground, s = model.n, ground_record(model), prepared(model, state)
+    n, ground, s = model.n, ground_record(model), hybrid_scratch(model, state)
     stop_slip(model.topology, model.constant, ground, model.imposed, state.qd, s, np.zeros(n))
     y = np.concatenate([np.zeros(7), state.q, state.twist, state.qd])
     add_change(y, s, model.imposed, ground.change)

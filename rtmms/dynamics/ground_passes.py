@@ -596,7 +596,7 @@ def span_kernel(room: Any, d: int) -> None:
 
 
 @kernel
-def pushed(s: Any, room: Any, length: Any, k: int) -> Any:
+def base_column(s: Any, room: Any, length: Any, k: int) -> Any:
     """Return component k of M a + beta at the base, scaled, with a in R_BASE.
 
     Parameters
@@ -649,7 +649,7 @@ def solve_base_on_ground(s: Any, room: Any, length: Any) -> None:
     if d > 0:
         span_kernel(room, d)
         for k in range(6):
-            room[w, R_ROW + k] = pushed(s, room, length, k)
+            room[w, R_ROW + k] = base_column(s, room, length, k)
         for a in range(d):
             total = 0.0 * room[w, R_ROW]
             for k in range(6):
@@ -675,7 +675,7 @@ def solve_base_on_ground(s: Any, room: Any, length: Any) -> None:
     for l in range(count):  # E^T lambda = M a + beta
         room[0, R_FORCE + l] = 0.0
     for k in range(6):
-        value = pushed(s, room, length, k)
+        value = base_column(s, room, length, k)
         for l in range(count):
             room[0, R_FORCE + l] += room[0, R_E + 6 * l + k] * value
 

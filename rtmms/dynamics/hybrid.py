@@ -124,7 +124,7 @@ def solve_any(
 # The first steps of every function of rtmms.dynamics: check arguments and run the kinematic passes.
 
 
-def prepared(model: Model, state: State, wrench: Any = None) -> Array:
+def hybrid_scratch(model: Model, state: State, wrench: Any = None) -> Array:
     """Return the scratch of `set_up`.
 
     Parameters
@@ -199,7 +199,7 @@ def add_described(model: Model, wrench: Array, s: Array) -> None:
         s[row, S_WRENCH + 3 : S_WRENCH + 6] += moment + np.cross(p, force)
 
 
-def described(model: Model, rows: Array) -> Array:
+def described_twists(model: Model, rows: Array) -> Array:
     """Return the twists of described bodies, each in its own frame.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmms.base.jit import kernel
 from rtmms.base.spatial import PACKED_SIZE, Array, cross, times, unpack_inertia
-from rtmms.dynamics.hybrid import prepared
+from rtmms.dynamics.hybrid import hybrid_scratch
 from rtmms.dynamics.kinematics import centre_of_mass
 from rtmms.dynamics.recursion import add_inertia, axis_column, into_parent, packed
 from rtmms.model.compiled import Model, State
@@ -109,7 +109,7 @@ def composite_inertia(model: Model, state: State) -> Array:
     """
     if len(model.modes):
         return _by_velocities(model, state)[:6, :6]
-    s = prepared(model, state)
+    s = hybrid_scratch(model, state)
     compose(model.topology, model.constant, s)
     return unpack_inertia(s[0, S_INERTIA : S_INERTIA + PACKED_SIZE])
 
@@ -132,7 +132,7 @@ def mass_matrix(model: Model, state: State) -> Array:
     if len(model.modes):
         whole = _by_velocities(model, state)
         return whole if model.base_mode == BASE_FREE else np.ascontiguousarray(whole[6:, 6:])
-    s = prepared(model, state)
+    s = hybrid_scratch(model, state)
     compose(model.topology, model.constant, s)
     out = np.zeros((6 + model.n, 6 + model.n), dtype=s.dtype)
     out[:6, :6] = unpack_inertia(s[0, S_INERTIA : S_INERTIA + PACKED_SIZE])
@@ -146,7 +146,7 @@ def _by_velocities(model: Model, state: State) -> Array:
     columns = []
     for unit in np.eye(size):
         moving = State(state.position, state.orientation, state.q, unit[:6], unit[6:])
-        columns.append(prepared(model, moving)[:, S_TWIST : S_TWIST + 6])
+        columns.append(hybrid_scratch(model, moving)[:, S_TWIST : S_TWIST + 6])
     j = np.stack(columns, axis=-1)
     own = np.array([unpack_inertia(c[C_INERTIA : C_INERTIA + PACKED_SIZE]) for c in model.constant])
     out: Array = np.einsum("rai,rab,rbj->ij", j, own, j)
@@ -237,7 +237,7 @@ def energy(model: Model, state: State) -> Energy:
     ModelError
         A shape is wrong or a number is not finite.
     """
-    s = prepared(model, state)
+    s = hybrid_scratch(model, state)
     out = np.zeros(3, dtype=s.dtype)
     energies(model.constant, model.gravity, state.q.astype(s.dtype), state.qd.astype(s.dtype), s, out)
     return Energy(*out)
@@ -267,7 +267,7 @@ def momentum(model: Model, state: State, about: str = "origin") -> Array:
     """
     if about not in ("origin", "centre"):
         raise ValueError(f"about must be 'origin' or 'centre', got '{about}'")
-    s = prepared(model, state)
+    s = hybrid_scratch(model, state)
     out = np.zeros(6, dtype=s.dtype)
     for row, c in zip(s, model.constant, strict=True):
         p = unpack_inertia(c[C_INERTIA : C_INERTIA + PACKED_SIZE]) @ row[S_TWIST : S_TWIST + 6]

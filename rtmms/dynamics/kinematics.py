@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.spatial import Array, adjoint
-from rtmms.dynamics.hybrid import described, prepared, set_up, solve_any, vector
+from rtmms.dynamics.hybrid import described_twists, hybrid_scratch, set_up, solve_any, vector
 from rtmms.dynamics.recursion import respond
 from rtmms.model import layout as L
 from rtmms.model.compiled import Model, State
@@ -28,7 +28,7 @@ def body_poses(model: Model, state: State) -> tuple[Array, Array]:
     (array, array)
         Rotations (bodies, 3, 3), body to world, and positions (bodies, 3), m.
     """
-    s = prepared(model, state)
+    s = hybrid_scratch(model, state)
     rotation = s[model.carrier, L.S_WORLD_ROT : L.S_WORLD_ROT + 9].reshape(-1, 3, 3)
     position = s[model.carrier, L.S_WORLD_POS : L.S_WORLD_POS + 3]
     position = position + np.einsum("kab,kb->ka", rotation, model.offset_position)
@@ -50,7 +50,7 @@ def body_twists(model: Model, state: State) -> Array:
     (bodies, 6) array
         m/s and rad/s.
     """
-    return described(model, prepared(model, state)[:, L.S_TWIST : L.S_TWIST + 6])
+    return described_twists(model, hybrid_scratch(model, state)[:, L.S_TWIST : L.S_TWIST + 6])
 
 
 def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: Any) -> Array:
@@ -78,7 +78,7 @@ def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: 
         A shape is wrong or a number is not finite.
     """
     qdd = vector(qdd, (model.n,), f"{model.name}: qdd")
-    s = prepared(model, state)
+    s = hybrid_scratch(model, state)
     s[0, L.S_ACCELERATION : L.S_ACCELERATION + 6] = vector(base_acceleration, (6,), f"{model.name}: base_acceleration")
     if len(model.modes):
         return _modal_accelerations(model, state, qdd, base_acceleration)
@@ -86,7 +86,7 @@ def body_accelerations(model: Model, state: State, qdd: Any, base_acceleration: 
     respond(
         model.topology, model.constant, imposed, qdd.astype(s.dtype), state.q, state.qd, s, unused[0], unused[1]
     )  # fmt: skip
-    return described(model, s[:, L.S_ACCELERATION : L.S_ACCELERATION + 6])
+    return described_twists(model, s[:, L.S_ACCELERATION : L.S_ACCELERATION + 6])
 
 
 def jacobian(model: Model, state: State, body: str) -> Array:
@@ -113,7 +113,7 @@ def jacobian(model: Model, state: State, body: str) -> Array:
     """
     if len(model.modes):
         return _modal_jacobian(model, state, model.body(body))
-    index, s = model.body(body), prepared(model, state)
+    index, s = model.body(body), hybrid_scratch(model, state)
     out = np.zeros((6, 6 + model.n), dtype=s.dtype)
     row = int(model.carrier[index])
     carry = adjoint(model.offset_rotation[index], model.offset_position[index]).astype(s.dtype)
@@ -152,7 +152,7 @@ def centre_of_mass(model: Model, state: State) -> Array:
     (3,) array
         m, world.
     """
-    s = prepared(model, state)
+    s = hybrid_scratch(model, state)
     rotation = s[:, L.S_WORLD_ROT : L.S_WORLD_ROT + 9].reshape(-1, 3, 3)
     mass, moment = model.constant[:, L.C_MASS], model.constant[:, L.C_MOMENT : L.C_MOMENT + 3]
     world = mass[:, None] * s[:, L.S_WORLD_POS : L.S_WORLD_POS + 3] + np.einsum("kab,kb->ka", rotation, moment)
@@ -177,4 +177,4 @@ def _modal_accelerations(model: Model, state: State, qdd: Array, base_accelerati
     out = np.zeros((2, model.n), s.dtype)
     imposed, q, qd = np.ones(model.n, dtype=bool), state.q.astype(s.dtype), state.qd.astype(s.dtype)
     solve_any(model, modal, L.BASE_PRESCRIBED, imposed, qdd.astype(s.dtype), q, qd, s, out[0], out[1])
-    return described(model, s[:, L.S_ACCELERATION : L.S_ACCELERATION + 6])
+    return described_twists(model, s[:, L.S_ACCELERATION : L.S_ACCELERATION + 6])

@@ -11,7 +11,7 @@ import numpy as np
 
 from rtmms.base.jit import kernel
 from rtmms.base.spatial import Array, cross
-from rtmms.fluids.morison import in_axes, out_of_axes, relative
+from rtmms.fluids.morison import out_of_axes, relative, to_element_axes
 from rtmms.model.elements import Blade
 from rtmms.model.layout import S_TWIST, S_WRENCH
 
@@ -81,8 +81,8 @@ def blades(rows: Any, first: int, blade: Any, gauss: Any, moving: bool, ambient:
         vx, vy, vz = s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
         if moving:
             vx, vy, vz = relative(s, j, ambient, e, vx, vy, vz)
-        ux, uy, uz = in_axes(blade, i, vx, vy, vz)
-        w1, w2, w3 = in_axes(blade, i, wx, wy, wz)
+        ux, uy, uz = to_element_axes(blade, i, vx, vy, vz)
+        w1, w2, w3 = to_element_axes(blade, i, wx, wy, wz)
         z, half = -blade[i, PRESSURE] * blade[i, CHORD], 0.5 * blade[i, LENGTH]
         zero = 0.0 * w1
         f1, f2, f3, t1, t2, t3 = zero, zero, zero, zero, zero, zero

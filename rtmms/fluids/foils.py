@@ -9,10 +9,10 @@ import numpy as np
 
 from rtmms.base.jit import kernel
 from rtmms.base.spatial import Array, arctangent, cross
-from rtmms.fluids.morison import in_axes, out_of_axes, relative
+from rtmms.fluids.morison import out_of_axes, relative, to_element_axes
 from rtmms.model.elements import Blade, Strip
 from rtmms.model.layout import S_TWIST, S_WRENCH
-from rtmms.model.polars import Polar, stacked
+from rtmms.model.polars import Polar, stack_rows
 
 # columns of a foil: axes by rows (row frame = E foil frame: x along the span, y to the upper side, z to the leading
 # edge) 9, origin 3, x of its begin, length, chord, density, z of the force, element, row, first row of its polar, rows
@@ -61,7 +61,7 @@ def foil_tables(elements: Sequence[tuple[int, Any]]) -> tuple[Array, Array]:
             polars.append(polar)
         which = next(k for k, one in enumerate(polars) if one is polar)
         foils.append((_foil(e, row, element), which))
-    table, starts = stacked(polars)
+    table, starts = stack_rows(polars)
     rows = np.zeros((len(foils), FOIL_WIDTH))
     for out, (foil, which) in zip(rows, foils, strict=True):
         out[:] = foil
@@ -159,8 +159,8 @@ def foils(foil: Any, polar: Any, gauss: Any, moving: bool, ambient: Any, s: Any)
             vx, vy, vz = s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
             if moving:
                 vx, vy, vz = relative(s, j, ambient, e, vx, vy, vz)
-            _, uy, uz = in_axes(foil, i, vx, vy, vz)
-            w1, w2, w3 = in_axes(foil, i, wx, wy, wz)
+            _, uy, uz = to_element_axes(foil, i, vx, vy, vz)
+            w1, w2, w3 = to_element_axes(foil, i, wx, wy, wz)
             z, half, chord = foil[i, BEHIND], 0.5 * foil[i, LENGTH], foil[i, CHORD]
             zero = 0.0 * w1
             f2, f3, t1, t2, t3 = zero, zero, zero, zero, zero

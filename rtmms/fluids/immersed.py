@@ -235,7 +235,7 @@ def act(fluid: Any, time: Any, s: Any) -> None:
                 ambient[e, RATE + a] += held[e, 3 + a]
             _carry(common, ambient, e, j, s)
     drag(fluid, s)
-    shed(fluid, s)
+    add_wakes(fluid, s)
     spring(fluid, s)
 
 
@@ -258,7 +258,7 @@ def drag(fluid: Any, s: Any) -> None:
 
 
 @kernel(merged=True)
-def shed(fluid: Any, s: Any) -> None:
+def add_wakes(fluid: Any, s: Any) -> None:
     """Add the wrenches of wakes, which take energy, to S_WRENCH.
 
     Parameters
@@ -511,7 +511,7 @@ def energy_terms(fluid: Any, s: Any, out: Any) -> None:
     _outside_power(s)
     drag(fluid, s)
     out[DRAG] = _outside_power(s)
-    shed(fluid, s)
+    add_wakes(fluid, s)
     out[WAKE] = _outside_power(s)
     spring_energy(fluid, s, out[SPRINGS : SPRINGS + 2])
 

@@ -48,7 +48,7 @@ def strip_row(_: int, strip: Strip) -> Array:
 
 
 @scalar
-def in_axes(e: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
+def to_element_axes(e: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
     """Return E^T (x, y, z): a vector of the row's frame in the element's frame.
 
     Parameters
@@ -170,16 +170,16 @@ def strips(rows: Any, strip: Any, gauss: Any, moving: bool, ambient: Any, s: Any
         mx, my, mz = strip[i, MIDDLE], strip[i, MIDDLE + 1], strip[i, MIDDLE + 2]
         cx, cy, cz = cross(wx, wy, wz, mx, my, mz)
         vx, vy, vz = s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
-        w1, w2, w3 = in_axes(strip, i, wx, wy, wz)
+        w1, w2, w3 = to_element_axes(strip, i, wx, wy, wz)
         zero = 0.0 * w1
         f1, f2, f3, t1, t2, t3 = zero, zero, zero, zero, zero, zero
         length = strip[i, LENGTH]
         if strip[i, PAPER] > 0.0:
-            v1, v2, v3 = in_axes(strip, i, vx, vy, vz)
+            v1, v2, v3 = to_element_axes(strip, i, vx, vy, vz)
             f1, f2, f3, t1, t2, t3 = _paper(strip, i, v1, v2, v3, w1, w2, w3)
         if moving:
             vx, vy, vz = relative(s, j, ambient, i, vx, vy, vz)
-        v1, v2, v3 = in_axes(strip, i, vx, vy, vz)
+        v1, v2, v3 = to_element_axes(strip, i, vx, vy, vz)
         sum2, sum3, turn2, turn3 = zero, zero, zero, zero
         for k in range(gauss.shape[1]):  # (46) -d_i |V_n| V_i at s e1, where V_n = V_mid + W x s e1
             x = 0.5 * length * gauss[0, k]

@@ -12,7 +12,7 @@ import numpy as np
 
 from rtmms.base.jit import kernel
 from rtmms.base.spatial import Array, cross, scalar
-from rtmms.fluids.morison import in_axes, out_of_axes, relative, square
+from rtmms.fluids.morison import out_of_axes, relative, square, to_element_axes
 from rtmms.model.elements import Element
 from rtmms.model.layout import S_TWIST, S_WRENCH
 from rtmms.model.resistances import (
@@ -195,8 +195,8 @@ def resist(row: Any, moving: bool, ambient: Any, s: Any) -> None:
             vx, vy, vz = s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
             if moving:
                 vx, vy, vz = relative(s, j, ambient, e, vx, vy, vz)
-            v1, v2, v3 = in_axes(row, i, vx, vy, vz)
-            w1, w2, w3 = in_axes(row, i, wx, wy, wz)
+            v1, v2, v3 = to_element_axes(row, i, vx, vy, vz)
+            w1, w2, w3 = to_element_axes(row, i, wx, wy, wz)
             size = row[i, WHOLE] * np.sqrt(v1 * v1 + v2 * v2 + v3 * v3)
             f1 = -size * v1 - row[i, AXES] * square(v1)
             f2 = -size * v2 - row[i, AXES + 1] * square(v2)

@@ -12,7 +12,7 @@ from rtmms.base.jit import kernel
 from rtmms.base.spatial import cross
 from rtmms.fluids.ambient import GRADIENT, RATE, SAMPLE, U
 from rtmms.fluids.immersed import to_body, to_world
-from rtmms.fluids.morison import COUPLE, MIDDLE, in_axes, out_of_axes
+from rtmms.fluids.morison import COUPLE, MIDDLE, out_of_axes, to_element_axes
 from rtmms.model.layout import S_ACCELERATION, S_TWIST, S_WRENCH
 
 LAST = SAMPLE + 8
@@ -22,7 +22,7 @@ REPEATS = 16
 
 
 @kernel
-def coupled(fluid: Any) -> bool:
+def reset_couples(fluid: Any) -> bool:
     """Return whether any strip has a couple, and reset the couples that are in S_WRENCH to 0.
 
     Parameters
@@ -76,7 +76,7 @@ def section_couples(fluid: Any, s: Any) -> None:
             ux, uy, uz = to_body(s, j, f[U], f[U + 1], f[U + 2])
             cx, cy, cz = cross(wx, wy, wz, ux, uy, uz)
             ax, ay, az = ax - bx + cx, ay - by + cy, az - bz + cz
-        _, across, _ = in_axes(strip, i, ax, ay, az)
+        _, across, _ = to_element_axes(strip, i, ax, ay, az)
         moment = -strip[i, COUPLE] * across
         change = moment - f[LAST]
         f[LAST] = moment

@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmms.base.jit import kernel
 from rtmms.base.spatial import Array, cross
-from rtmms.fluids.morison import in_axes, out_of_axes, relative
+from rtmms.fluids.morison import out_of_axes, relative, to_element_axes
 from rtmms.model.elements import Wake
 from rtmms.model.layout import S_TWIST, S_WRENCH
 
@@ -69,8 +69,8 @@ def wakes(rows: Any, first: int, wake: Any, moving: bool, ambient: Any, s: Any) 
         vx, vy, vz = s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
         if moving:
             vx, vy, vz = relative(s, j, ambient, e, vx, vy, vz)
-        v1, v2, v3 = in_axes(wake, i, vx, vy, vz)
-        w1, _, _ = in_axes(wake, i, wx, wy, wz)
+        v1, v2, v3 = to_element_axes(wake, i, vx, vy, vz)
+        w1, _, _ = to_element_axes(wake, i, wx, wy, wz)
         if v1.real < 0.0:
             l1, p2, p3 = wake[i, ADDED] * w1, wake[i, ADDED + 1] * v2, wake[i, ADDED + 2] * v3
             half = 0.5 * (l1 * w1 + p2 * v2 + p3 * v3)

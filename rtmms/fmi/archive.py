@@ -183,7 +183,7 @@ def _locked(folder: Path) -> int | None:
 # The libraries that FMI needs, and what to do where they are not installed.
 
 
-def needed(library: str, what: str) -> ModuleType:
+def import_library(library: str, what: str) -> ModuleType:
     """Return a library by its import name.
 
     Parameters

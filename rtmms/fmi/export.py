@@ -14,8 +14,8 @@ from typing import Any
 
 import rtmms.plant.loading
 from rtmms.base.errors import ModelError
-from rtmms.base.files import beside
-from rtmms.fmi.archive import needed
+from rtmms.base.files import new_file_beside
+from rtmms.fmi.archive import import_library
 from rtmms.fmi.exported_fmi3 import SPECIFICATION, digest
 from rtmms.version import VERSION
 
@@ -106,7 +106,7 @@ def export(
     if fmi not in VERSIONS:
         raise ModelError(f"fmi: expected 2 or 3, got {fmi!r}")
     words = VERSIONS[fmi]
-    builder = needed(f"{words['library']}.builder", "an FMU").FmuBuilder
+    builder = import_library(f"{words['library']}.builder", "an FMU").FmuBuilder
     path = Path(path)
     if path.suffix != ".fmu":
         raise ModelError(f"{path}: expected a name that ends in .fmu")
@@ -136,7 +136,7 @@ def export(
         text = json.dumps(specification)
     except TypeError as fault:
         raise ModelError(f"export-fmu: expected parameters that JSON can represent: {fault}") from None
-    with beside(path, "-o") as part, tempfile.TemporaryDirectory(prefix="rtmms-export-") as folder:
+    with new_file_beside(path, "-o") as part, tempfile.TemporaryDirectory(prefix="rtmms-export-") as folder:
         # The name is the module's within the tool that runs it: two FMUs in one process share modules by name, and
         # this one is the same for all robots.
         script = Path(folder) / ("rtmms_robot.py" if fmi == 3 else "rtmms_robot2.py")

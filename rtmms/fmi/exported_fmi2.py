@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from rtmms.fmi.archive import needed
+from rtmms.fmi.archive import import_library
 from rtmms.fmi.exported_fmi3 import Slave, about, limits_to_xml, unit_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class RobotSlave2(Slave):
         """
         refusal = self._refusal(current_time, step_size)
         if refusal:
-            self._log(refusal, needed("pythonfmu.enums", "an FMU").Fmi2Status.error)
+            self._log(refusal, import_library("pythonfmu.enums", "an FMU").Fmi2Status.error)
         return not refusal
 
     def to_xml(self, model_options: Any = None) -> Element:
@@ -83,9 +83,9 @@ class RobotSlave2(Slave):
         return root
 
     def _declare(self) -> None:
-        of, enums = needed("pythonfmu", "an FMU"), needed("pythonfmu.enums", "an FMU")
+        of, enums = import_library("pythonfmu", "an FMU"), import_library("pythonfmu.enums", "an FMU")
         causality, variability, initial = enums.Fmi2Causality, enums.Fmi2Variability, enums.Fmi2Initial
-        experiment = needed("pythonfmu.default_experiment", "an FMU").DefaultExperiment
+        experiment = import_library("pythonfmu.default_experiment", "an FMU").DefaultExperiment
         self.default_experiment = experiment(start_time=0.0, step_size=self.plant.dt)
         self._add(of.Integer(
             "seed", causality=causality.parameter, variability=variability.fixed, initial=initial.exact,

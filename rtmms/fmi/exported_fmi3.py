@@ -23,7 +23,7 @@ import numpy as np
 import rtmms.plant.loading
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.files import MIB, read_input, read_input_text
-from rtmms.fmi.archive import needed
+from rtmms.fmi.archive import import_library
 from rtmms.fmi.read_description import base_units
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def guarded(method: _Method) -> _Method:
+def as_model_error(method: _Method) -> _Method:
     """Turn any exception of a slave's method into one ModelError with one sentence, which the slave outlives.
 
     Parameters
@@ -140,11 +140,11 @@ class Variables:
 
 
 def _reader(kind: str) -> Callable[..., Any]:
-    return guarded(lambda self, vrs: self._read(kind, vrs))
+    return as_model_error(lambda self, vrs: self._read(kind, vrs))
 
 
 def _writer(kind: str) -> Callable[..., Any]:
-    return guarded(lambda self, vrs, values: self._write(kind, vrs, values))
+    return as_model_error(lambda self, vrs, values: self._write(kind, vrs, values))
 
 
 for _kind in ("Float64", "Int64", "Int32", "UInt64", "Boolean", "String", "Real", "Integer"):
@@ -283,7 +283,7 @@ class Slave(Variables):
 
     # --- FMI ----------------------------------------------------------------------------------------------------------
 
-    @guarded
+    @as_model_error
     def enter_initialization_mode(self) -> None:
         """Reset the plant with the seed."""
         self.plant.reset(self.seed)
@@ -331,7 +331,7 @@ class Slave(Variables):
             self.plant.step(command)
         self.now, self._begun = current_time + step_size, True
 
-    @guarded
+    @as_model_error
     def terminate(self) -> None:
         """Release the interpreter that the FMU's binary holds, where a Python hosts us.
 
@@ -346,7 +346,7 @@ class Slave(Variables):
 
     # --- state --------------------------------------------------------------------------------------------------------
 
-    @guarded
+    @as_model_error
     def _get_fmu_state(self) -> dict[str, Any]:
         blob = base64.b64encode(self.plant.snapshot()).decode()
         return {
@@ -357,7 +357,7 @@ class Slave(Variables):
             "seed": self.seed,
         }
 
-    @guarded
+    @as_model_error
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
         """Restore a state, all of it or nothing."""
         command = np.array(state["command"], dtype=np.float64)
@@ -432,11 +432,11 @@ class RobotSlave(Slave):
         : Fmi3StepResult
             An error for a refused step.
         """
-        result = needed("pythonfmu3.fmi3slave", "an FMU").Fmi3StepResult
+        result = import_library("pythonfmu3.fmi3slave", "an FMU").Fmi3StepResult
         refusal = self._refusal(current_time, step_size)
         if not refusal:
             return result()
-        status = needed("pythonfmu3.enums", "an FMU").Fmi3Status
+        status = import_library("pythonfmu3.enums", "an FMU").Fmi3Status
         self._log(refusal, status.error)
         return result(status=status.error)
 
@@ -462,7 +462,7 @@ class RobotSlave(Slave):
         return root
 
     def _declare(self) -> None:
-        of = needed("pythonfmu3", "an FMU")
+        of = import_library("pythonfmu3", "an FMU")
         causality, variability, initial = of.Fmi3Causality, of.Fmi3Variability, of.Fmi3Initial
         self._units(of)
         self._add(of.Float64(
@@ -488,7 +488,7 @@ class RobotSlave(Slave):
             ))  # fmt: skip
 
     def _units(self, of: Any) -> None:
-        unit = needed("pythonfmu3.unit", "an FMU").Unit
+        unit = import_library("pythonfmu3.unit", "an FMU").Unit
         self.register_units([unit(name, **exponents) for name, exponents in self._known_units().items()])  # type: ignore[attr-defined]
         self.default_experiment = of.DefaultExperiment(start_time=0.0, step_size=self.plant.dt)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.fmi.archive import UnpackedFmu, needed
+from rtmms.fmi.archive import UnpackedFmu, import_library
 
 Array = npt.NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class Library:
         }  # fmt: skip
         self._call = _named(_call, path)
         try:
-            module = needed("fmpy.fmi3" if self.is_3 else "fmpy.fmi2", "an FMU")
+            module = import_library("fmpy.fmi3" if self.is_3 else "fmpy.fmi2", "an FMU")
             kind = module.FMU3Slave if self.is_3 else module.FMU2Slave
             with contextlib.chdir(os.getcwd()):  # fmpy goes to the binary's folder, and stays if it cannot be loaded
                 self.slave: Any = kind(**words)

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.base.files import MIB, open_input
 from rtmms.base.override import override
-from rtmms.fmi.archive import UnpackedFmu, needed
+from rtmms.fmi.archive import UnpackedFmu, import_library
 from rtmms.fmi.library import FAULTS, Library, Values
-from rtmms.fmi.read_description import actuator, described, elements, limits, shape
+from rtmms.fmi.read_description import actuator, elements, limits, parse_description, shape
 from rtmms.plant.protocol import Channel, Plant
 from rtmms.plant.validation import limits_of, read_command, read_seed
 
@@ -179,7 +179,7 @@ class FmuPlant(Plant):
 
     def __init__(self, path: str, dt: float | None, parameters: dict[str, Any]) -> None:
         self.path = path
-        needed("fmpy", f"{path}: an FMU")
+        import_library("fmpy", f"{path}: an FMU")
         unpacked = UnpackedFmu(path)
         try:
             self._prepare(unpacked, dt, parameters)
@@ -190,7 +190,7 @@ class FmuPlant(Plant):
 
     def _prepare(self, unpacked: UnpackedFmu, dt: float | None, parameters: dict[str, Any]) -> None:
         path = self.path
-        self.model_description = described(path, unpacked.folder)
+        self.model_description = parse_description(path, unpacked.folder)
         self.robot = str(self.model_description.modelName)
         self.dt = self._step_size(dt)
         self.parameters = dict(parameters)

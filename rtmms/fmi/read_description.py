@@ -9,7 +9,7 @@ from typing import Any
 
 from rtmms.base.errors import ModelError
 from rtmms.base.files import XmlLimits, check_xml
-from rtmms.fmi.archive import needed
+from rtmms.fmi.archive import import_library
 from rtmms.plant.protocol import Channel
 
 MAX_XML_BYTES = 64 << 20
@@ -20,7 +20,7 @@ MAX_NUMBERS = 100_000
 _C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def described(path: str, folder: Path) -> Any:
+def parse_description(path: str, folder: Path) -> Any:
     """Return the model description of an FMU.
 
     Parameters
@@ -40,7 +40,7 @@ def described(path: str, folder: Path) -> Any:
     ModelError
         The FMU cannot run here.
     """
-    fmpy = needed("fmpy", f"{path}: an FMU")
+    fmpy = import_library("fmpy", f"{path}: an FMU")
     text = folder / "modelDescription.xml"
     if not text.is_file():
         raise ModelError(f"{path}: not an FMU: the file modelDescription.xml is missing in it")

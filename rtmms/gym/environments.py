@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from rtmms.base.errors import ArgumentError, UnknownNameError
-from rtmms.gym.episodes import MAX_RUNS, MAX_SEED, Episodes, whole
+from rtmms.gym.episodes import MAX_RUNS, MAX_SEED, Episodes, check_whole
 from rtmms.gym.ids import IDS
 from rtmms.gym.task import Task
 
@@ -134,7 +134,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         tuple[Any, dict[str, Any]]
             Observation, and an empty info.
         """
-        whole("seed", seed, MAX_SEED, 0)
+        check_whole("seed", seed, MAX_SEED, 0)
         super().reset(seed=seed)
         self.episodes.random[0] = self.np_random
         self.episodes.start(self._one)
@@ -195,8 +195,8 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
             raise ArgumentError(f"gym: num_envs: expected a whole number from 1 on, got {num_envs!r:.60}")
-        whole("num_envs", num_envs, MAX_RUNS)
-        whole("max_episode_steps", max_episode_steps, 1 << 62)
+        check_whole("num_envs", num_envs, MAX_RUNS)
+        check_whole("max_episode_steps", max_episode_steps, 1 << 62)
         try:
             mode = AutoresetMode(autoreset_mode)
         except ValueError:
@@ -250,7 +250,7 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         else:
             raise ArgumentError(f"gym: seed: expected a whole number, or one for each run, got {seed!r:.60}")
         for one in seeds:
-            whole("seed", one, MAX_SEED, 0)
+            check_whole("seed", one, MAX_SEED, 0)
         if len(seeds) != self.num_envs:
             raise ArgumentError(f"gym: seed: expected one for each of {self.num_envs} runs, got {len(seeds)}")
         for run, one in enumerate(seeds):

@@ -25,7 +25,7 @@ MAX_THREADS = 4096
 MAX_ACTIONS = 10_000
 
 
-def whole(place: str, given: Any, most: int, least: int = 1) -> None:
+def check_whole(place: str, given: Any, most: int, least: int = 1) -> None:
     """Check that a value is None or a whole number in a range.
 
     Parameters
@@ -59,7 +59,7 @@ def _refuse_members(task: Task) -> None:
         given = getattr(task, name)
         if type(given) is bool or not isinstance(given, (int, float, np.floating)) or not 0.0 < given <= most:
             raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {most:g}, got {given!r:.60}")
-    whole("actions", task.actions, MAX_ACTIONS, 0)
+    check_whole("actions", task.actions, MAX_ACTIONS, 0)
     given = task.parameters
     if not isinstance(given, Mapping):
         raise ArgumentError(f"gym: parameters: expected a mapping, got {given!r:.60}")
@@ -104,7 +104,7 @@ class Episodes:
         profile: object = sensors
         if profile is not None and not isinstance(profile, str):
             raise ArgumentError(f"gym: sensors: expected a profile's name or a file, got {sensors!r:.60}")
-        whole("threads", threads, MAX_THREADS)
+        check_whole("threads", threads, MAX_THREADS)
         plant = load(task.robot, dt=task.dt, **task.parameters)
         self.prefix, self.measured = "", tuple[str, ...]()
         if sensors is not None:

@@ -112,7 +112,7 @@ class Evidence:
     """Causes of a poor fit, and the next actions: sentences."""
 
 
-def weighed(solution: Solution) -> Evidence:
+def assess_fit(solution: Solution) -> Evidence:
     """Compute the quality of a fit, from the slopes at the solution.
 
     Parameters

@@ -17,7 +17,7 @@ from rtmms.base.errors import ArgumentError, ModelError
 from rtmms.base.processes import core_count
 from rtmms.base.trust import asked_by_program
 from rtmms.identification.descent import Watch
-from rtmms.identification.evidence import Evidence, as_words, sentences, weighed
+from rtmms.identification.evidence import Evidence, as_words, assess_fit, sentences
 from rtmms.identification.fitting import Settings, Solution
 from rtmms.identification.fitting import fit as fit_unknowns
 from rtmms.identification.objectives import Objective, read_objectives, with_objectives
@@ -137,9 +137,9 @@ class Identified:
         Figure
             The matplotlib figure.
         """
-        from rtmms.identification.page import drawn
+        from rtmms.identification.page import draw_figure
 
-        made: Figure = drawn(self._solution, self._evidence, None if path is None else Path(path))
+        made: Figure = draw_figure(self._solution, self._evidence, None if path is None else Path(path))
         return made
 
     def __str__(self) -> str:
@@ -313,10 +313,10 @@ def identify_recordings(
         free=tuple(free),
         pinned=tuple(pin),
     )
-    return identified(recordings, asked, settings, watch)
+    return fit_and_assess(recordings, asked, settings, watch)
 
 
-def identified(
+def fit_and_assess(
     recordings: Sequence[Recording], asked: Sequence[Unknown], settings: Settings, watch: Watch | None = None
 ) -> Identified:
     """Fit unknowns, and compute the quality of the fit.
@@ -338,7 +338,7 @@ def identified(
         Values and their quality.
     """
     solution = fit_unknowns(recordings, asked, settings, watch)
-    evidence = weighed(solution)
+    evidence = assess_fit(solution)
     report = as_words(solution, evidence, {"hold_out": settings.hold_out, "segments": settings.segments})
     return Identified(solution, evidence, report)
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.base.errors import shown
-from rtmms.base.files import PAGE_MARK, beside, sealed
+from rtmms.base.errors import safe_text
+from rtmms.base.files import PAGE_MARK, new_file_beside, with_checksum
 from rtmms.base.toml_file import read_toml, toml_comment, toml_key, toml_value
 from rtmms.identification.evidence import Evidence, sentences
 from rtmms.identification.fitting import Solution
 from rtmms.identification.recording import Recording, spread
 from rtmms.identification.unknowns import Kind, Unknown, split, value_of
-from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, save, styled, write_note
+from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, project_style, save, write_note
 
 # What was fitted as a file of parameters that `--preset FILE.toml` and `rtmms.load(robot, preset=FILE)` take.
 
@@ -70,7 +70,9 @@ def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[
             continue
         comment = f"  {toml_comment(', '.join(comments[key]))}" if key in comments else ""
         lines.append(f"{toml_key(key)} = {toml_value(value)}{comment}")
-    return sealed(toml_comment(f"{recording.robot}, fitted by rtmms identify to {source}"), "\n".join(lines) + "\n")
+    return with_checksum(
+        toml_comment(f"{recording.robot}, fitted by rtmms identify to {source}"), "\n".join(lines) + "\n"
+    )
 
 
 def write_text(path: Path, text: str, option: str) -> None:
@@ -90,7 +92,7 @@ def write_text(path: Path, text: str, option: str) -> None:
     RtmmsError
         The file cannot be written.
     """
-    with beside(path, option) as part:
+    with new_file_beside(path, option) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
@@ -161,7 +163,7 @@ MAX_TITLE = 80
 """Characters of the title of a figure."""
 
 
-def drawn(solution: Solution, evidence: Evidence, path: Path | None = None) -> Any:
+def draw_figure(solution: Solution, evidence: Evidence, path: Path | None = None) -> Any:
     """Draw the values with their spread and the channels beside the model, as one figure.
 
     Parameters
@@ -183,7 +185,7 @@ def drawn(solution: Solution, evidence: Evidence, path: Path | None = None) -> A
     RtmmsError
         The file cannot be written.
     """
-    with styled():
+    with project_style():
         whole = figure(9.0, 2.0 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))
         parts: Any = whole.subfigures(2, 1, height_ratios=[1.5 + 0.4 * len(evidence.names), 1.5 * _rows(solution)])
         above, below = parts
@@ -204,7 +206,7 @@ def _small(text: str) -> str:
 
 def _word(text: str) -> str:
     """Escape text of others."""
-    return html.escape(shown(text))
+    return html.escape(safe_text(text))
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -232,7 +234,7 @@ def _fit(report: Mapping[str, Any]) -> str:
 
 def _svg(draw: Callable[..., None], width: float, height: float, *given: Any) -> str:
     """Return a figure as an element of the page."""
-    with styled():
+    with project_style():
         import matplotlib
 
         matplotlib.rcParams["svg.hashsalt"] = "rtmms"

@@ -17,7 +17,7 @@ from rtmms.plant.loading import build_by, maker
 from rtmms.plant.protocol import Channel, Plant, bare, describe_plant
 from rtmms.record.log import Log, Start, Step, open_log
 from rtmms.record.origin import channels as described
-from rtmms.record.origin import rebuilt
+from rtmms.record.origin import rebuild_plant
 from rtmms.sensing.readings import Instrument, instruments
 
 Array = npt.NDArray[np.float64]
@@ -192,7 +192,7 @@ def from_log(
     """
     log = open_log(path)
     origin = log.origin
-    seen = rebuilt(origin, robot, trusted=trusted)
+    seen = rebuild_plant(origin, robot, trusted=trusted)
     if [described(seen.actuators), described(seen.outputs)] != [origin["actuators"], origin["outputs"]]:
         version = origin["versions"]["rtmms"]
         raise ModelError(
@@ -212,7 +212,7 @@ def from_log(
         raise ModelError(f"{path}: expected a model with the log's step of {origin['dt']:g} s, got {plant.dt:g} s")
     sensed = any(signal.name.startswith(TRUTH) for signal in log.outputs)
     tools = instruments(describe_plant(seen).sensors, bare(seen))
-    names = chosen(tools, plant.outputs, wanted, sensed, str(path), more)
+    names = channels_to_compare(tools, plant.outputs, wanted, sensed, str(path), more)
     places, width = {}, 0
     for signal in log.outputs:
         places[signal.name] = slice(width, width + signal.size)
@@ -274,7 +274,7 @@ def of_plant(
     """
     sensed = describe_plant(plant).truth is not None
     tools = instruments(describe_plant(plant).sensors, bare(plant))
-    names = chosen(tools, plant.outputs, wanted, sensed, name)
+    names = channels_to_compare(tools, plant.outputs, wanted, sensed, name)
     placed = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
     kept = sorted({n for one in names for n in (one, *_beside(tools, one))} | set(placed))
     plant.reset(seed)
@@ -330,7 +330,7 @@ def _beside(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:
     return ()
 
 
-def chosen(
+def channels_to_compare(
     tools: Sequence[Instrument], outputs: Sequence[Channel], wanted: Sequence[str], sensed: bool, place: str,
     more: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from rtmms.base.errors import ModelError, RtmmsWarning, UnknownNameError
 from rtmms.base.files import open_input
 from rtmms.base.toml_file import read_toml
-from rtmms.identification.recording import MIN_SAMPLES, PLACED, Recording, Series, builder_of, chosen
+from rtmms.identification.recording import MIN_SAMPLES, PLACED, Recording, Series, builder_of, channels_to_compare
 from rtmms.plant.protocol import Plant
 from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.record.log_messages import Signal
@@ -621,7 +621,7 @@ def _all_series(
     further = [name for name in more or () if name in found]
     if wanted:
         return tuple(found[name] for name in dict.fromkeys((*wanted, *further)))
-    usual = chosen((), [one for one in plant.outputs if one.name in found], (), False, str(path))
+    usual = channels_to_compare((), [one for one in plant.outputs if one.name in found], (), False, str(path))
     usual = [*usual, *further]
     return tuple(one for name, one in found.items() if one.instrument is not None or name in usual)
 

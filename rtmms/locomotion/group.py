@@ -75,7 +75,7 @@ def logarithm(pose: Array) -> Array:
     return np.concatenate([np.linalg.solve(left_jacobian(turn), pose[:3]), turn])
 
 
-def composed(one: Array, other: Array) -> Array:
+def compose_poses(one: Array, other: Array) -> Array:
     """Return the pose of `other`, given in the frame `one`, in the frame in which `one` is given.
 
     Parameters

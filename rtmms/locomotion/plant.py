@@ -20,8 +20,8 @@ from rtmms.locomotion.connections import NAMES, WEIGHTED, WORK, Connection, effo
 from rtmms.locomotion.group import NODES, WEIGHTS, transport
 from rtmms.locomotion.paths import Gait, Path
 from rtmms.locomotion.reconstruction import Motion
-from rtmms.mechanism.actuator_arrays import attached
-from rtmms.mechanism.joint_laws import limited, settle
+from rtmms.mechanism.actuator_arrays import arrays_of_actuators
+from rtmms.mechanism.joint_laws import hard_limits, settle
 from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
@@ -334,8 +334,8 @@ class ConnectionPlant(KernelPlant):
         if isinstance(self.dt, bool) or not (math.isfinite(self.dt) and self.dt > 0.0):
             raise ModelError(f"{self.model.name}: dt must be > 0 s, got {self.dt!r}")
         self.connection = Connection(self.model, "stokes")
-        more, p = attached(self.model, self.actuators), self.model.n
-        if len(more.pushes) or limited(more.bounds).any() or any(drive.joint >= p for drive in more.drives):
+        more, p = arrays_of_actuators(self.model, self.actuators), self.model.n
+        if len(more.pushes) or hard_limits(more.bounds).any() or any(drive.joint >= p for drive in more.drives):
             raise ModelError(f"{self.model.name}: actuators: expected JointMotion only, as this plant has no inertia")
         self.actuators = tuple(drive.channel for drive in more.drives)
         self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)

@@ -17,7 +17,7 @@ import numpy as np
 from rtmms.base.errors import ModelError
 from rtmms.base.spatial import Array, rotation_vector
 from rtmms.locomotion.connections import Connection
-from rtmms.locomotion.group import NODES, WEIGHTS, composed, transport
+from rtmms.locomotion.group import NODES, WEIGHTS, compose_poses, transport
 from rtmms.locomotion.paths import Path, gait_path
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
@@ -138,7 +138,7 @@ def holonomy(
     pose, turned = _once(one, way, tolerance)
     whole = pose
     for _ in range(cycles - 1):
-        whole = composed(whole, pose)
+        whole = compose_poses(whole, pose)
     return displacement(whole, cycles * turned, one.planar)
 
 
@@ -322,7 +322,7 @@ def reconstruct(
     pose, heading = [poses], [turned]
     for _ in range(cycles - 1):
         last = pose[-1][-1]
-        pose.append(np.array([composed(last, step) for step in poses[1:]]))
+        pose.append(np.array([compose_poses(last, step) for step in poses[1:]]))
         heading.append(heading[-1][-1] + turned[1:])
     rows = np.concatenate([np.arange(len(ends)), *([np.arange(1, len(ends))] * (cycles - 1))])
     cycle = np.concatenate([np.zeros(len(ends)), *(np.full(len(ends) - 1, k) for k in range(1, cycles))])

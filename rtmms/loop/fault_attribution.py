@@ -135,7 +135,7 @@ def limit_ns(deadline_ns: int, usual_ns: int) -> int:
     return max(MIN_LIMIT_NS, (deadline_ns - usual_ns) // 2)
 
 
-def stalled(begin_ns: int, end_ns: int, limit: int, stalls: list[Stall]) -> bool:
+def overlaps_stall(begin_ns: int, end_ns: int, limit: int, stalls: list[Stall]) -> bool:
     """Return whether a stall of at least the limit overlaps [begin, end].
 
     Parameters
@@ -534,7 +534,7 @@ class FaultAttribution:
         return any(silent.refused for silent in self._silent[self._first])
 
     def _decide(self, step: BadStep, setting: Setting) -> None:
-        machine = stalled(*window(step), setting.limit_ns, self._stalls)
+        machine = overlaps_stall(*window(step), setting.limit_ns, self._stalls)
         number, ended, cause = self._before
         inherited = cause if number == step.step - 1 and ended > step.due else NO_CAUSE
         missed = overran = NO_CAUSE

@@ -22,7 +22,7 @@ from rtmms.loop.chores import NEVER, Chores, View
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.fault_attribution import Times
 from rtmms.loop.pace import PeerError
-from rtmms.loop.policies import Counts, add, exceeded, exceeded_share
+from rtmms.loop.policies import Counts, add, exceeded_share, limit_message
 from rtmms.loop.ports import StepRecorder
 from rtmms.loop.requests import Requests
 from rtmms.loop.step_outcome import Fallback
@@ -567,7 +567,7 @@ class Loop:
     def _hold_to_limits(self, missed: bool, overran: bool, stale: bool) -> None:
         """Count the step, and end the run if a limit is exceeded."""
         add(self._counts, missed, overran, stale)
-        text = exceeded(self.policies.limits, self._counts) if missed or overran or stale else ""
+        text = limit_message(self.policies.limits, self._counts) if missed or overran or stale else ""
         if text:
             silent = ", ".join(self.exchange.waiting_for()) if missed else ""
             self.end("policy", f"step {self.step - 1}: {text}" + (f"; no command from {silent}" if silent else ""))

@@ -44,7 +44,7 @@ class Cores:
     others: tuple[int, ...] = ()
 
 
-def allowed() -> list[int]:
+def allowed_cores() -> list[int]:
     """Return the cores that this process may use.
 
     Returns
@@ -474,7 +474,7 @@ def prepare(priority: int | None, affinity: str = "auto") -> Readiness:
     ModelError
         If the affinity is invalid.
     """
-    ready = Readiness(asked=priority, affinity=allowed(), allowed=allowed())
+    ready = Readiness(asked=priority, affinity=allowed_cores(), allowed=allowed_cores())
     wanted = parse_affinity(affinity, ready.affinity)
     if priority is None:
         return ready
@@ -503,12 +503,12 @@ def may_raise(priority: int | None) -> bool:
     bool
         True if it is.
     """
-    with raised(priority) as granted:
+    with at_priority(priority) as granted:
         return granted
 
 
 @contextmanager
-def raised(priority: int | None) -> Iterator[bool]:
+def at_priority(priority: int | None) -> Iterator[bool]:
     """Run the block at a SCHED_FIFO priority, if that is permitted.
 
     Parameters

@@ -179,7 +179,7 @@ def add(counts: Counts, missed: bool, overran: bool, stale: bool = False) -> Non
     counts.overruns_in_a_row = counts.overruns_in_a_row + 1 if overran else 0
 
 
-def exceeded(limits: Limits, counts: Counts) -> str:
+def limit_message(limits: Limits, counts: Counts) -> str:
     """Return a sentence about an exceeded count.
 
     Parameters

@@ -1,6 +1,6 @@
 """Convert the descriptions of a tree's actuators to the arrays that kernels read.
 
-Each description adds its channels and numbers to an `Attachment`; `attached` converts all of them.
+Each description adds its channels and numbers to an `Attachment`; `arrays_of_actuators` converts all of them.
 """
 
 from __future__ import annotations
@@ -415,7 +415,7 @@ class ActuatorArrays:
     tendon_points: Array
 
 
-def attached(
+def arrays_of_actuators(
     model: Model, actuators: Sequence[Any], drives: Sequence[Actuator] = (), rods: Sequence[Rod] = (),
     strained: Mapping[str, tuple[Rod, Array]] | None = None,
 ) -> ActuatorArrays:  # fmt: skip
@@ -446,7 +446,7 @@ def attached(
     """
     to = Attachment(model, rods, strained)
     to.drives += drives
-    for k, one in enumerate(listed(actuators)):
+    for k, one in enumerate(list_of_actuators(actuators)):
         to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
         if isinstance(one, type) or not isinstance(one, ActuatorDescription):
             kinds = (
@@ -483,7 +483,7 @@ def _at_most(drive: Actuator, to: Attachment) -> Actuator:
     return replace(drive, channel=replace(channel, lower=lower, upper=upper))
 
 
-def listed(actuators: Any) -> Sequence[Any]:
+def list_of_actuators(actuators: Any) -> Sequence[Any]:
     """Return actuators, which must be a list.
 
     Parameters

@@ -15,7 +15,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
-from rtmms.mechanism.actuator_arrays import ActuatorDescription, Attachment, listed
+from rtmms.mechanism.actuator_arrays import ActuatorDescription, Attachment, list_of_actuators
 from rtmms.mechanism.joint_laws import (
     BOUNDED,
     CEILING,
@@ -719,7 +719,7 @@ def imposing(mechanism: Mechanism, actuators: Sequence[Any]) -> Mechanism:
     """
     wanted = {
         one.joint
-        for one in listed(actuators)
+        for one in list_of_actuators(actuators)
         if isinstance(one, JointSpeed) or (isinstance(one, JointMotion) and one.limit is None)
     }
     if not wanted:

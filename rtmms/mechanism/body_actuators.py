@@ -29,7 +29,7 @@ nothing spins.
 
 
 @scalar
-def lagged(x: Any, command: Any, tau: float, t: float) -> Any:
+def lag_response(x: Any, command: Any, tau: float, t: float) -> Any:
     """Return x after t seconds of tau x' = command - x, exact under a held command.
 
     Parameters
@@ -120,7 +120,7 @@ def push(pushes: Any, elapsed: float, s: Any) -> None:
     numbers, curve, command, motor = pushes.numbers, pushes.curve, pushes.command, pushes.motor
     for i in range(numbers.shape[0]):
         j = int(numbers[i, ROW])
-        x = lagged(motor[i], command[int(numbers[i, CHANNEL])], numbers[i, LAG], elapsed)
+        x = lag_response(motor[i], command[int(numbers[i, CHANNEL])], numbers[i, LAG], elapsed)
         value = value_of(numbers, curve, i, x)
         for k in range(6):
             s[j, S_WRENCH + k] += value * numbers[i, WRENCH + k]
@@ -147,7 +147,7 @@ def spin(pushes: Any, momentum: Any, elapsed: float, s: Any) -> None:
             j, tau = int(numbers[i, ROW]), numbers[i, LAG]
             if momentum[i, 0] != 0.0 or momentum[i, 1] != 0.0 or momentum[i, 2] != 0.0:
                 asked = command[int(numbers[i, CHANNEL])]
-                x = lagged(motor[i], asked, tau, elapsed)
+                x = lag_response(motor[i], asked, tau, elapsed)
                 rate = (asked - x) / tau  # tau x' = command - x
                 hx, hy, hz = momentum[i, 0], momentum[i, 1], momentum[i, 2]
                 cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], hx, hy, hz)
@@ -280,7 +280,7 @@ def spin_power(numbers: Any, command: Any, motor: Any, momentum: Any, elapsed: f
     for i in range(numbers.shape[0]):
         if momentum[i, 0] != 0.0 or momentum[i, 1] != 0.0 or momentum[i, 2] != 0.0:
             asked, tau = command[int(numbers[i, CHANNEL])], numbers[i, LAG]
-            x = lagged(motor[i], asked, tau, elapsed)
+            x = lag_response(motor[i], asked, tau, elapsed)
             power += spun_power(momentum, i, x, (asked - x) / tau, s, int(numbers[i, ROW]))
     return power
 
@@ -321,4 +321,4 @@ def finish_motors(pushes: Any, dt: float) -> None:
     """
     numbers, command, motor = pushes.numbers, pushes.command, pushes.motor
     for i in range(numbers.shape[0]):
-        motor[i] = lagged(motor[i], command[int(numbers[i, CHANNEL])], numbers[i, LAG], dt)
+        motor[i] = lag_response(motor[i], command[int(numbers[i, CHANNEL])], numbers[i, LAG], dt)

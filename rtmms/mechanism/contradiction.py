@@ -91,7 +91,7 @@ def contradiction(model: Model, vector: Array, step: int | None = None) -> tuple
     )
 
 
-def thrown(model: Model, vector: Array, step: int) -> tuple[str, str]:
+def divergence(model: Model, vector: Array, step: int) -> tuple[str, str]:
     """Return what diverges in a state whose contacts are nearly singular, and why.
 
     Parameters

@@ -14,7 +14,7 @@ from rtmms.dynamics.modal_motion import MODAL, configure_modal, outward_modal
 from rtmms.dynamics.modal_passes import solve_modal
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
-from rtmms.fluids.section_couple import REPEATS, coupled, section_couples
+from rtmms.fluids.section_couple import REPEATS, reset_couples, section_couples
 from rtmms.mechanism.body_actuators import push, spin
 from rtmms.mechanism.floor import press
 from rtmms.mechanism.joint_laws import (
@@ -123,7 +123,7 @@ def solve_tree(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implic
             solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
     else:
         solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
-        if coupled(fluid):
+        if reset_couples(fluid):
             for _ in range(REPEATS):
                 section_couples(fluid, s)
                 solve(topology, constant, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)

@@ -477,7 +477,7 @@ def no_bounds(n: int) -> Array:
     return bounds
 
 
-def limited(bounds: Array) -> Array:
+def hard_limits(bounds: Array) -> Array:
     """Return which joints have limits that are never passed, or are held firmly.
 
     Parameters

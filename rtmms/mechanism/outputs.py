@@ -103,7 +103,7 @@ class ResolvedOutputs:
     chosen: frozenset[str] | None
 
 
-def observed(
+def resolve_outputs(
     model: Model, names: Sequence[str] | None, motors: int, audited: bool = False, limited: bool = False,
     tendons: int = 0,
 ) -> ResolvedOutputs:  # fmt: skip
@@ -265,7 +265,7 @@ def write_outputs(system: Any) -> None:
 
 
 @scalar
-def own(point: Any, x: Any, y: Any, z: Any) -> Any:
+def to_body_axes(point: Any, x: Any, y: Any, z: Any) -> Any:
     """Return a vector in the body's own frame.
 
     Parameters
@@ -311,15 +311,15 @@ def of_body(s: Any, point: Any, out: Any) -> None:
     wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
     cx, cy, cz = cross(wx, wy, wz, px, py, pz)
     vx, vy, vz = s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
-    out[P_VELOCITY], out[P_VELOCITY + 1], out[P_VELOCITY + 2] = own(point, vx, vy, vz)
-    out[P_ANGULAR], out[P_ANGULAR + 1], out[P_ANGULAR + 2] = own(point, wx, wy, wz)
+    out[P_VELOCITY], out[P_VELOCITY + 1], out[P_VELOCITY + 2] = to_body_axes(point, vx, vy, vz)
+    out[P_ANGULAR], out[P_ANGULAR + 1], out[P_ANGULAR + 2] = to_body_axes(point, wx, wy, wz)
     # a - g = V' + W' x p + W x (V + W x p) - g
     ax, ay, az = cross(s[j, S_ACCELERATION + 3], s[j, S_ACCELERATION + 4], s[j, S_ACCELERATION + 5], px, py, pz)
     bx, by, bz = cross(wx, wy, wz, vx, vy, vz)
     fx = s[j, S_ACCELERATION] + ax + bx - s[j, S_GRAVITY]
     fy = s[j, S_ACCELERATION + 1] + ay + by - s[j, S_GRAVITY + 1]
     fz = s[j, S_ACCELERATION + 2] + az + bz - s[j, S_GRAVITY + 2]
-    out[P_FORCE], out[P_FORCE + 1], out[P_FORCE + 2] = own(point, fx, fy, fz)
+    out[P_FORCE], out[P_FORCE + 1], out[P_FORCE + 2] = to_body_axes(point, fx, fy, fz)
 
 
 @kernel
@@ -367,9 +367,9 @@ def quaternion(s: Any, j: int, point: Any, out: Any) -> None:
     """
     w = S_WORLD_ROT
     # columns of the body's axes in the world
-    xx, xy, xz = own(point, s[j, w], s[j, w + 1], s[j, w + 2])
-    yx, yy, yz = own(point, s[j, w + 3], s[j, w + 4], s[j, w + 5])
-    zx, zy, zz = own(point, s[j, w + 6], s[j, w + 7], s[j, w + 8])
+    xx, xy, xz = to_body_axes(point, s[j, w], s[j, w + 1], s[j, w + 2])
+    yx, yy, yz = to_body_axes(point, s[j, w + 3], s[j, w + 4], s[j, w + 5])
+    zx, zy, zz = to_body_axes(point, s[j, w + 6], s[j, w + 7], s[j, w + 8])
     a, b, c, d = 1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz
     if a >= b and a >= c and a >= d:
         e, f, g, h = a, zy - yz, xz - zx, yx - xy
@@ -394,7 +394,7 @@ THICK = 0.08
 """Drawn thickness of a wing, as a fraction of its chord."""
 
 
-def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
+def shape_of_tree(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
     """Return the shape (rtmms.plant.protocol.PlantDescription) of a tree.
 
     A body is drawn by its drawings, else by its solids, its blades, the ellipsoid of its inertia, or its strips. Wings,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.jit import compile_progress, helped
+from rtmms.base.jit import compile_in_parallel, compile_progress
 from rtmms.base.memory import Record
 from rtmms.base.spatial import Array
 from rtmms.dynamics.ground import ground_record
@@ -20,7 +20,7 @@ from rtmms.dynamics.hybrid import modal_record
 from rtmms.dynamics.inertia import mass_matrix
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
-from rtmms.mechanism.actuator_arrays import attached
+from rtmms.mechanism.actuator_arrays import arrays_of_actuators
 from rtmms.mechanism.actuators import imposing
 from rtmms.mechanism.audit import AUDIT, SPENT
 from rtmms.mechanism.body_actuators import CHANNEL
@@ -35,11 +35,11 @@ from rtmms.mechanism.joint_laws import (
     Actuator,
     Law,
     follow,
+    hard_limits,
     hold_commands,
-    limited,
 )
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, drawn, observed
+from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, resolve_outputs, shape_of_tree
 from rtmms.mechanism.running import Running
 from rtmms.mechanism.step import AGAINST, keep_to_ground
 from rtmms.mechanism.tendons import FACTOR, START
@@ -181,13 +181,13 @@ class TreePlant(Running):
         self._check()
         self._pushing = self.actuators
         rods = self.mechanism.rods if isinstance(self.mechanism, Mechanism) else ()
-        self.attached = attached(model, self.actuators, self.drives, rods)
+        self.attached = arrays_of_actuators(model, self.actuators, self.drives, rods)
         self.drives = self.attached.drives
         self.actuators = tuple(drive.channel for drive in self.drives)
         pushes = len(self.attached.pushes)
-        self._limited = limited(self.attached.bounds)
+        self._limited = hard_limits(self.attached.bounds)
         tendons = len(self.attached.tendons)
-        self._observed = observed(model, self.outputs, pushes, self.audited, bool(self._limited.any()), tendons)
+        self._observed = resolve_outputs(model, self.outputs, pushes, self.audited, bool(self._limited.any()), tendons)
         self.outputs = (*self._observed.channels, *(channel for channel, _ in self.extra))
         names = {channel.name for channel in self.outputs}
         self.trace_outputs = tuple(name for name in self.trace_outputs if name in names)
@@ -211,7 +211,7 @@ class TreePlant(Running):
         self._steps, self._name = 0, model.name
         self.home: Mapping[str, Any] = {}
         self._take_up()
-        with compile_progress(f"the kernels of '{model.name}'"), helped(*self._ahead()):
+        with compile_progress(f"the kernels of '{model.name}'"), compile_in_parallel(*self._ahead()):
             self.reset()
             self.step(self.neutral)  # compiled, or fetched from the cache, and warm
             self.observe()
@@ -244,7 +244,9 @@ class TreePlant(Running):
     @property
     def shape(self) -> dict[str, Any]:
         """Its shape for viewers (rtmms.plant.protocol.PlantDescription)."""
-        shape = drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
+        shape = shape_of_tree(
+            self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing
+        )
         return {**shape, **thruster_table(self.model, self._pushing)} if shape else shape
 
     def surroundings(self) -> Surroundings:
@@ -360,7 +362,7 @@ class TreePlant(Running):
         kp, kd = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
         bounds = self._bounds(model)
-        slew = np.where(self.bandwidth < 0.0, np.inf, bounds[:, MAX_SPEED])  # of rates: see `attached`
+        slew = np.where(self.bandwidth < 0.0, np.inf, bounds[:, MAX_SPEED])  # of rates: see `arrays_of_actuators`
         on_ground = len(model.ground.rows) > 0 or bool(np.any(self.attached.bandwidth < 0.0))
         fluid, further = self.immersed, self._further
         works = (SPENT if self.audited else 1) + (1 if len(more.tendons) else 0)

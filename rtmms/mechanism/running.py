@@ -17,7 +17,7 @@ from rtmms.mechanism import chart as tree
 from rtmms.mechanism.actuator_arrays import ActuatorArrays
 from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, WORKS, given_rates, nodes
 from rtmms.mechanism.body_actuators import spin_power
-from rtmms.mechanism.contradiction import contradiction, thrown
+from rtmms.mechanism.contradiction import contradiction, divergence
 from rtmms.mechanism.entry import Entries
 from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.floor import PRESSES
@@ -207,7 +207,7 @@ class Running(KernelPlant):
     @property
     def state(self) -> State:
         """Copy of the mechanical state."""
-        return unpacked(self.vector, self.model.n)
+        return state_of_vector(self.vector, self.model.n)
 
     def _step_kernel(self) -> Any:
         return None if self._entries is None else self._entries.step
@@ -315,7 +315,7 @@ class Running(KernelPlant):
             quantity, reason = contradiction(self.model, failed, self._steps + 1)
             raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)
         if status == THROWN:
-            quantity, reason = thrown(self.model, failed, self._steps + 1)
+            quantity, reason = divergence(self.model, failed, self._steps + 1)
             raise DivergedError(self.time + self.dt, quantity, self.observe(), reason)
         n, h = self.model.n, self.dt / self.substeps
         with np.errstate(all="ignore"):  # sound, but it may be all but beyond the numbers
@@ -596,7 +596,7 @@ def _power(n: int, width: int, *parts: Array) -> Array:
     return power[:, None]
 
 
-def unpacked(y: Array, n: int) -> State:
+def state_of_vector(y: Array, n: int) -> State:
     """Return a state vector as a State with its own arrays.
 
     Parameters

@@ -26,7 +26,7 @@ import numpy as np
 from rtmms.base.jit import kernel
 from rtmms.base.memory import Layout, model, scratch, state
 from rtmms.base.spatial import Array, arctangent, cross, scalar
-from rtmms.mechanism.body_actuators import lagged
+from rtmms.mechanism.body_actuators import lag_response
 from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 
@@ -67,7 +67,7 @@ power lost to friction and damper (W), and energy in the spring (J).
 
 
 @scalar
-def commanded(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
+def filtered_command(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
     """Return the filtered command of a tendon and its rate, t seconds into the plant's step.
 
     Parameters
@@ -88,7 +88,7 @@ def commanded(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
     (float, float)
         N and N/s, or m and m/s.
     """
-    x, rate = lagged(servo[i, 0], command, numbers[i, SPEED], t), 0.0 * command
+    x, rate = lag_response(servo[i, 0], command, numbers[i, SPEED], t), 0.0 * command
     if numbers[i, KIND] == LENGTH:
         x, rate, _ = settle(servo[i, 0], servo[i, 1], command, numbers[i, SPEED], t)
     elif numbers[i, KIND] == RATE:
@@ -206,7 +206,7 @@ def wrap(room: Any, k: Any) -> Any:
 
 
 @kernel
-def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rate: Any) -> None:
+def write_tensions(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rate: Any) -> None:
     """Write `results` of a tendon and the tensions of its segments, after `run_along`.
 
     Parameters
@@ -230,7 +230,7 @@ def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rat
         tendons.room,
     )
     first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
-    x, paid = commanded(numbers, servo, i, command_of(numbers, command, i, 0.0 * length), elapsed)
+    x, paid = filtered_command(numbers, servo, i, command_of(numbers, command, i, 0.0 * length), elapsed)
     tension, taken, stored, power = x, 0.0 * x, 0.0 * x, -x * rate
     if numbers[i, PUSHES] > 0.0:
         if numbers[i, KIND] != TENSION:
@@ -292,7 +292,7 @@ def force(room: Any, k: Any, first: Any, last: Any) -> Any:
 
 @kernel
 def push_bodies(points: Any, room: Any, first: int, last: int, s: Any) -> None:
-    """Add a tendon's forces on bodies to S_WRENCH, after `tighten`.
+    """Add a tendon's forces on bodies to S_WRENCH, after `write_tensions`.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def pull(tendons: Any, command: Any, elapsed: float, s: Any) -> None:
             first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
             place_points(points, room, first, last - first + 1, s)
             length, rate = run_along(room, first, last - first + 1)
-            tighten(tendons, command, elapsed, i, length, rate)
+            write_tensions(tendons, command, elapsed, i, length, rate)
             push_bodies(points, room, first, last, s)
 
 
@@ -429,7 +429,7 @@ def finish_tendons(tendons: Any, command: Any, dt: float) -> None:
     if tendons is not None:
         numbers, servo = tendons.numbers, tendons.servo
         for i in range(numbers.shape[0]):
-            x, rate = commanded(numbers, servo, i, command_of(numbers, command, i, 0.0), dt)
+            x, rate = filtered_command(numbers, servo, i, command_of(numbers, command, i, 0.0), dt)
             servo[i, 0], servo[i, 1] = x, rate
 
 

@@ -20,7 +20,7 @@ from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mec
 from rtmms.model.elements import AddedMass, Element, checked_numbers
 from rtmms.model.floor_rows import floor_rows, marker_rows
 from rtmms.model.ground_rank import check_on_ground
-from rtmms.model.links import linked
+from rtmms.model.links import with_links
 from rtmms.model.modal import all_bodies, check_modal, check_modes, modal_numbers, parts_of
 from rtmms.model.modal_rows import ModesInTheMaking
 from rtmms.model.resistances import Resistance
@@ -55,7 +55,7 @@ def compile_model(mechanism: Mechanism) -> Model:
     """
     _check_kinds(mechanism)
     where = f"mechanism '{mechanism.name}'"
-    mechanism = _with_elements(linked(mechanism), where)
+    mechanism = _with_elements(with_links(mechanism), where)
     gravity = checked_numbers(mechanism.gravity, (3,), f"{where}: gravity")
     if mechanism.base not in BASES:
         raise ModelError(f"{where}: base must be one of {', '.join(BASES)}, got '{mechanism.base}'")

@@ -106,7 +106,7 @@ def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tupl
     Drawing or None
         None where no triangle remains.
     """
-    points, faces = clustered(np.asarray(vertices, dtype=float), np.asarray(triangles, dtype=np.int64), most)
+    points, faces = simplify_mesh(np.asarray(vertices, dtype=float), np.asarray(triangles, dtype=np.int64), most)
     if not len(faces):
         return None
     low, high = points.min(axis=0), points.max(axis=0)
@@ -115,7 +115,7 @@ def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tupl
     return Drawing("mesh", place, (float(size[0]), float(size[1]), float(size[2])), points - middle, faces, colour)
 
 
-def clustered(vertices: Array, triangles: Indices, most: int) -> tuple[Array, Indices]:
+def simplify_mesh(vertices: Array, triangles: Indices, most: int) -> tuple[Array, Indices]:
     """Return a mesh with a limited number of points.
 
     The points within a cell of a grid become their mean, and triangles without a surface are removed.

@@ -12,7 +12,7 @@ from rtmms.model.rods import AXES, Rod
 from rtmms.model.solids import Placement, at
 
 
-def linked(mechanism: Mechanism) -> Mechanism:
+def with_links(mechanism: Mechanism) -> Mechanism:
     """Return the mechanism with its rods as links.
 
     Parameters

@@ -139,7 +139,7 @@ class Polar:
             )
         x = np.radians(angle)
         slopes = spline_slopes(x, values)
-        if least(x, values[:, 1], slopes[:, 1]) < 0.0:
+        if least_value(x, values[:, 1], slopes[:, 1]) < 0.0:
             slopes[:, 1] = monotone_slopes(x, values[:, 1], slopes[:, 1])
         return np.column_stack([x, values, slopes])
 
@@ -219,7 +219,7 @@ def monotone_slopes(x: Array, y: Array, slopes: Array) -> Array:
     return np.asarray(np.where(same & (slopes * before > 0.0), np.sign(before) * np.minimum(np.abs(slopes), most), 0.0))
 
 
-def least(x: Array, y: Array, slopes: Array) -> float:
+def least_value(x: Array, y: Array, slopes: Array) -> float:
     """Return the least value between the points, sampled at FINE places of each interval.
 
     Parameters
@@ -241,7 +241,7 @@ def least(x: Array, y: Array, slopes: Array) -> float:
     return float(between.min())
 
 
-def stacked(polars: Sequence[Polar]) -> tuple[Array, list[int]]:
+def stack_rows(polars: Sequence[Polar]) -> tuple[Array, list[int]]:
     """Return the rows of several polars, one below the other.
 
     Parameters

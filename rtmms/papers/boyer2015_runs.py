@@ -11,7 +11,7 @@ import numpy as np
 from rtmms import dynamics
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.locomotion.connections import Connection
-from rtmms.locomotion.group import composed, inverted, logarithm
+from rtmms.locomotion.group import compose_poses, inverted, logarithm
 from rtmms.locomotion.optimise import Best, best_gait, score
 from rtmms.locomotion.paths import Path, gait_path
 from rtmms.locomotion.reconstruction import holonomy, net_pose, reconstruct
@@ -196,7 +196,9 @@ def _rules(found: dict[str, Connection]) -> dict[str, float]:
     for name, one in found.items():
         pose = net_pose(one, path)
         pace = max(pace, _apart(pose, net_pose(one, other)))
-        backwards = max(backwards, float(np.max(np.abs(logarithm(composed(pose, net_pose(one, path.reversed())))))))
+        backwards = max(
+            backwards, float(np.max(np.abs(logarithm(compose_poses(pose, net_pose(one, path.reversed()))))))
+        )
         scallop = max(scallop, float(np.max(np.abs(logarithm(net_pose(one, there_and_back))))))
         off = [_area(one, a, True) for a in SIZES]
         area, order = max(area, off[1]), min(order, math.log2(off[0] / off[1]) + 2.0)
@@ -207,7 +209,7 @@ def _rules(found: dict[str, Connection]) -> dict[str, float]:
 
 
 def _apart(a: Array, b: Array) -> float:
-    return float(np.max(np.abs(logarithm(composed(inverted(a), b)))))
+    return float(np.max(np.abs(logarithm(compose_poses(inverted(a), b)))))
 
 
 def _area(one: Connection, a: float, bracketed: bool) -> float:
@@ -216,7 +218,7 @@ def _area(one: Connection, a: float, bracketed: bool) -> float:
     It is the net motion less pi a^2 (-F), as a share of the latter.
     """
     out, around = net_pose(one, Path.polygon([SHAPE, SHAPE + np.array([a, 0.0])])), net_pose(one, Path.circle(a, SHAPE))
-    net = logarithm(composed(out, composed(around, inverted(out))))
+    net = logarithm(compose_poses(out, compose_poses(around, inverted(out))))
     share = np.zeros(6)
     share[one.rows] = -math.pi * a * a * one.curvature(SHAPE, bracketed=bracketed)[:, 0, 1]
     return float(np.max(np.abs(net - share)) / np.max(np.abs(share)))

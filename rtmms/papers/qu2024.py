@@ -18,7 +18,7 @@ from rtmms.papers import qu2024_choices as choices
 from rtmms.papers import qu2024_runs as runs
 from rtmms.papers.qu2024_runs import Settings
 from rtmms.report import tables as beside
-from rtmms.report.tables import Table, of_rows
+from rtmms.report.tables import Table, rows_as_table
 from rtmms.report.verdict import OTHER_MACHINE, OURS, Claim, Row, about, above, at_least, at_most
 
 # Qu 2024's words and numbers beside ours, one row a claim.
@@ -199,7 +199,7 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
         for path in draw_all(found, out):
             _print_line(f"wrote {path}")
         for name, text in (("qu2024.json", json.dumps(data) + "\n"), ("qu2024.md", beside.page(made))):
-            with whole_file.beside(out / name, "-o") as part:
+            with whole_file.new_file_beside(out / name, "-o") as part:
                 part.write_text(text, encoding="utf-8")
         _print_line(f"wrote {out / 'qu2024.json'} and {out / 'qu2024.md'}")
     if as_json:
@@ -289,7 +289,7 @@ def tables(found: dict[str, Any], table: Sequence[Row]) -> dict[str, Table]:
         Tables by name.
     """
     made = {
-        "claims": of_rows("Qu 2024 and this model", table),
+        "claims": rows_as_table("Qu 2024 and this model", table),
         "readings": _readings(found),
         "coupling": _coupling(found),
     }

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.base.errors import DivergedError, ModelError
-from rtmms.papers.qu2024_runs import TURNS, Settings, fly, held_thrust, plant, settled, turning
+from rtmms.papers.qu2024_runs import TURNS, Settings, fly, held_thrust, plant, steady_values, turning
 from rtmms.robots.manta.methods import STABILITY
 from rtmms.robots.manta.model import largest_step
 from rtmms.robots.manta.plant import Flapping
@@ -100,7 +100,7 @@ def measure(settings: Settings, **parameters: Any) -> dict[str, Any]:
         for amplitude in THRUST_AMPLITUDES:
             row[f"thrust_{amplitude:g}_n"] = held_thrust(held, Flapping(amplitude, 30.0, 0.51), settings.held_periods)
         free = plant(**parameters)
-        swim = settled(fly(free, SWIM, min(SWIM_S, settings.settle_s)), free.weight)
+        swim = steady_values(fly(free, SWIM, min(SWIM_S, settings.settle_s)), free.weight)
         row["speed_m_s"], row["power_w"] = swim["speed_m_s"], swim["power_w"]
         gait = TURNS["phase"]
         run = fly(free, gait, settings.turn_periods * gait.period_s)

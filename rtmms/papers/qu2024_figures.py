@@ -18,8 +18,8 @@ from rtmms.report.style import (
     colours,
     figure,
     figure_file,
+    project_style,
     save,
-    styled,
     subscript,
 )
 
@@ -55,7 +55,7 @@ def draw_all(found: Found, folder: Path) -> Iterator[Path]:
         "readings": (readings, found["readings"]),
     }
     for name, (paint, data) in pages.items():
-        with styled():
+        with project_style():
             page = paint(data)
             save(page, figure_file(folder, name))
         yield figure_file(folder, name)

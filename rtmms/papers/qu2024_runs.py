@@ -333,12 +333,12 @@ def speeds(settings: Settings) -> dict[str, Any]:
         gait = Flapping(amplitude, 40.0, 0.6)
         run = fly(free, gait, settings.settle_s)
         curves.append(run.speed)
-        rows.append({"amplitude_deg": amplitude, **settled(run, free.weight)})
+        rows.append({"amplitude_deg": amplitude, **steady_values(run, free.weight)})
     thin = slice(None, None, SHOWN_EVERY)
     return {"time_s": run.time[thin], "speed_m_s": np.array(curves)[:, thin], "settled": rows}
 
 
-def settled(run: Run, weight: float) -> dict[str, float]:
+def steady_values(run: Run, weight: float) -> dict[str, float]:
     """Return speed, its swing, power and cost over the last four whole periods, and the time to 95 % of that speed.
 
     Parameters

@@ -28,7 +28,7 @@ from rtmms.base.jit import kernel
 from rtmms.planning.box_qp import box_step
 from rtmms.planning.cost import Cost, CostSlopes
 from rtmms.planning.planner import Knots, Plan
-from rtmms.planning.shown_candidates import SHOWN_POINTS, chosen, places
+from rtmms.planning.shown_candidates import SHOWN_POINTS, choose_candidates, places
 from rtmms.plant.protocol import HasCoordinates
 
 Array = npt.NDArray[np.float64]
@@ -436,7 +436,7 @@ class IterativeLqr:
     def _others(self, best: Motion, least: float) -> Array:
         """Return (k, points, 3) m: positions of the motions that the line searches tried, and of the initial one."""
         tried, self._tried = [(cost, one) for cost, one in self._tried if one is not best and one.whole], []
-        kept = chosen([least, *(cost for cost, _ in tried)], 1.0)
+        kept = choose_candidates([least, *(cost for cost, _ in tried)], 1.0)
         ways = [tried[k - 1][1].outputs.get("position", np.full((1, 3), np.nan)) for k in kept]
         return np.array([way[places(len(way))] for way in ways]).reshape(len(ways), SHOWN_POINTS, 3)
 

@@ -15,7 +15,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.spatial import heading, quaternion_matrix, quaternion_product
 from rtmms.planning.box_qp import box_step
 from rtmms.planning.planner import Plan
-from rtmms.plant.coordinates import between
+from rtmms.plant.coordinates import coordinates_between
 from rtmms.plant.protocol import Coordinates
 
 Array = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ class StrokeMap:
         seen[p : p + 3] = c * away[0] + s * away[1], c * away[1] - s * away[0], away[2]
         seen[p : p + 3] += self.orbit[0][p : p + 3]
         seen[p + 3 : p + 7] = turned(state[p + 3 : p + 7], -yaw)
-        return between(coordinates, origin, seen)
+        return coordinates_between(coordinates, origin, seen)
 
     def after(self, phase: int, x: Array, knots: Array) -> Array:
         """Return x after a half stroke, in still air.
@@ -179,7 +179,7 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
         for command in lines(zero, steps):
             model.step(command)
         states.append(model.present()[0])
-    off = np.abs(between(coordinates, states[0], states[2]) / coordinates.size).max()
+    off = np.abs(coordinates_between(coordinates, states[0], states[2]) / coordinates.size).max()
     if not off < MAX_CLOSING_ERROR:
         raise ModelError(
             f"stroke map: expected a model on a periodic orbit, got one that differs by {off:.2g} after a stroke"
@@ -215,7 +215,7 @@ def _blown(model: Any, quarters: Stages, calm: Motion, name: str) -> list[Array]
         for phase in range(2):
             model.put(calm.states[2 * phase].copy(), 2 * phase * quarters.steps)
             found = quarters.roll(np.zeros((3, len(model.actuators))))
-            ends[-1].append(between(coordinates, calm.states[2 * phase + 2], found.states[2]))
+            ends[-1].append(coordinates_between(coordinates, calm.states[2 * phase + 2], found.states[2]))
     model.set(**{name: 0.0})
     model.reset()
     return [(up - down) / (2.0 * WIND_M_S) for up, down in zip(*ends, strict=True)]

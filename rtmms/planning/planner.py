@@ -20,7 +20,7 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
 from rtmms.planning.cost import Cost
-from rtmms.planning.shown_candidates import chosen, places
+from rtmms.planning.shown_candidates import choose_candidates, places
 from rtmms.plant.protocol import Channel, HasFork, RollsOut
 
 Array = npt.NDArray[np.float64]
@@ -105,7 +105,7 @@ class PlanVariables(Protocol):
         """
 
 
-def within(variables: PlanVariables, plans: Array) -> Array:
+def clip_plans(variables: PlanVariables, plans: Array) -> Array:
     """Clip plans to the limits.
 
     Parameters
@@ -204,7 +204,7 @@ class CrossEntropy:
         noise = rng.normal(size=(count, rows, k))
         if rows > 1:
             noise = np.sqrt(0.5) * noise + np.sqrt(0.5) * rng.normal(size=(count, 1, k))
-        found = within(variables, mean + noise * self._spread * variables.scale)
+        found = clip_plans(variables, mean + noise * self._spread * variables.scale)
         found[0] = mean
         for j, plan in enumerate(variables.library[: max(0, count // 8)], 1):
             found[j] = plan
@@ -438,7 +438,7 @@ class Planner:
         self.mean = self.method.mean(tried, cost, self.mean)
         sound = cost[np.isfinite(cost)]
         spread = float(np.median(sound) - sound.min()) if sound.size else math.nan
-        shown = np.concatenate(ways)[chosen(cost)]
+        shown = np.concatenate(ways)[choose_candidates(cost)]
         seconds = time.monotonic() - begin
         return Plan(
             self.mean.copy(), bool(sound.size), done, done - int(sound.size), least, spread, path, seconds, shown=shown

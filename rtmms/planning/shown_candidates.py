@@ -36,7 +36,7 @@ def places(samples: int) -> Any:
     return np.round(np.linspace(0.0, samples - 1.0, SHOWN_POINTS + 1))[1:].astype(int)
 
 
-def chosen(costs: Sequence[float] | Array, share: float = 0.5) -> list[int]:
+def choose_candidates(costs: Sequence[float] | Array, share: float = 0.5) -> list[int]:
     """Return the candidates that are shown beside the best, evenly by their rank.
 
     Parameters

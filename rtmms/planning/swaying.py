@@ -20,7 +20,7 @@ import numpy.typing as npt
 from rtmms.analysis.courses import Course
 from rtmms.base.jit import kernel
 from rtmms.planning.cost import Cost
-from rtmms.planning.tasks import CompiledCost, Pose, angles, course_data, project, wrapped
+from rtmms.planning.tasks import CompiledCost, Pose, angles, course_data, project, wrap_angle
 
 Array = npt.NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def _along_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, c
 def _holding(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
     """Return the running cost of depth and heading; data as of rtmms.planning.tasks.hold."""
     _, _, yaw = angles(state.quaternion)
-    off, high = wrapped(yaw - data[1]), state.position[2] - data[0]
+    off, high = wrap_angle(yaw - data[1]), state.position[2] - data[0]
     _summed(off, high, 0.0, time, data[3], memory)
     return 0.5 * off * off + high * high  # type: ignore[no-any-return]
 

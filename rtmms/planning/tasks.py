@@ -177,7 +177,7 @@ def to_world(q: Any, v: Any) -> tuple[float, float, float]:
 
 
 @kernel
-def wrapped(angle: float) -> float:
+def wrap_angle(angle: float) -> float:
     """Wrap an angle into [-pi, pi).
 
     Parameters
@@ -395,7 +395,7 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
 def _held(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
     """Return the running cost of depth and heading; data: (height, heading, speed, horizon, x and y at first)."""
     roll, pitch, yaw = angles(state.quaternion)
-    high, off = state.position[2] - data[0], wrapped(yaw - data[1])
+    high, off = state.position[2] - data[0], wrap_angle(yaw - data[1])
     return high * high + 0.5 * off * off + 0.1 * roll * roll + 0.03 * pitch * pitch  # type: ignore[no-any-return]
 
 
@@ -404,7 +404,7 @@ def _end_of_hold(state: Any, memory: Any, data: Any) -> float:
     v = to_world(state.quaternion, state.velocity)
     _, _, yaw = angles(state.quaternion)
     high = state.position[2] - data[0] + TAU_S * v[2]
-    off = wrapped(yaw - data[1] + TAU_S * state.angular_velocity[2])
+    off = wrap_angle(yaw - data[1] + TAU_S * state.angular_velocity[2])
     gone = (state.position[0] - data[4]) * math.cos(data[1]) + (state.position[1] - data[5]) * math.sin(data[1])
     slow = gone / data[3] - data[2]
     return 0.15 * high * high + 0.5 * off * off + 0.5 * slow * slow  # type: ignore[no-any-return]
@@ -456,7 +456,7 @@ def _hovers(state: Any, command: Any, time: float, memory: Any, data: Any) -> fl
     for k in range(3):
         off += (state.position[k] - data[k]) ** 2
         slow += 0.12 * state.velocity[k] ** 2 + 0.01 * state.angular_velocity[k] ** 2
-    turned = wrapped(yaw - data[3])
+    turned = wrap_angle(yaw - data[3])
     tilt = state.quaternion[1] ** 2 + state.quaternion[2] ** 2
     return 2.0 * (math.sqrt(1.0 + off) - 1.0) + slow + 0.2 * turned * turned + tilt  # type: ignore[no-any-return]
 

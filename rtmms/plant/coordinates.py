@@ -34,7 +34,7 @@ def rotations(quaternion: Array) -> Array:
     return np.stack(rows, axis=1).reshape(-1, 3, 3)
 
 
-def displaced(pose: Array, c: Array) -> Array:
+def displace_pose(pose: Array, c: Array) -> Array:
     """Return a pose moved by a displacement in its own axes.
 
     Parameters
@@ -72,7 +72,7 @@ def displacement(pose: Array, other: Array) -> Array:
     Returns
     -------
     (6,) array
-        Translation, m, and rotation vector, rad, in the axes of `pose`; the inverse of `displaced`.
+        Translation, m, and rotation vector, rad, in the axes of `pose`; the inverse of `displace_pose`.
     """
     r = quaternion_matrix(pose[3:])
     turn = r.T @ quaternion_matrix(other[3:])
@@ -82,7 +82,7 @@ def displacement(pose: Array, other: Array) -> Array:
     return np.concatenate([r.T @ (other[:3] - pose[:3]), theta])
 
 
-def between(coordinates: Coordinates, origin: Array, state: Array) -> Array:
+def coordinates_between(coordinates: Coordinates, origin: Array, state: Array) -> Array:
     """Return the coordinates of a state in the chart around another state.
 
     Parameters
@@ -131,7 +131,7 @@ class StateChart:
         (k,) array
             Differences from the chart's origin.
         """
-        return between(self._coordinates, self._origin, self._state)
+        return coordinates_between(self._coordinates, self._origin, self._state)
 
     def write(self, coordinates: Array) -> None:
         """Write the state that has these coordinates; other elements of the state remain.
@@ -151,7 +151,7 @@ class StateChart:
         s[chart.words[own]] = o[chart.words[own]] + coordinates[own]
         if chart.pose >= 0:
             pose = slice(chart.pose, chart.pose + 7)
-            s[pose] = displaced(o[pose], coordinates[:6])
+            s[pose] = displace_pose(o[pose], coordinates[:6])
         s[chart.history_indices] = 0.0
         if self._settle():
             raise ModelError("chart: no state of the plant has these coordinates: its mechanism is singular there")

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.base.files import MIB, beside, read_input_text
+from rtmms.base.files import MIB, new_file_beside, read_input_text
 from rtmms.plant.monitor import BOUNDS, Verdict
 from rtmms.plant.protocol import Plant, StepErrorEstimator, describe_plant
 
@@ -184,7 +184,7 @@ class Calibration:
         stored = {"conditions": self.conditions, "known": known, "measured": found}
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            with beside(self.file) as part:
+            with new_file_beside(self.file) as part:
                 part.write_text(json.dumps(stored, default=str))
         except OSError:
             return

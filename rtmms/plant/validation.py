@@ -345,7 +345,7 @@ def limits_of(actuators: Sequence[Channel]) -> Array:
     return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
 
-def obeyed(commands: Any, actuators: Sequence[Channel], coupled: Sequence[CoupledLimit] = ()) -> Array:
+def apply_limits(commands: Any, actuators: Sequence[Channel], coupled: Sequence[CoupledLimit] = ()) -> Array:
     """Return commands as a plant applies them: clamped, and with saturated differences.
 
     The difference of two commands that limit each other is saturated smoothly, and their mean persists

@@ -15,11 +15,11 @@ import numpy as np
 
 from rtmms.base.contract import OUTCOME_WORDS
 from rtmms.base.errors import DivergedError, ModelError
-from rtmms.base.files import beside, check_npz, open_input
+from rtmms.base.files import check_npz, new_file_beside, open_input
 from rtmms.loop.ports import Applied
 from rtmms.loop.trace import CommandTrace
 from rtmms.plant.protocol import describe_plant
-from rtmms.record.origin import plain, rebuilt, refuse_origin
+from rtmms.record.origin import rebuild_plant, refuse_origin, to_json_types
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
@@ -107,11 +107,11 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
     full = dict(origin) | {
         "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOME_WORDS,
         "actuators": [channel.name for channel in plant.actuators], "altered": trace.altered,
-        "sensors": None if about.truth is None else plain(about.sensors),
-        "estimate": about.estimates, "description": plain(about.parameters()),
+        "sensors": None if about.truth is None else to_json_types(about.sensors),
+        "estimate": about.estimates, "description": to_json_types(about.parameters()),
     }  # fmt: skip
     kept = trace.steps
-    with beside(path, "--trace") as part, part.open("wb") as file:
+    with new_file_beside(path, "--trace") as part, part.open("wb") as file:
         np.savez(
             file, origin=np.array(json.dumps(full)), command=trace.command[:kept], outcome=trace.outcome[:kept],
             seq=trace.seq[:kept], lateness_ns=trace.lateness_ns[:kept], check=trace.check[:kept],
@@ -206,7 +206,7 @@ def replay(
             f"a request changed the state or a parameter of the run before step {step}, and a trace does not contain "
             "it; record with --log, which does"
         )
-    plant = rebuilt(origin, robot, trusted=trusted)
+    plant = rebuild_plant(origin, robot, trusted=trusted)
     plant.reset(origin["seed"])
     trace = CommandTrace(plant.actuators, plant.outputs, 1)
     if [channel.name for channel in plant.actuators] != origin["actuators"] or trace.columns() != origin["columns"]:

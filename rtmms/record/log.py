@@ -24,7 +24,7 @@ from rtmms.plant.loading import robots
 from rtmms.plant.protocol import Channel, Plant
 from rtmms.record.log_location import part_of, refuse_without_mcap
 from rtmms.record.log_messages import FORMAT, Signal, Values, decode, signals
-from rtmms.record.origin import rebuilt, refuse_channels, refuse_origin, refuse_report
+from rtmms.record.origin import rebuild_plant, refuse_channels, refuse_origin, refuse_report
 from rtmms.record.records import MAGIC, records
 
 if TYPE_CHECKING:
@@ -722,7 +722,7 @@ def plant_of(log: Log) -> Plant:
     point = robots().get(log.origin["robot"])
     ours = point is not None and point.dist is not None and point.dist.name == "rtmms"
     if ours and not str(log.origin["preset"]).endswith(".toml"):
-        return rebuilt(log.origin)
+        return rebuild_plant(log.origin)
     return LoggedSensed(log) if log.origin.get("sensors") else LoggedPlant(log)
 
 

@@ -413,17 +413,17 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
 
     about = describe_plant(plant)
     return {
-        **{key: plain(value) for key, value in run.items()},
+        **{key: to_json_types(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
-        "sensors": None if about.truth is None else plain(about.sensors),
+        "sensors": None if about.truth is None else to_json_types(about.sensors),
         "estimate": about.estimates,
         "faults": hasattr(about.truth or plant, "sound"),
         **({"degrade": True} if levels_of(plant) is not None else {}),
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
-        "description": plain(about.parameters()),
+        "description": to_json_types(about.parameters()),
         "trace_outputs": list(about.trace_outputs),
         "recent_outputs": list(about.recent_outputs),
-        "shape": plain(about.shape()),
+        "shape": to_json_types(about.shape()),
         "robots": _robots(plant) if isinstance(plant, Composed) else None,
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
@@ -434,13 +434,14 @@ def _robots(plant: Composed) -> dict[str, Any]:
     """Return the viewers' data of each of several robots on one clock."""
     return {
         name: {
-            "robot": plant.kinds[name], "description": plain(about.parameters()), "shape": plain(about.shape()),
+            "robot": plant.kinds[name], "description": to_json_types(about.parameters()),
+            "shape": to_json_types(about.shape()),
         }
         for name, about in ((name, describe_plant(one)) for name, one in plant.robots.items())
     }  # fmt: skip
 
 
-def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: bool = False) -> Plant:
+def rebuild_plant(origin: Mapping[str, Any], robot: str | None = None, *, trusted: bool = False) -> Plant:
     """Return the plant of a log or trace, with its sensors.
 
     A log is data. By itself it gets a robot that is installed (entry points); a file that it names would run as code.
@@ -483,9 +484,9 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     if not sensors:
         return plant
     from rtmms.sensing.sensed import Estimated, seen_through
-    from rtmms.sensing.suite import built
+    from rtmms.sensing.suite import sensor_of_table
 
-    made = {name: built(name, sheet, {}) for name, sheet in sensors.items()}
+    made = {name: sensor_of_table(name, sheet, {}) for name, sheet in sensors.items()}
     return Estimated(plant, made) if origin.get("estimate") else seen_through(plant, made)
 
 
@@ -586,7 +587,7 @@ def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
     return [
         {
             "name": c.name, "unit": c.unit, "shape": [int(n) for n in c.shape], "frame": c.frame,
-            "lower": plain(c.lower), "upper": plain(c.upper), "neutral": plain(c.neutral),
+            "lower": to_json_types(c.lower), "upper": to_json_types(c.upper), "neutral": to_json_types(c.neutral),
         }
         for c in found
     ]  # fmt: skip
@@ -602,7 +603,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def plain(value: Any) -> Any:
+def to_json_types(value: Any) -> Any:
     """Return a value in JSON's own types.
 
     Parameters
@@ -617,15 +618,15 @@ def plain(value: Any) -> Any:
 
     Examples
     --------
-    >>> plain({"a": (1, 2.5)})
+    >>> to_json_types({"a": (1, 2.5)})
     {'a': [1, 2.5]}
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: to_json_types(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_types(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_json_types(item) for item in value]
     if hasattr(value, "tolist"):
         return value.tolist()
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -30,7 +30,7 @@ from rtmms.loop.log_row import START, STEP, RowHead
 from rtmms.loop.ports import StepRecorder
 from rtmms.record.log_location import rescue
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
-from rtmms.record.origin import plain
+from rtmms.record.origin import to_json_types
 from rtmms.record.ring import Ring
 from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
 
@@ -114,7 +114,7 @@ class RingWait:
             return True
         if stalled_s > MAX_HOPELESS_STALL_S and (self._ring.note(FULL) or self._ending()):
             return True
-        if stalled_s > STALL_REPORT_S and stopped(self._process.pid):
+        if stalled_s > STALL_REPORT_S and is_stopped(self._process.pid):
             self._give_up("was stopped (SIGSTOP)")
             return True
         if stalled_s > MAX_STALL_S:
@@ -127,7 +127,7 @@ class RingWait:
         self.report(f"the recorder {why}: the run goes on, and steps are dropped from the log")
 
 
-def stopped(pid: int) -> bool:
+def is_stopped(pid: int) -> bool:
     """Return whether a process was stopped, by a signal or a debugger.
 
     Parameters
@@ -540,7 +540,7 @@ class Recorder(StepRecorder):
         self._pipe.settle()
         full = dict(end)
         if self._loop is not None:
-            full["changes"] = plain(self._loop.changes)
+            full["changes"] = to_json_types(self._loop.changes)
         if self._loop is not None and self._loop.step:
             full |= {"timed": self._loop.step - 1, "times": dict(zip(PARTS, self._statistics.last(), strict=True))}
         if state is not None:

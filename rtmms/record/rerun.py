@@ -18,7 +18,7 @@ from rtmms.plant.protocol import describe_plant
 from rtmms.record.commands import FirstDifference
 from rtmms.record.log import Log, Start
 from rtmms.record.log_messages import NO_SEED
-from rtmms.record.origin import branch_of, channels, rebuilt
+from rtmms.record.origin import branch_of, channels, rebuild_plant
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
@@ -82,7 +82,7 @@ def rerun(log: Log, robot: str | None = None, *, trusted: bool = False) -> Rerun
     ModelError
         If the plant can no longer be built, or has other actuators or outputs.
     """
-    return play(log, rebuilt(log.origin, robot, trusted=trusted))
+    return play(log, rebuild_plant(log.origin, robot, trusted=trusted))
 
 
 def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:

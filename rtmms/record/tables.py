@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rtmms.base.contract import PARTS, UNDEFINED
-from rtmms.base.errors import UnknownNameError, shown
+from rtmms.base.errors import UnknownNameError, safe_text
 from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.record.log import Log, Step
 from rtmms.record.log_location import refuse_without_pyarrow
@@ -19,7 +19,7 @@ WORDS = {name: one.kind for name, one in OUTCOME_COLUMNS.items()}
 ROWS_AT_ONCE = 4096
 
 
-def selected(log: Log, patterns: Sequence[str]) -> tuple[str, ...]:
+def select_outputs(log: Log, patterns: Sequence[str]) -> tuple[str, ...]:
     """Return the selected outputs of a log.
 
     Parameters
@@ -137,7 +137,7 @@ def _cell(value: Any) -> Any:
 
 def _word(text: str) -> str:
     """Return a text that a spreadsheet does not compute as a formula, with an apostrophe if necessary."""
-    safe = shown(text)
+    safe = safe_text(text)
     return f"'{safe}" if safe.startswith(("=", "+", "-", "@")) else safe
 
 

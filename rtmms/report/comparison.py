@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.report.style import SERIES, figure, save, styled, write_note
+from rtmms.report.style import SERIES, figure, project_style, save, write_note
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -161,7 +161,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     top = 0.7 + LINE_IN * len(lines)
     tall = 0.32 + 0.2 * len(runs) + 0.55
     high = top + plots * (PANEL_IN + 0.65) + tallies * max(NUMBER_IN, tall) + 0.3
-    with styled():
+    with project_style():
         page = figure(WIDTH_IN, high)
         page.text(0.04, 1.0 - 0.3 / high, "Runs side by side", fontsize=16, fontweight="bold", va="center")
         for k, (colour, words) in enumerate(lines):

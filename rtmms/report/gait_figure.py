@@ -23,8 +23,8 @@ from rtmms.report.style import (
     colours,
     figure,
     figure_file,
+    project_style,
     save,
-    styled,
     write_note,
 )
 
@@ -123,7 +123,7 @@ def draw_curvature(one: Connection, gait: Gait, title: str, path: Path) -> None:
         for j, r2 in enumerate(coarse[1]):
             field[:, :, j, i] = -one.at(np.array([r1, r2]))[rows]
     names = PLANAR if one.planar else SPATIAL
-    with styled():
+    with project_style():
         page = figure(13.0, 8.4)
         page.text(0.05, 0.955, title, fontsize=16, fontweight="bold", color=INK)
         grid = page.add_gridspec(2, 3, left=0.055, right=0.965, top=0.88, bottom=0.07, hspace=0.34, wspace=0.26)
@@ -184,7 +184,7 @@ def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) 
         If the file cannot be written.
         %%
     """
-    with styled():
+    with project_style():
         page = figure(13.0, 4.6)
         page.text(0.05, 0.91, title, fontsize=16, fontweight="bold", color=INK)
         grid = page.add_gridspec(1, 3, left=0.06, right=0.975, top=0.78, bottom=0.13, wspace=0.24)
@@ -265,7 +265,7 @@ def draw_front(front: _SearchResult, goals: Sequence[str], robot: str, path: Pat
         If the file cannot be written.
         %%
     """
-    with styled():
+    with project_style():
         page = figure(6.5, 4.4)
         axes: Any = page.subplots()
         axes.set_title(f"{robot}: gaits by {' and '.join(_word(goal) for goal in goals)}")

@@ -27,8 +27,8 @@ from rtmms.report.style import (
     TEAL,
     colours,
     figure,
+    project_style,
     save,
-    styled,
     subscript,
     write_note,
 )
@@ -268,7 +268,7 @@ def draw(
     time, kept = trace.read()
     late, last = recent.read()
     period = last_period(late, last["rod_angle"][:, BACK]) if len(late) else None
-    with styled():
+    with project_style():
         extent = np.ptp(kept["position"][:, :2], axis=0) if len(time) else np.zeros(2)
         taller = (
             EXTRA_HEIGHT_IN if extent[1] > MAX_STRAIGHT_RATIO * max(extent[0], 2.0) else 0.0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.plant.protocol import Composed, Plant
 from rtmms.report.run_figure import timing_panels, title_of
-from rtmms.report.style import INK, MUTED, SERIES, figure, save, styled, write_note
+from rtmms.report.style import INK, MUTED, SERIES, figure, project_style, save, write_note
 
 if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
@@ -50,7 +50,7 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     shown = list(kept.items())[:MAX_OUTPUTS]
     count = max(1, -(-len(shown) // COLUMNS))
     height = ROW_IN * (count + 1) + 1.6
-    with styled():
+    with project_style():
         page = figure(WIDTH_IN, height)
         name, file = title_of(robot, plant)
         if isinstance(plant, Composed):

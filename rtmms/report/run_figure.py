@@ -32,8 +32,8 @@ from rtmms.report.style import (
     TEAL,
     colours,
     figure,
+    project_style,
     save,
-    styled,
     write_note,
 )
 
@@ -330,7 +330,7 @@ def draw(
     for name, absent in (("robot", outline is None), ("others", not others and not costs), ("joints", not joints)):
         if absent:
             del heights[name]
-    with styled():
+    with project_style():
         high = FRAME_IN + ROW_IN * sum(heights.values())
         page = figure(WIDTH_IN, high)
         _title(page, plant, found, statistics, robot)

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from rtmms.base.files import KINDS, beside, refuse_output, unwritten
+from rtmms.base.files import KINDS, new_file_beside, refuse_output, write_error
 
 # How every figure looks and reaches its file: without a display, whatever the user's own matplotlib settings.
 
@@ -45,7 +45,7 @@ _SETTINGS: Any = {
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def project_style() -> Iterator[None]:
     """Use matplotlib's defaults and the project's style, and none of the user's settings.
 
     Yields
@@ -99,8 +99,8 @@ def save(page: Figure, path: Path, dpi: int = 150) -> None:
     try:
         page.savefig(drawn, dpi=dpi, format=path.suffix.lower().lstrip("."))
     except (OSError, ValueError) as fault:  # of no or too many pixels; PostScript goes through a file of its own
-        raise unwritten(path, "figure", fault if isinstance(fault, OSError) else str(fault)) from None
-    with beside(path, "figure") as part:
+        raise write_error(path, "figure", fault if isinstance(fault, OSError) else str(fault)) from None
+    with new_file_beside(path, "figure") as part:
         part.write_bytes(drawn.getvalue())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.base.errors import ModelError
-from rtmms.base.files import MIB, beside, read_input_text
+from rtmms.base.files import MIB, new_file_beside, read_input_text
 from rtmms.base.terminal import print_json, print_text
 from rtmms.report import style
 from rtmms.report.style import figure_file
@@ -96,7 +96,7 @@ class _TableNotes:
         return [f"{k}. {sentence}." for k, sentence in enumerate(self.remarks, 1)]
 
 
-def of_rows(title: str, rows: Sequence[Row]) -> Table:
+def rows_as_table(title: str, rows: Sequence[Row]) -> Table:
     """Return the table of a paper's rows.
 
     Without cases there is a line for each row. Otherwise there is a line for each name and a column for each case,
@@ -159,7 +159,7 @@ _BLOCK = re.compile(r"<!-- begin ([^>]+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
 _MARK = re.compile(r"<!-- (?:begin|end) [^>]+ -->")
 
 
-def marked(name: str, text: str) -> str:
+def text_between_marks(name: str, text: str) -> str:
     """Return a text between marks.
 
     Parameters
@@ -197,7 +197,7 @@ def blocks(page: str) -> dict[str, str]:
 
     Examples
     --------
-    >>> blocks(marked("speeds", "a\n"))
+    >>> blocks(text_between_marks("speeds", "a\n"))
     {'speeds': 'a\n'}
     """
     found = _BLOCK.findall(page)
@@ -208,7 +208,7 @@ def blocks(page: str) -> dict[str, str]:
     return dict(found)
 
 
-def filled(page: str, made: Mapping[str, str]) -> str:
+def fill_page(page: str, made: Mapping[str, str]) -> str:
     """Return a page with new texts between its marks.
 
     Parameters
@@ -223,14 +223,14 @@ def filled(page: str, made: Mapping[str, str]) -> str:
     str
         The new page.
     """
-    return _BLOCK.sub(lambda found: marked(found[1], made.get(found[1], found[2])).rstrip("\n"), page)
+    return _BLOCK.sub(lambda found: text_between_marks(found[1], made.get(found[1], found[2])).rstrip("\n"), page)
 
 
 if __name__ == "__main__":
     path, source = Path(sys.argv[1]), Path(sys.argv[2])
     old, made = (read_input_text(one, max_bytes=16 * MIB) for one in (path, source))
-    with beside(path, "") as part:
-        part.write_text(filled(old, blocks(made)), encoding="utf-8")
+    with new_file_beside(path, "") as part:
+        part.write_text(fill_page(old, blocks(made)), encoding="utf-8")
 
 
 # A paper's numbers beside ours: rows, printed as tables or as one JSON object; and how their figures are made.
@@ -255,7 +255,7 @@ def as_tables(paper: str, rows: Sequence[Row]) -> dict[str, Table]:
         `claims` with the rows without cases, and `readings` with those with cases; an empty table is left out.
     """
     kinds = {"readings": [row for row in rows if row.case], "claims": [row for row in rows if not row.case]}
-    return {name: of_rows(TITLE.format(paper), kind) for name, kind in kinds.items() if kind}
+    return {name: rows_as_table(TITLE.format(paper), kind) for name, kind in kinds.items() if kind}
 
 
 def print_rows(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool, out: Path | None = None) -> int:
@@ -287,7 +287,7 @@ def print_rows(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json
     """
     tables = as_tables(paper, rows)
     if out is not None:
-        with beside(out / f"{paper}.md", "-o") as part:
+        with new_file_beside(out / f"{paper}.md", "-o") as part:
             part.write_text(page(tables), encoding="utf-8")
     if as_json:
         found = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
@@ -313,7 +313,9 @@ def page(tables: Mapping[str, Table]) -> str:
     str
         Text of the page.
     """
-    return "\n".join(f"## {table.title}\n\n{marked(name, table.markdown())}" for name, table in tables.items())
+    return "\n".join(
+        f"## {table.title}\n\n{text_between_marks(name, table.markdown())}" for name, table in tables.items()
+    )
 
 
 def print_verdicts(rows: Sequence[Row]) -> int:

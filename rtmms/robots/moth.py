@@ -17,7 +17,7 @@ from rtmms.base.terminal import print_text
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, TORQUE, Actuator, Law
 from rtmms.mechanism.plant import RebuiltParts, TreePlant
-from rtmms.mechanism.running import unpacked
+from rtmms.mechanism.running import state_of_vector
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism, facing
@@ -252,7 +252,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     if p.start == "rest":
         return _plant(p, dt)
     vector, factor = hover(p)
-    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, ahead(vector, 4 * p.sections))
+    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, to_our_axes(vector, 4 * p.sections))
 
 
 def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
@@ -317,7 +317,7 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
     return TreePlant(
         model, dt, stroke(p, model), _actuators(p, model), flow=_wind(p), method=p.integrator,
         substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))),
-        initial=None if initial is None else unpacked(initial, model.n), nodes={"blade_nodes": p.nodes},
+        initial=None if initial is None else state_of_vector(initial, model.n), nodes={"blade_nodes": p.nodes},
         extra=() if paper else ((Channel("pitch", "rad"), pitch),),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", *(() if paper else ("pitch",))),
         trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=settable(Moth), remake=_remake,
@@ -376,7 +376,7 @@ def hover(p: Moth) -> tuple[Array, float]:
     return symmetric(found.vector, still.sections), found.amplitude
 
 
-def ahead(vector: Array, n: int) -> Array:
+def to_our_axes(vector: Array, n: int) -> Array:
     """Return a state vector of the paper's world and frame F_0 in ours, with x forward in both.
 
     Parameters

@@ -14,7 +14,7 @@ from rtmms.model.description import Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
-from rtmms.robots.wheeled import driven, flat, hinge, summary
+from rtmms.robots.wheeled import flat, hinge, joint_actuators, summary
 
 CONTROLLER = "shape"
 
@@ -94,7 +94,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     p: RollerRacer = build(RollerRacer, given, preset=preset, robot="roller_racer")
     return TreePlant(
         describe(p), step_of("roller_racer", dt, 1e-3), parameters=p, method=p.integrator, substeps=p.substeps,
-        actuators=driven({"bar": p.angle_rad}, p.drive, p.bandwidth_rad_s, p.torque_n_m), summary=summary,
+        actuators=joint_actuators({"bar": p.angle_rad}, p.drive, p.bandwidth_rad_s, p.torque_n_m), summary=summary,
         medium="ground",
         locomotion=Locomotion("nonholonomic", GAITS["roller_racer"], travel=travel),
     )  # fmt: skip

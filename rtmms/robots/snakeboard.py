@@ -14,7 +14,7 @@ from rtmms.model.contacts import Axle, Contact, Plane
 from rtmms.model.description import Mechanism
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
-from rtmms.robots.wheeled import driven, flat, hinge, summary
+from rtmms.robots.wheeled import flat, hinge, joint_actuators, summary
 
 CONTROLLER = "shape"
 
@@ -101,7 +101,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     p: Snakeboard = build(Snakeboard, given, preset=preset)
     most = {"rotor": p.rotor_rad, "front": p.axle_rad, "back": p.axle_rad}
     return TreePlant(
-        describe(p), step_of("snakeboard", dt, 1e-3), actuators=driven(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),
+        describe(p), step_of("snakeboard", dt, 1e-3),
+        actuators=joint_actuators(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),
         parameters=p, method=p.integrator, substeps=p.substeps, summary=summary, medium="ground",
         locomotion=Locomotion("nonholonomic", GAITS["snakeboard"], travel=travel),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from rtmms.model.description import Mechanism
 from rtmms.model.solids import at
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
-from rtmms.robots.wheeled import driven, flat, hinge, summary
+from rtmms.robots.wheeled import flat, hinge, joint_actuators, summary
 
 CONTROLLER = "shape"
 
@@ -114,7 +114,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     p: Trikke = build(Trikke, given, preset=preset)
     most = {"rider": p.rider_rad} | ({"fork": p.fork_rad} if p.fork == "driven" else {})
     return TreePlant(
-        describe(p), step_of("trikke", dt, 1e-3), actuators=driven(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),
+        describe(p), step_of("trikke", dt, 1e-3),
+        actuators=joint_actuators(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),
         parameters=p, method=p.integrator, substeps=p.substeps, summary=summary, medium="ground",
         locomotion=Locomotion("nonholonomic", GAITS["trikke"], travel=travel),
     )  # fmt: skip

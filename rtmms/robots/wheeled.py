@@ -60,7 +60,7 @@ def hinge(name: str, parent: str, child: str, x: float, drive: str, **more: Any)
     return Joint(name, parent, child, placement=place, axis=Z, drive=drive, **more)
 
 
-def driven(joints: dict[str, float], drive: str, bandwidth: float, most_torque: float) -> list[Any]:
+def joint_actuators(joints: dict[str, float], drive: str, bandwidth: float, most_torque: float) -> list[Any]:
     """Return actuators of joints: JOINT.angle for drive 'motion', JOINT.torque for 'torque'.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import parameters_of, read_table
-from rtmms.base.trust import called, split_word
+from rtmms.base.trust import plugin_name, split_word
 from rtmms.loop.impairment import Impairment
 
 KEYS = tuple(name for name in parameters_of(Impairment) if name != "controller")
@@ -79,7 +79,7 @@ def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
     found = []
     for k, word in enumerate(words):
         name, rest = split_word(word)
-        table: dict[str, Any] = {"controller": called(name)}
+        table: dict[str, Any] = {"controller": plugin_name(name)}
         for pair in filter(None, rest.split(",")):
             key, equals, text = pair.partition("=")
             if not equals or not text:

@@ -465,7 +465,7 @@ class RunOptions:
         return {**self.parameters, "coupling": self.coupling}
 
 
-def declared(name: str, hint: Any, default: Any) -> Option | None:
+def option_declaration(name: str, hint: Any, default: Any) -> Option | None:
     """Return the declaration of a field of RunOptions.
 
     Parameters
@@ -501,5 +501,5 @@ def run_options() -> Mapping[str, Option]:
     """
     hints = typing.get_type_hints(RunOptions, include_extras=True)
     defaults = {one.name: () if one.default is MISSING else one.default for one in fields(RunOptions)}
-    found = [declared(name, hints[name], default) for name, default in defaults.items()]
+    found = [option_declaration(name, hints[name], default) for name, default in defaults.items()]
     return {one.name: one for one in found if one is not None}

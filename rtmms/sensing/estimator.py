@@ -45,7 +45,7 @@ from rtmms.sensing.error_state_filter import (
     rotation_of,
 )
 from rtmms.sensing.instruments import drift_of
-from rtmms.sensing.suite import built, earth_field, rotation
+from rtmms.sensing.suite import earth_field, rotation, sensor_of_table
 
 # Which errors of its sensors last, for a filter: of what size, whether they fade, which of them it estimates.
 #
@@ -248,7 +248,7 @@ def sensors_of(
     names = [name.removesuffix(".time") for name in outputs if name.endswith(".time")]
     base = TYPICAL if profile == "typical" else {}
     return {
-        name: built(name, (over or {}).get(name, {}), base.get(name.partition(".")[0], {}))
+        name: sensor_of_table(name, (over or {}).get(name, {}), base.get(name.partition(".")[0], {}))
         for name in names if name.partition(".")[0] in KINDS
     }  # fmt: skip
 

@@ -271,11 +271,11 @@ def perfect(motion: Array, block: Array, out: Array) -> bool:
     elif kind == DVL:
         x, y, z = velocity_of(motion, M_VELOCITY, block)
         into_sensor(block, x, y, z, out)
-        return bool(locked(motion, block))
+        return bool(has_bottom_lock(motion, block))
     elif kind == RANGES:
         for beam in range(4):
-            out[beam] = slant(motion, block, beam)
-        return bool(locked(motion, block))
+            out[beam] = slant_range(motion, block, beam)
+        return bool(has_bottom_lock(motion, block))
     elif kind == GPS:
         x, y, z = turned(motion, M_QUATERNION, block[B_PLACE], block[B_PLACE + 1], block[B_PLACE + 2])
         out[0], out[1], out[2] = motion[M_POSITION] + x, motion[M_POSITION + 1] + y, motion[M_POSITION + 2] + z
@@ -296,7 +296,7 @@ def perfect(motion: Array, block: Array, out: Array) -> bool:
 
 
 @kernel
-def slant(motion: Array, block: Array, beam: int) -> float:
+def slant_range(motion: Array, block: Array, beam: int) -> float:
     """Return the range along a beam to the flat bottom.
 
     The beams lean by an angle from the sensor's -z, to +x, +y, -x, -y turned by 45 deg.
@@ -328,7 +328,7 @@ def slant(motion: Array, block: Array, beam: int) -> float:
 
 
 @kernel
-def locked(motion: Array, block: Array) -> bool:
+def has_bottom_lock(motion: Array, block: Array) -> bool:
     """Return whether at least three beams of four reach the bottom within their range, which a velocity needs.
 
     Parameters
@@ -345,7 +345,7 @@ def locked(motion: Array, block: Array) -> bool:
     """
     seen = 0
     for beam in range(4):
-        distance = slant(motion, block, beam)
+        distance = slant_range(motion, block, beam)
         seen += int(block[B_MORE + 1] <= distance <= block[B_MORE + 2])
     return seen >= 3
 
@@ -368,7 +368,7 @@ _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
 @kernel
-def mixed(x: np.uint64) -> np.uint64:
+def mix_bits(x: np.uint64) -> np.uint64:
     """Compute a bijection of 64 bits in which each bit of x changes half of the others.
 
     Parameters
@@ -404,9 +404,9 @@ def uniform(seed: int, stream: int, count: int) -> float:
     float
         The same for the same seed, stream and count.
     """
-    x = mixed(np.uint64(seed) + _GOLDEN)
-    x = mixed(x ^ (np.uint64(stream) * _GOLDEN))
-    x = mixed(x + np.uint64(count) * _GOLDEN)
+    x = mix_bits(np.uint64(seed) + _GOLDEN)
+    x = mix_bits(x ^ (np.uint64(stream) * _GOLDEN))
+    x = mix_bits(x + np.uint64(count) * _GOLDEN)
     return (float(x >> _11) + 0.5) * _UNIT
 
 

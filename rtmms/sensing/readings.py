@@ -289,7 +289,7 @@ class Consistency:
         time, position, velocity, rotation = min(self._truth, key=lambda row: abs(row[0] - at.time))
         if abs(time - at.time) > 0.51 * self._stride * self._plant.dt:
             return
-        for name, (size, squared) in compared(at, position, velocity, rotation).items():
+        for name, (size, squared) in compare_with_truth(at, position, velocity, rotation).items():
             self._squares[name].append(size**2)
             self._nees[name].append(squared)
 
@@ -307,7 +307,9 @@ class Consistency:
         }  # fmt: skip
 
 
-def compared(at: Estimate, position: Array, velocity: Array, rotation: Array) -> dict[str, tuple[float, float]]:
+def compare_with_truth(
+    at: Estimate, position: Array, velocity: Array, rotation: Array
+) -> dict[str, tuple[float, float]]:
     """Compare an estimate with the truth of its instant.
 
     Parameters

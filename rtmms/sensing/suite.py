@@ -472,7 +472,7 @@ def _check(name: str, sensor: Sensor, dt: float) -> None:
         )
 
 
-def built(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sensor:
+def sensor_of_table(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sensor:
     """Return a sensor from a person's table, over a base.
 
     Parameters
@@ -499,10 +499,10 @@ def built(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sens
     kind = name.partition(".")[0]
     if kind not in KINDS:
         raise UnknownNameError("sensor", kind, KINDS)
-    return of_kind(KINDS[kind], name, values, base)
+    return sensor_of_class(KINDS[kind], name, values, base)
 
 
-def of_kind(kind: type[S], name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> S:
+def sensor_of_class(kind: type[S], name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> S:
     """Return a sensor of a class, from a person's table over a base.
 
     Parameters
@@ -599,7 +599,7 @@ def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[st
             profile == "typical" and "rate_hz" not in given
         ):  # a part that is faster than the plant's steps is read once a step
             own["rate_hz"] = min(own.get("rate_hz", KINDS[kind].rate_hz), 1.0 / plant.dt)
-        made[name] = built(name, given, own)
+        made[name] = sensor_of_table(name, given, own)
     return made
 
 

@@ -36,12 +36,12 @@ from rtmms.shapes.surface import (
     Array,
     Faces,
     Surface,
-    between,
     lengths,
     loft,
     normals,
-    of_tile,
+    refine_stations,
     spline,
+    tile_means,
     tiles,
     wing_section,
 )
@@ -107,8 +107,8 @@ def _zoned(faces: Faces, columns: int, along: Array, cross: Array, zones: Sequen
 
     `along` and `cross` are coordinates of the rows and of the columns.
     """
-    u = of_tile(along[faces // columns].mean(axis=1))
-    v = of_tile(cross[faces % columns].mean(axis=1))
+    u = tile_means(along[faces // columns].mean(axis=1))
+    v = tile_means(cross[faces % columns].mean(axis=1))
     free, surfaces = np.ones(len(faces), bool), []
     for zone in zones:
         chosen = free & np.any([_inside(box, u, v) for box in zone.boxes], axis=0)
@@ -169,7 +169,7 @@ class _Loft:
         coarse = neutral.reshape(-1, data.round + 1, 3)
         self._shape = coarse.shape
         ridge = lengths(coarse[:, data.round // 4])  # along the back, so that the nose is round
-        places = between(ridge, data.pieces)
+        places = refine_stations(ridge, data.pieces)
         self._matrix = spline(ridge, places)
         self._share = np.concatenate([[0.0], places / places[-1], [1.0]])  # both ends are closed
         angle = 2.0 * np.pi * np.arange(data.round) / data.round
@@ -348,7 +348,7 @@ class _Membrane:
             *(y0 + data.reach + data.chain * j / self._links for j in range(self._links + 1)),
         ]
         spans = np.array([*outwards[::-1], *(-place for place in outwards[1:])])  # from the left tip to the right tip
-        rows = between(spans[::-1], data.pieces)[::-1]
+        rows = refine_stations(spans[::-1], data.pieces)[::-1]
         self._across = spline(spans[::-1], rows)[:, ::-1]
         self._rows = len(rows)
         self._round_tips(np.abs(rows), y0 + data.reach, spans[0])

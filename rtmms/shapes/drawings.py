@@ -16,7 +16,7 @@ from rtmms.base.errors import UnknownNameError
 from rtmms.plant.drawing import Drawing
 from rtmms.shapes.bodies import exposed_drawing
 from rtmms.shapes.shape import DrawingShape, Shape
-from rtmms.shapes.together import TogetherShape, of_one
+from rtmms.shapes.together import TogetherShape, outputs_of_robot
 from rtmms.wire.protocol.state import PlantInfo
 
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, UnknownNameError)
@@ -40,7 +40,7 @@ def shape_of(plant: PlantInfo) -> Shape | None:
     """
     known = {channel.name for channel in plant.outputs}
     if plant.robots:
-        together = TogetherShape({name: shape_of(of_one(plant, name)) for name in plant.robots})
+        together = TogetherShape({name: shape_of(outputs_of_robot(plant, name)) for name in plant.robots})
         return together if known.issuperset(together.needs) else None
     for find in (robot_drawing, exposed_drawing):
         try:

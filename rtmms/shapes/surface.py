@@ -94,7 +94,7 @@ class Visual(Protocol):
         """
 
 
-def fixed(
+def fixed_surface(
     name: str, mesh: Mesh, colour: Colour, frame: str = "", *, opacity: float = 1.0, gloss: float = 0.25
 ) -> Surface:
     """Return a surface that moves with a part.
@@ -127,7 +127,7 @@ def fixed(
 # that a viewer that shades smoothly keeps the edges.
 
 
-def merged(*meshes: Mesh) -> Mesh:
+def merge_meshes(*meshes: Mesh) -> Mesh:
     """Merge several meshes into one.
 
     Parameters
@@ -148,7 +148,7 @@ def merged(*meshes: Mesh) -> Mesh:
     return np.concatenate(vertices), np.concatenate(faces)
 
 
-def moved(
+def move_mesh(
     mesh: Mesh,
     position: Sequence[float] = (0.0, 0.0, 0.0),
     quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
@@ -243,7 +243,7 @@ def tiles(rows: int, columns: int, around: bool = False) -> Faces:
     return np.stack([np.stack([a, b, c], axis=-1), np.stack([b, d, c], axis=-1)], axis=-2).reshape(-1, 3)
 
 
-def of_tile(values: Array) -> Array:
+def tile_means(values: Array) -> Array:
     """Average values of triangles of `tiles` over each tile, so that colours meet along rows and columns.
 
     Parameters
@@ -285,7 +285,7 @@ def revolved(profile: Sequence[tuple[float, float]], edges: Sequence[int] = (), 
             for r, z in profile[start : end + 1]
         ]
         pieces.append((np.concatenate(rings), tiles(len(rings), round_, around=True)))
-    return merged(*pieces)
+    return merge_meshes(*pieces)
 
 
 def ellipsoid(x: float, y: float, z: float, fine: int = ROUND) -> Mesh:
@@ -304,7 +304,7 @@ def ellipsoid(x: float, y: float, z: float, fine: int = ROUND) -> Mesh:
         A mesh.
     """
     profile = [(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.0, pi, fine // 2 + 1)]
-    return moved(revolved(profile, round_=fine), scale=(x, y, z))
+    return move_mesh(revolved(profile, round_=fine), scale=(x, y, z))
 
 
 def sphere(radius: float) -> Mesh:
@@ -488,7 +488,7 @@ def hub(radius: float, width: float) -> Mesh:
     Mesh
         A mesh.
     """
-    return along(1, merged(cylinder(0.64 * radius, 1.0 * width), cylinder(0.16 * radius, 1.5 * width)))
+    return along(1, merge_meshes(cylinder(0.64 * radius, 1.0 * width), cylinder(0.16 * radius, 1.5 * width)))
 
 
 def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float = 0.3) -> Mesh:
@@ -530,9 +530,9 @@ def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float 
     )
     blade: Mesh = radius * points.reshape(-1, 3), tiles(len(r), 10, around=True)
     turned = [
-        moved(blade, quaternion=(np.cos(pi * k / blades), 0.0, 0.0, np.sin(pi * k / blades))) for k in range(blades)
+        move_mesh(blade, quaternion=(np.cos(pi * k / blades), 0.0, 0.0, np.sin(pi * k / blades))) for k in range(blades)
     ]
-    return merged(*turned, ellipsoid(0.3 * radius, 0.3 * radius, 0.34 * radius, 16))
+    return merge_meshes(*turned, ellipsoid(0.3 * radius, 0.3 * radius, 0.34 * radius, 16))
 
 
 def plate(outline: Sequence[tuple[float, float]], thickness: float) -> Mesh:
@@ -558,7 +558,7 @@ def plate(outline: Sequence[tuple[float, float]], thickness: float) -> Mesh:
         fan = np.array([[n, k, (k + 1) % n] for k in range(n)])
         meshes.append((points, fan[:, ::order]))
     rim = np.concatenate([np.column_stack([edge, np.full(n, z)]) for z in (-h, h)])
-    return merged(*meshes, (rim, tiles(2, n, around=True)))
+    return merge_meshes(*meshes, (rim, tiles(2, n, around=True)))
 
 
 def rounded_plate(length: float, width: float, thickness: float, waist: float = 1.0, n: int = 40) -> Mesh:
@@ -605,7 +605,7 @@ GENERATORS: dict[str, Callable[..., Mesh]] = {
 """Generators of the meshes of drawings, by name (rtmms.plant.drawing has a function of each name)."""
 
 
-def generated(drawn: DrawnMesh) -> Mesh:
+def generate_mesh(drawn: DrawnMesh) -> Mesh:
     """Return the mesh that a drawing describes.
 
     Parameters
@@ -620,11 +620,11 @@ def generated(drawn: DrawnMesh) -> Mesh:
     """
     arguments: tuple[Any, ...] = drawn.arguments
     if drawn.kind == "merged":
-        mesh = merged(*(generated(one) for one in arguments))
+        mesh = merge_meshes(*(generate_mesh(one) for one in arguments))
     else:
         mesh = GENERATORS[drawn.kind](*arguments)
     for place in drawn.places:
-        mesh = moved(mesh, *place) if isinstance(place, Placing) else along(place, mesh)
+        mesh = move_mesh(mesh, *place) if isinstance(place, Placing) else along(place, mesh)
     return mesh
 
 
@@ -652,7 +652,7 @@ def spline(stations: Sequence[float] | Array, fine: Sequence[float] | Array) -> 
     return np.asarray(CubicSpline(places, np.eye(len(places)))(np.asarray(fine, dtype=float)))  # type: ignore[no-untyped-call]
 
 
-def between(stations: Array, pieces: int) -> Array:
+def refine_stations(stations: Array, pieces: int) -> Array:
     """Return stations with further ones between any two of them.
 
     Parameters

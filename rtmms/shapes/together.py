@@ -107,7 +107,7 @@ def _pose(position: Any, quaternion: Any) -> Pose:
     return (x, y, z), (w, a, b, c) if known else HOME[1]
 
 
-def of_one(plant: PlantInfo, name: str) -> PlantInfo:
+def outputs_of_robot(plant: PlantInfo, name: str) -> PlantInfo:
     """Return one of several robots with its own outputs, under the names that it has alone.
 
     Parameters

@@ -18,8 +18,8 @@ from rtmms.shapes.surface import (
     block,
     cylinder,
     ellipsoid,
-    fixed,
-    moved,
+    fixed_surface,
+    move_mesh,
     propeller,
     tiles,
     tube,
@@ -62,14 +62,14 @@ def solid_mesh(solid: Solid) -> Mesh:
         case "box":
             mesh = block(x, y, z)
         case "cylinder":
-            mesh = moved(cylinder(1.0, z), scale=(0.5 * x, 0.5 * y, 1.0))
+            mesh = move_mesh(cylinder(1.0, z), scale=(0.5 * x, 0.5 * y, 1.0))
         case "mesh":
             mesh = np.array(solid.vertices, dtype=float), np.array(solid.triangles, dtype=np.int64)
         case "rotor":
             mesh = propeller(0.5 * max(x, y), 2)
         case _:
             mesh = ellipsoid(x, y, z)
-    return moved(mesh, solid.centre, solid.quaternion)
+    return move_mesh(mesh, solid.centre, solid.quaternion)
 
 
 class BodiesVisual:
@@ -110,15 +110,15 @@ class BodiesVisual:
             number = order.index(solid.frame) if solid.frame in order else 0
             r, g, b = solid.colour or PAINT[number % len(PAINT)]
             colour: Colour = (r, g, b)
-            yield fixed(
+            yield fixed_surface(
                 f"{k}.{solid.name}", solid_mesh(solid), colour if solid.kind != "rotor" else (52, 58, 68), solid.frame
             )
             if solid.kind == "rotor":
                 radius = 0.5 * max(solid.size)
-                disc = moved(cylinder(radius, 0.02 * radius), solid.centre, solid.quaternion)
-                yield fixed(f"{k}.{solid.name}_disc", disc, (150, 170, 190), solid.frame, opacity=0.18)
+                disc = move_mesh(cylinder(radius, 0.02 * radius), solid.centre, solid.quaternion)
+                yield fixed_surface(f"{k}.{solid.name}_disc", disc, (150, 170, 190), solid.frame, opacity=0.18)
                 if not solid.frame and np.linalg.norm(np.array(solid.centre) - hub) > radius:
-                    yield fixed(f"{k}.{solid.name}_beam", tube([hub, solid.centre], 0.07 * radius, 10), METAL)
+                    yield fixed_surface(f"{k}.{solid.name}_beam", tube([hub, solid.centre], 0.07 * radius, 10), METAL)
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """Return the vertices of the bending surfaces in a state.

@@ -15,8 +15,8 @@ from rtmms.plant.drawing import Part
 from rtmms.shapes.bending import bending_surfaces
 from rtmms.shapes.drawings import BROKEN
 from rtmms.shapes.shape import DrawingShape, Shape
-from rtmms.shapes.surface import Array, Surface, Visual, fixed, generated, seen_from
-from rtmms.shapes.together import BODY, TogetherShape, of_one
+from rtmms.shapes.surface import Array, Surface, Visual, fixed_surface, generate_mesh, seen_from
+from rtmms.shapes.together import BODY, TogetherShape, outputs_of_robot
 from rtmms.shapes.visual_bodies import BodiesVisual, scene_of
 from rtmms.wire.protocol.state import PlantInfo
 
@@ -134,10 +134,10 @@ class DrawingVisual:
 
 
 def _part(part: Part, frames: Mapping[str, Pose]) -> Surface:
-    mesh = generated(part.mesh)
+    mesh = generate_mesh(part.mesh)
     if part.at_rest:
         mesh = seen_from(frames[part.frame], mesh)
-    return fixed(part.name, mesh, part.colour, part.frame, opacity=part.opacity, gloss=part.gloss)
+    return fixed_surface(part.name, mesh, part.colour, part.frame, opacity=part.opacity, gloss=part.gloss)
 
 
 MAX_COORDINATE_M = 1e9
@@ -162,7 +162,9 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
     if shape is None:
         return None
     if isinstance(shape, TogetherShape):
-        return TogetherVisual(shape, {name: visual_of(of_one(plant, name), one) for name, one in shape.shapes.items()})
+        return TogetherVisual(
+            shape, {name: visual_of(outputs_of_robot(plant, name), one) for name, one in shape.shapes.items()}
+        )
     frames, skins = _at_rest(plant, shape)
     if any(len(points) and not np.abs(points).max() < MAX_COORDINATE_M for points in skins):
         return None

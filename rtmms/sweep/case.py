@@ -265,7 +265,7 @@ def _run(
     if trace is not None and about.summarise is not None and outcome.ended == "duration":
         time, values = trace.read()
         report["summary"] = about.summarise(time, values)
-        report["settled"] = settled(about.summarise, time, values)
+        report["settled"] = has_settled(about.summarise, time, values)
     elif about.summarise is not None:
         report["settled"] = None
     if monitor is not None:
@@ -304,7 +304,9 @@ def _accuracy(verdict: Verdict) -> dict[str, float | None]:
     return finite | {"doubtful": None if verdict.verdict == "unknown" else float(verdict.verdict != "fine")}
 
 
-def settled(summarise: Callable[..., Mapping[str, float | None]], time: Any, values: Mapping[str, Any]) -> float | None:
+def has_settled(
+    summarise: Callable[..., Mapping[str, float | None]], time: Any, values: Mapping[str, Any]
+) -> float | None:
     """Return whether the means of a run are those that it had at three quarters of it.
 
     Means of speed and power count: the second half of the run against the second half of its first three quarters.

@@ -242,7 +242,7 @@ def limits(made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64
     }
 
 
-def measured(report: Mapping[str, Any]) -> dict[str, float | None]:
+def measure_link(report: Mapping[str, Any]) -> dict[str, float | None]:
     """Return delay and loss of a run in real time on this machine, in the terms of a link.
 
     The round trip of a command is twice a delay, and a command that misses its deadline is lost.

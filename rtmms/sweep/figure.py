@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.report.style import BLUE, CORAL, INK, ORDERED, figure, save, styled
+from rtmms.report.style import BLUE, CORAL, INK, ORDERED, figure, project_style, save
 from rtmms.sweep.envelope import DONE
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import numbers
@@ -54,7 +54,7 @@ def draw(path: Path, study: Study, table: Table, columns: tuple[str, ...], doubt
     several = len(study.axes) > 2
     rows = 1 if several else -(-len(names) // 2)
     keys = [axis.key for axis in study.axes]
-    with styled():
+    with project_style():
         page = Figure(figsize=(8.0, (4.0 if several else 2.8 * rows) + 0.5 + 0.2 * len(doubts)), layout="constrained")
         page.suptitle(_heading(study), x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK)
         if doubts:
@@ -190,9 +190,9 @@ def draw_envelope(
     found : Mapping[str, npt.NDArray[np.float64]]
         Shares of seeds by study.
     machine : Mapping[str, Any] | None
-        Result of rtmms.sweep.envelope.measured, None where it was not measured.
+        Result of rtmms.sweep.envelope.measure_link, None where it was not measured.
     """
-    with styled():
+    with project_style():
         page = figure(9.0, 4.2)
         grid = page.add_gridspec(2, 2, width_ratios=(1.7, 1.0), wspace=0.35, hspace=0.55, bottom=0.13, top=0.9)
         place = page.add_subplot(grid[:, 0])

@@ -24,7 +24,7 @@ import numpy as np
 from rtmms.analysis.rollouts import Rollout
 from rtmms.base.budget import OutOfTimeError
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.files import MIB, beside, read_input_text
+from rtmms.base.files import MIB, new_file_beside, read_input_text
 from rtmms.base.install import install_command
 from rtmms.base.source_declarations import fact
 from rtmms.plant.loading import build_plant, builder
@@ -162,7 +162,7 @@ class ParetoFront:
     """Reason of an early end of the search; '' without one."""
 
 
-def checked(asked: Search) -> Search:
+def check_request(asked: Search) -> Search:
     """Check a request.
 
     Parameters
@@ -330,7 +330,7 @@ class SavedSearch:
         """
         self.generations.append(values)
         if self.path is not None:
-            with beside(self.path, "-o") as part:
+            with new_file_beside(self.path, "-o") as part:
                 part.write_text(json.dumps({"key": self.key, "generations": self.generations}), encoding="utf-8")
 
 
@@ -361,7 +361,7 @@ def search(
     ParetoFront
         The front.
     """
-    words = _words_of(checked(asked).robot)
+    words = _words_of(check_request(asked).robot)
     controller, ranges = str(words["controller"]), words["words"]
     coarse = build_plant(asked.robot, **{**words["model"], **asked.parameters})
     measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))

@@ -14,12 +14,12 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
 from rtmms.base.trust import owner_of
 from rtmms.loop.impairment import ImpairedLink
-from rtmms.loop.kernels.miss_policies import within
+from rtmms.loop.kernels.miss_policies import clamp_to_limits
 from rtmms.loop.modes import Lockstep
 from rtmms.loop.ports import Exchange
 from rtmms.plant.protocol import Channel, Plant
 from rtmms.wire.peer.attachment import TunableParameters
-from rtmms.wire.peer.controller import Controller, declared
+from rtmms.wire.peer.controller import Controller, declaration_of
 from rtmms.wire.peer.decode import read_welcome
 from rtmms.wire.plant.handshake import Scopes
 from rtmms.wire.plant.multirate import Multirate
@@ -128,8 +128,8 @@ class InProcessExchange(Exchange):
             "selected": [channel.name for channel in reads], "seed": seed, "every": every, "delay": delay,
             "topic": robot, "robot_name": controller.robot, "robots": {} if controller.robot else self._scopes.robots(),
         })  # fmt: skip
-        tunable = {key: getattr(controller, key) for key in declared(controller, "tunable_parameters")}
-        settable = TunableParameters(tunable, declared(controller, "on_parameters_changed", None))
+        tunable = {key: getattr(controller, key) for key in declaration_of(controller, "tunable_parameters")}
+        settable = TunableParameters(tunable, declaration_of(controller, "on_parameters_changed", None))
         multirate = Multirate(every, delay, controller.interpolation)
         return _Peer(
             name, controller, info, index, reads, multirate, settable, link=self._links.get(name),
@@ -146,7 +146,7 @@ class InProcessExchange(Exchange):
         """
         return {
             peer.prefix + name: peer.settable.values.get(name, getattr(peer.controller, name))
-            for peer in self._peers for name in declared(peer.controller, "setpoints")
+            for peer in self._peers for name in declaration_of(peer.controller, "setpoints")
         }  # fmt: skip
 
     def reads(self, step: int) -> bool:
@@ -247,7 +247,7 @@ class InProcessExchange(Exchange):
                 raise ModelError(
                     f"controller '{peer.name}': step {step}: {name}: expected a finite number, got {value}"
                 )
-            checked[name] = within(number, *self._limits[i])
+            checked[name] = clamp_to_limits(number, *self._limits[i])
             self.applied.clamped = checked[name] != number
         peer.seq += 1
         return checked

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rtmms.base.files import beside
+from rtmms.base.files import new_file_beside
 
 Kind = Literal["int", "float", "bool", "text"]
 Value = Any
@@ -142,7 +142,7 @@ class Table:
         return Table(self.form, {name: values[first : first + count] for name, values in self.values.items()})
 
 
-def joined(tables: Sequence[Table]) -> Table:
+def join_tables(tables: Sequence[Table]) -> Table:
     """Join the rows of tables of one form, in order.
 
     Parameters
@@ -159,7 +159,7 @@ def joined(tables: Sequence[Table]) -> Table:
     return Table(form, {name: [value for table in tables for value in table.column(name)] for name in form.names})
 
 
-def as_kind(kind: Kind, value: Any) -> Value:
+def convert_cell(kind: Kind, value: Any) -> Value:
     """Convert a value to the type of a column.
 
     Parameters
@@ -176,8 +176,8 @@ def as_kind(kind: Kind, value: Any) -> Value:
 
     Examples
     --------
-    >>> from rtmms.sweep.rows import as_kind
-    >>> as_kind("float", 3)
+    >>> from rtmms.sweep.rows import convert_cell
+    >>> convert_cell("float", 3)
     3.0
     """
     if value is None:
@@ -260,7 +260,7 @@ def write_csv(table: Table, path: Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(zip(*(_texts(table.column(name)) for name in names), strict=True))
-    with beside(path) as part:
+    with new_file_beside(path) as part:
         part.write_text(text.getvalue(), encoding="utf-8")
 
 
@@ -287,5 +287,5 @@ def write_parquet(table: Table, path: Path) -> None:
         for one in table.form.columns
     ]
     schema = pa.schema(fields, metadata={"rtmms": table.form.mark})
-    with beside(path) as part:
+    with new_file_beside(path) as part:
         pq.write_table(pa.table(dict(table.values), schema=schema), part)

@@ -372,7 +372,7 @@ MAX_CHECKED_VALUES = 1000
 """Number of values from which on not each is checked."""
 
 
-def to_check(values: Sequence[Any]) -> Sequence[Any]:
+def values_to_check(values: Sequence[Any]) -> Sequence[Any]:
     """Return the values of a link that are checked against its range: of many numbers the least and the greatest.
 
     Parameters
@@ -399,6 +399,6 @@ def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
         raise ModelError(f"--vary {key}: {UnknownNameError('controller', controller, names)}")
     if name not in KEYS:
         raise ModelError(f"--vary {key}: {UnknownNameError('key of link', name, KEYS)}")
-    for one in (*to_check(axis.values), axis.low, axis.high):
+    for one in (*values_to_check(axis.values), axis.low, axis.high):
         if one is not None:
             from_values(controller, {name: one}, base.links)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.base.errors import ModelError, RtmmsError
-from rtmms.base.files import KINDS, beside, read_input, refuse_output
+from rtmms.base.files import KINDS, new_file_beside, read_input, refuse_output
 from rtmms.base.files import Kind as FileKind
 from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.scenario.run_options import run_options
@@ -26,10 +26,10 @@ from rtmms.sweep.rows import (
     Form,
     Kind,
     Table,
-    as_kind,
+    convert_cell,
     decode,
     encode,
-    joined,
+    join_tables,
     write_csv,
     write_parquet,
 )
@@ -204,7 +204,7 @@ def rows_table(
         own = dict(zip(keys, case, strict=True))
         for column in form.columns:
             value = first + k if column.name == "run" else own.get(column.name, row.get(column.name))
-            columns[column.name].append(as_kind(column.kind, value))
+            columns[column.name].append(convert_cell(column.kind, value))
     return Table(form, columns)
 
 
@@ -329,7 +329,7 @@ class Parts:
             return False
         for k, axis in enumerate(self._study.axes):
             kind = next(column.kind for column in self._form.columns if column.name == axis.key)
-            if table.column(axis.key) != [as_kind(kind, case[k]) for case in cases]:
+            if table.column(axis.key) != [convert_cell(kind, case[k]) for case in cases]:
                 return False
         ends = table.column("ended")
         return all(isinstance(one, str) and 0 < len(one) <= MAX_ENDING_LENGTH and one.isidentifier() for one in ends)
@@ -356,7 +356,7 @@ class Parts:
                 refuse_changed({name: self._inputs[name]})
         file = self.file(chunk)
         try:
-            with beside(file) as part:
+            with new_file_beside(file) as part:
                 part.write_bytes(seal_part(encode(table), file.name, inputs or {}))
         except OSError as fault:
             raise RtmmsError(f"{file}: {fault.strerror or fault}") from None
@@ -388,7 +388,7 @@ class Parts:
                     f"{self.file(chunk)}: this part is damaged; run the same command again to compute it again"
                 )
             tables.append(table)
-        whole = joined(tables)
+        whole = join_tables(tables)
         try:
             # what is left of it if we are killed goes with the rest
             made = self.folder / f"table-{self._digest}{path.suffix}"

@@ -23,7 +23,7 @@ MAX_DEVIATION = 0.15
 """Distance of the camera from the path, of the robot's size."""
 
 
-def smoothed(path: Array, time: Array, size: float) -> Array:
+def smooth_path(path: Array, time: Array, size: float) -> Array:
     """Smooth a path for a camera, so that it does not swing with the body.
 
     It is the mean over SMOOTH_S around each instant, shorter at the ends.

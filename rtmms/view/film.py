@@ -21,14 +21,14 @@ from PIL import ImageDraw, ImageFont
 
 from rtmms.base.contract import PARTS
 from rtmms.base.errors import ModelError
-from rtmms.base.files import beside, unwritten
+from rtmms.base.files import new_file_beside, write_error
 from rtmms.base.install import install_command
 from rtmms.base.robot_title import robot_title
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import GROUND, Colour
-from rtmms.view.camera import FROM, VIEW_DEG, frame, smoothed
+from rtmms.view.camera import FROM, VIEW_DEG, frame, smooth_path
 from rtmms.view.colours import SCENERIES
-from rtmms.view.goals import ahead, goal, planned, tried
+from rtmms.view.goals import candidate_motions, goal, planned_course, planned_motions
 from rtmms.view.recording import Recording
 from rtmms.view.scene import Picture, cell, floor_height
 
@@ -96,7 +96,7 @@ class Encoder:
             self._process.stdin.write(picture.tobytes())
         except OSError:  # the pipe is broken: its status has the reason
             self.close()
-            raise unwritten(self._path, "-o", "FFmpeg ended before the film did") from None
+            raise write_error(self._path, "-o", "FFmpeg ended before the film did") from None
 
     def close(self) -> None:
         """End the film.
@@ -112,7 +112,7 @@ class Encoder:
         status = self._process.wait()
         self._reader.join()
         if status:
-            raise unwritten(self._path, "-o", f"FFmpeg {self._reason(status)}")
+            raise write_error(self._path, "-o", f"FFmpeg {self._reason(status)}")
 
     def kill(self) -> None:
         """End FFmpeg, if it still runs."""
@@ -293,7 +293,7 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
             f"to {last:g} s"
         )
     rows = np.minimum(np.searchsorted(recording.time, times - 1e-9), len(recording.time) - 1)
-    with Filming(recording, take, take.size or SIZES[kind], speed) as filming, beside(path, "-o") as part:
+    with Filming(recording, take, take.size or SIZES[kind], speed) as filming, new_file_beside(path, "-o") as part:
         if kind == ".gif":
             _write_gif(part, (filming.picture(int(k)) for k in rows), rate, progress, len(rows))
         else:
@@ -335,7 +335,7 @@ def write_still(recording: Recording, path: Path, at_s: float | None = None, tak
     k = int(np.searchsorted(recording.time, time - 1e-9))
     with Filming(recording, take, take.size or SIZES[STILLS[0]], 1.0, [k] if take.follow else None) as filming:
         picture = filming.picture(k)
-    with beside(path, "-o") as part:
+    with new_file_beside(path, "-o") as part:
         Images.fromarray(picture).save(part, format="png", optimize=True)
 
 
@@ -492,7 +492,7 @@ class Filming:
             self._targets = np.broadcast_to(middle, path.shape)
             return
         middle, self._distance = frame(self._clouds, aspect)
-        self._targets = smoothed(path, run.time, self._picture.size) + middle
+        self._targets = smooth_path(path, run.time, self._picture.size) + middle
 
     def picture(self, k: int) -> Image:
         """Render a state.
@@ -517,8 +517,8 @@ class Filming:
             for path, kept in zip(self._paths, self._kept, strict=True)
         ])  # fmt: skip
         points = run.tracked(time)
-        renderer.aim(planned(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
-        renderer.ahead(ahead(points), tried(points))
+        renderer.aim(planned_course(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
+        renderer.ahead(planned_motions(points), candidate_motions(points))
         target = self._targets[k]
         renderer.stream(self._picture.current, target)
         renderer.look(target + self._distance * FROM, target)

@@ -33,7 +33,7 @@ HEADINGS = ("heading_deg", "yaw_deg")
 MAX_POINTS = 1500
 
 
-def planned(points: Mapping[str, Any]) -> Array | None:
+def planned_course(points: Mapping[str, Any]) -> Array | None:
     """Return the course that a controller follows.
 
     Parameters
@@ -50,7 +50,7 @@ def planned(points: Mapping[str, Any]) -> Array | None:
     return None if course is None else course.points[:: max(1, len(course.points) // MAX_POINTS)]
 
 
-def ahead(points: Mapping[str, Any]) -> list[Array]:
+def planned_motions(points: Mapping[str, Any]) -> list[Array]:
     """Return the motions that controllers plan from now on.
 
     Parameters
@@ -72,8 +72,8 @@ def ahead(points: Mapping[str, Any]) -> list[Array]:
     return found
 
 
-def tried(points: Mapping[str, Any]) -> list[Array]:
-    """Return the motions that planners tried beside those of `ahead`.
+def candidate_motions(points: Mapping[str, Any]) -> list[Array]:
+    """Return the motions that planners tried beside those of `planned_motions`.
 
     Parameters
     ----------
@@ -147,7 +147,9 @@ def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:
     return places.get(0, x), places.get(1, y), places.get(2, z)
 
 
-def beside(output: str, set_points: Sequence[tuple[float, Mapping[str, Any]]], time: Array) -> dict[str, Array]:
+def set_points_of_output(
+    output: str, set_points: Sequence[tuple[float, Mapping[str, Any]]], time: Array
+) -> dict[str, Array]:
     """Return the set-points that belong to an output, at each time; the first value holds before, too.
 
     Parameters

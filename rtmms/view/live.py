@@ -161,7 +161,7 @@ class View(Bridge):
             return
         kept = list(self._kept)
         time, values = np.array([t for t, _ in kept]), np.array([v for _, v in kept], dtype=float)
-        shown = plots.of_output(name, time, values, self._points)
+        shown = plots.output_curves(name, time, values, self._points)
         if self._plot is not None and shown.names != self._labels:
             self._plot.remove()
             self._plot = None

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rtmms.base.files import PAGE_MARK, beside
+from rtmms.base.files import PAGE_MARK, new_file_beside
 from rtmms.record.log import drawing, open_log
-from rtmms.view.camera import smoothed
-from rtmms.view.recording import Recording, recorded
+from rtmms.view.camera import smooth_path
+from rtmms.view.recording import Recording, read_recording
 from rtmms.view.scene import Picture
 from rtmms.view.stage import Stage, end, serve
 
@@ -56,7 +56,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         rows = np.minimum(np.searchsorted(recording.time, times), len(recording.time) - 1)
         stride = max(1, len(rows) // MAX_PATH_POINTS)
         stage.trace([path[rows[::stride]] for path in paths])
-        targets = smoothed(paths[0], recording.time, picture.size)
+        targets = smooth_path(paths[0], recording.time, picture.size)
         kept = server.get_scene_serializer()
         for number, k in enumerate(rows):
             drawn = picture.draw(recording.outputs(int(k)))
@@ -68,7 +68,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         text = kept.as_html().replace("<head>", f"<head>{PAGE_MARK}", 1)
     finally:
         end(server)
-    with beside(path, "--html") as part:
+    with new_file_beside(path, "--html") as part:
         part.write_text(text, encoding="utf-8")
     return len(text)
 
@@ -118,5 +118,5 @@ def show(log: str | Path, height: int = 480) -> NotebookPage:
     file = Path(log)
     with tempfile.TemporaryDirectory() as folder, drawing(file):
         page = Path(folder) / "run.html"
-        write_page(recorded(open_log(file)), page, lambda done, of: None)
+        write_page(read_recording(open_log(file)), page, lambda done, of: None)
         return NotebookPage(page.read_text(encoding="utf-8"), height)

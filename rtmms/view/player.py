@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.view import stage as plots
-from rtmms.view.camera import smoothed
+from rtmms.view.camera import smooth_path
 from rtmms.view.recording import Recording
 from rtmms.view.scene import Picture
 from rtmms.view.stage import Stage
@@ -45,7 +45,7 @@ class Player:
         self.at, self._server = 0, server
         self._paths = self.picture.paths(recording)
         self._shown, self._dirty = -1, threading.Event()
-        self._targets = smoothed(self._paths[0], recording.time, self.picture.size)
+        self._targets = smooth_path(self._paths[0], recording.time, self.picture.size)
         self._position, self._begun = 0.0, False
         self._step_time: plots.Array = recording.steps.astype(np.float64) * float(recording.info.dt)
         self._marks = recording.marks
@@ -112,7 +112,9 @@ class Player:
             self._plot = None
         source = plots.source(name, self.recording.info)
         if source in self.recording.slices:
-            shown = plots.of_output(name, self.recording.time, self.recording.series(source), self.recording.set_points)
+            shown = plots.output_curves(
+                name, self.recording.time, self.recording.series(source), self.recording.set_points
+            )
             self._plot = plots.output_plot(self._gui, shown, name)
 
     def _trace(self) -> None:
@@ -202,4 +204,4 @@ class Player:
         time = float(self.recording.time[k])
         if abs(self.slider.value - time) > 0.5 * self.recording.info.dt:
             self.slider.value = time
-        plots.update(self.strip, *plots.near(self._step_time, self.recording.times_us, time, WINDOW_S))
+        plots.update(self.strip, *plots.rows_near(self._step_time, self.recording.times_us, time, WINDOW_S))

@@ -177,7 +177,7 @@ def info_of(log: Log) -> PlantInfo:
     )  # fmt: skip
 
 
-def recorded(log: Log, progress: Callable[[int], None] = lambda done: None) -> Recording:
+def read_recording(log: Log, progress: Callable[[int], None] = lambda done: None) -> Recording:
     """Read a log once.
 
     Parameters

@@ -17,7 +17,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.install import install_command
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import SPACE, Colour
-from rtmms.shapes.surface import Surface, along, moved, revolved, sphere, tiles
+from rtmms.shapes.surface import Surface, along, move_mesh, revolved, sphere, tiles
 from rtmms.view.camera import VIEW_DEG
 from rtmms.view.colours import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED
 from rtmms.view.scene import DrawnState, Picture, cell
@@ -463,7 +463,7 @@ class Renderer:
 
     def _arrows(self, colour: Colour, count: int = MAX_ARROWS) -> list[Part]:
         shaft = revolved([(0.0, 0.0), (0.045, 0.0), (0.045, 0.78), (0.11, 0.78), (0.0, 1.0)], (1, 2, 3), 16)
-        vertices, faces = along(0, moved(shaft))
+        vertices, faces = along(0, move_mesh(shaft))
         made = []
         for _ in range(count):
             made.append(Part(self._plotter, faces, colour, vertices, gloss=0.1))

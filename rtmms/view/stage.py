@@ -24,7 +24,15 @@ from rtmms.shapes.surface import Surface
 from rtmms.shapes.visual_bodies import solid_mesh
 from rtmms.view.camera import FROM, VIEW_DEG, frame
 from rtmms.view.colours import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED
-from rtmms.view.goals import ATTITUDE, BELONGS, ahead, beside, goal, planned, tried
+from rtmms.view.goals import (
+    ATTITUDE,
+    BELONGS,
+    candidate_motions,
+    goal,
+    planned_course,
+    planned_motions,
+    set_points_of_output,
+)
 from rtmms.view.guard import guarding
 from rtmms.view.scene import DrawnState, Picture, cell, floor_height
 from rtmms.wire.protocol.state import PlantInfo
@@ -413,11 +421,11 @@ class Stage:
         drawn : DrawnState
             The state.
         """
-        course = planned(points)
+        course = planned_course(points)
         if course is not self._planned and not np.array_equal(course, self._planned):  # type: ignore[arg-type]
             self._planned = course
             self.plan.points = _segments(course if course is not None else np.zeros((2, 3)))
-        plans, others = ahead(points), tried(points)
+        plans, others = planned_motions(points), candidate_motions(points)
         if [id(one) for one in plans] != [id(one) for one in self._plans_sent]:  # kept by their words
             self._plans_sent = plans
             self.ahead.points = np.concatenate([_segments(one) for one in plans or [np.zeros((2, 3))]])
@@ -597,7 +605,7 @@ class Curves:
     colours: tuple[int, ...]
 
 
-def of_output(
+def output_curves(
     name: str, time: Array, values: Array, set_points: Sequence[tuple[float, Mapping[str, Any]]]
 ) -> Curves:  # fmt: skip
     """Return the curves of an output, with its set-points.
@@ -622,7 +630,7 @@ def of_output(
     if name == ATTITUDE:
         values, names = np.degrees(attitude_angles(values)), ("roll", "pitch", "heading")
     count, colours = values.shape[1], list(range(values.shape[1]))
-    points = beside(name.removeprefix(TRUTH), set_points, time)
+    points = set_points_of_output(name.removeprefix(TRUTH), set_points, time)
     for point, curve in points.items():
         at = BELONGS[point][1]
         if name == ATTITUDE:  # an angle that goes on beyond a turn is held to the nearest of the same direction
@@ -733,10 +741,10 @@ def strip(gui: Any, time: Array, times_us: Array, around: float, window_s: float
     Any
         Handle of the plot.
     """
-    return curves(gui, *near(time, times_us, around, window_s), PARTS, "steps, us")
+    return curves(gui, *rows_near(time, times_us, around, window_s), PARTS, "steps, us")
 
 
-def near(time: Array, values: Array, around: float, window_s: float) -> tuple[Array, Array]:
+def rows_near(time: Array, values: Array, around: float, window_s: float) -> tuple[Array, Array]:
     """Return the rows within half a window of an instant; at least two.
 
     Parameters

@@ -244,7 +244,7 @@ def _cost(plant: Any) -> float:
     return float(np.median(took)) * 1e-9
 
 
-def as_data(levels: Levels) -> Mapping[str, Any]:
+def levels_as_data(levels: Levels) -> Mapping[str, Any]:
     """Return the levels for a report.
 
     Parameters

@@ -192,13 +192,13 @@ class Member:
         """
         from rtmms.sensing.faults import Faulty
         from rtmms.sensing.sensed import Estimated, seen_through
-        from rtmms.sensing.suite import built, read_profile
+        from rtmms.sensing.suite import read_profile, sensor_of_table
 
         if self.faults:
             plant = Faulty(plant)
         try:
             if self.suite is not None:
-                sensors = {name: built(name, sheet, {}) for name, sheet in self.suite.items()}
+                sensors = {name: sensor_of_table(name, sheet, {}) for name, sheet in self.suite.items()}
             else:
                 sensors = read_profile(self.profile, plant, self.sensors)
         except ModelError as fault:

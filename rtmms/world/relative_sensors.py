@@ -14,7 +14,7 @@ from rtmms.plant.protocol import Channel, Plant, bare
 from rtmms.sensing.data_sheets import TYPICAL, RelativeSensor
 from rtmms.sensing.instruments import ROUNDING
 from rtmms.sensing.sensed import Sensed
-from rtmms.sensing.suite import of_kind
+from rtmms.sensing.suite import sensor_of_class
 
 _NEEDED = ("position", "quaternion")
 _NOTHING = np.zeros(0)
@@ -258,7 +258,9 @@ def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[s
         if not isinstance(given, Mapping):
             raise ModelError(f"{place}: {other}: expected a table, got {given!r:.60}")
         try:
-            found[other] = of_kind(RelativeSensor, f"{seer}.{other}", given, TYPICAL["sight"] if typical else {})
+            found[other] = sensor_of_class(
+                RelativeSensor, f"{seer}.{other}", given, TYPICAL["sight"] if typical else {}
+            )
         except ModelError as fault:
             raise ModelError(f"{place}: {fault}") from None
     return found

@@ -14,7 +14,7 @@ import pytest
 
 import rtmms
 from rtmms.analysis import rollouts
-from rtmms.plant.validation import obeyed
+from rtmms.plant.validation import apply_limits
 from rtmms.robots.manta.rods import limit_commands
 from tests.pendulum import Pendulum
 
@@ -260,7 +260,7 @@ def test_commands_come_back_as_they_were_obeyed(manta: Any) -> None:
         limit_commands(-limit, limit, coupled, asked[run, 0], out, 0)
         np.testing.assert_allclose(applied[run, 0], out, rtol=0, atol=1e-15)
     assert abs(applied[0, 0, 0] - applied[0, 0, 1]) <= coupled
-    np.testing.assert_array_equal(obeyed(asked[0, 0, 2:], manta.actuators[2:]), asked[0, 0, 2:])
+    np.testing.assert_array_equal(apply_limits(asked[0, 0, 2:], manta.actuators[2:]), asked[0, 0, 2:])
 
 
 @pytest.mark.parametrize(

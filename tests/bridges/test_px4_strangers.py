@@ -14,7 +14,7 @@ import rtmms
 from rtmms_bridges.autopilot import mavframes
 from rtmms_bridges.autopilot.hil import Sensors
 from rtmms_bridges.autopilot.mavframes import Reader, Writer
-from rtmms_bridges.lines.addresses import host_port, resolved
+from rtmms_bridges.lines.addresses import host_port, resolve_receiver
 from rtmms_bridges.motion.pose import Motion
 from rtmms_bridges.px4 import _MAX_GARBAGE_BYTES, Px4
 from tests.bridges.autopilot.test_mavframes import nested
@@ -164,12 +164,12 @@ def test_addresses() -> None:
     assert host_port("a.b:1", "x") == ("a.b", 1)
     assert host_port("[::1]:14550", "x") == ("::1", 14550)
     assert host_port("a.b", "x", 14550) == ("a.b", 14550)
-    assert resolved("127.0.0.1:5", "x") == (socket.AF_INET, ("127.0.0.1", 5))
-    assert resolved("localhost:5", "x", family=socket.AF_INET)[1] == ("127.0.0.1", 5)
+    assert resolve_receiver("127.0.0.1:5", "x") == (socket.AF_INET, ("127.0.0.1", 5))
+    assert resolve_receiver("localhost:5", "x", family=socket.AF_INET)[1] == ("127.0.0.1", 5)
     for wrong in ("a.b", "a.b:0", ":5", "a.b:x", "a.b:70000", "a:-1"):
         with pytest.raises(rtmms.ModelError, match="x: expected HOST:PORT"):
             host_port(wrong, "x")
     with pytest.raises(rtmms.ModelError, match="x: 'no such host' has no address"):
-        resolved("no such host:5", "x")
+        resolve_receiver("no such host:5", "x")
     with pytest.raises(rtmms.ModelError, match="ground: expected HOST:PORT, got 'here'"):
         Px4(ground="here")

@@ -11,7 +11,7 @@ import pytest
 
 import rtmms
 import rtmms.base.kernel_cache
-from rtmms.cli.running.report import Accuracy, blank, disturbed
+from rtmms.cli.running.report import Accuracy, blank, was_disturbed
 from rtmms.cli.running.report_table import as_table
 from rtmms.plant.monitor import Verdict
 
@@ -44,7 +44,7 @@ def left(**given: Any) -> Any:
 def test_a_run_is_disturbed_by_what_comes_late_and_by_what_is_changed(given: dict[str, Any], output: bool) -> None:
     loop = left(**given)
     given.pop("alterations", None)
-    assert disturbed(ended(**given), loop) is output
+    assert was_disturbed(ended(**given), loop) is output
 
 
 def ran(dt: float, **given: Any) -> tuple[Accuracy, dict[str, Any]]:

@@ -17,7 +17,7 @@ import rtmms
 from rtmms.cli.running import display
 from rtmms.cli.running.display import PAGE_BYTES, Board
 from rtmms.cli.running.plan import Plan
-from rtmms.cli.running.report import as_json, blank, plain
+from rtmms.cli.running.report import as_json, blank, to_json_types
 from rtmms.cli.running.report_table import as_table
 from rtmms.plant.protocol import describe_plant
 from rtmms.robots import eel, moth
@@ -134,7 +134,7 @@ def test_the_display_ends_when_the_run_reports_it(board: Board, capsys: pytest.C
 
 def test_plain_has_json_s_own_types_and_no_nan() -> None:
     given = {"a": np.float64("nan"), "b": np.array([[1.0, np.inf]]), 3: (np.int64(2), True, None), "p": Path("x")}
-    assert plain(given) == {"a": None, "b": [[1.0, None]], "3": [2, True, None], "p": "x"}
+    assert to_json_types(given) == {"a": None, "b": [[1.0, None]], "3": [2, True, None], "p": "x"}
 
 
 def test_the_report_of_a_run_that_did_not_begin_is_an_object_and_a_table() -> None:

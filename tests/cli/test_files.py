@@ -64,14 +64,14 @@ WRITES = [
 ]  # fmt: skip
 
 WRITTEN_IN_FOLDERS = {
-    ("gaits", "-o"): "figures and tables, each within `beside`",
-    ("reproduce", "-o"): "figures and tables, each within `beside`",
-    ("envelope", "-o"): "tables, a figure and a report, each within `beside`",
+    ("gaits", "-o"): "figures and tables, each within `new_file_beside`",
+    ("reproduce", "-o"): "figures and tables, each within `new_file_beside`",
+    ("envelope", "-o"): "tables, a figure and a report, each within `new_file_beside`",
     ("new", "-o"): "a folder, which is moved to its place when it is whole",
     ("keys", "directory"): "keys, which are removed where one cannot be written (tests/wire/endpoints/test_keys.py)",
-    ("bridge", "--write-dbc"): "needs a plant that runs (tests/bridges/test_can.py); within `beside`",
+    ("bridge", "--write-dbc"): "needs a plant that runs (tests/bridges/test_can.py); within `new_file_beside`",
     ("serve", "--log"): "by the recorder of `run --log`",
-    ("sweep", "--figure"): "within `beside`, as every figure",
+    ("sweep", "--figure"): "within `new_file_beside`, as every figure",
 }
 """(command, option) of files that are written in several parts, or beside a plant. tests/test_whole_file.py holds each
 of their writers."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rtmms.base.errors import ModelError
-from rtmms.cli.running.several import drivers, failing, numbered, shared_out
+from rtmms.cli.running.several import drivers, failing, robots_of_command, shared_out
 from tests.cli.shell import finish, start
 from tests.cli.shell import rtmms as shell
 
@@ -16,7 +16,7 @@ TWO = [{"name": "one", "robot": "manta"}, {"name": "two", "robot": "eel"}]
 
 
 def test_robots_without_a_name_are_numbered() -> None:
-    named = [(one["name"], one["robot"]) for one in numbered(["manta", "follower=eel", "manta"])]
+    named = [(one["name"], one["robot"]) for one in robots_of_command(["manta", "follower=eel", "manta"])]
     assert named == [("one", "manta"), ("follower", "eel"), ("three", "manta")]
 
 
@@ -25,7 +25,7 @@ def test_robots_without_a_place_begin_side_by_side() -> None:
 
     import rtmms
 
-    world = rtmms.World(numbered(["quadrotor", "purcell", "other=quadrotor"]), dt=1e-3)
+    world = rtmms.World(robots_of_command(["quadrotor", "purcell", "other=quadrotor"]), dt=1e-3)
     alone = rtmms.load("quadrotor", dt=1e-3).observe()["position"]
     for _ in range(2):
         seen = world.observe()

@@ -14,7 +14,7 @@ from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.cpg import Cpg
 from rtmms_controllers.mixer import Mixer
-from rtmms_controllers.mixing import StrokeLimits, mixed
+from rtmms_controllers.mixing import StrokeLimits, mix
 from rtmms_controllers.oscillators import Follower, Oscillators
 
 RODS = ("left.front", "left.back", "right.front", "right.back")
@@ -143,17 +143,17 @@ def test_the_mixers_signs(turn: str) -> None:
     def thrust(stroke: Any) -> float:
         return float(stroke.amplitude**2 * stroke.lead)
 
-    left, right = mixed(most, 0.5, 0.0, 0.0, 0.0)
+    left, right = mix(most, 0.5, 0.0, 0.0, 0.0)
     assert thrust(left) == thrust(right) > 0.0
-    left, right = mixed(most, 0.5, 0.2, 0.0, 0.0)
+    left, right = mix(most, 0.5, 0.2, 0.0, 0.0)
     assert thrust(right) > thrust(left), "yaw > 0 turns left: the right fin is the stronger one"
     assert thrust(left) / thrust(right) == pytest.approx(3.0 / 7.0)
-    left, right = mixed(most, -0.5, 0.0, 0.3, 0.0)
+    left, right = mix(most, -0.5, 0.0, 0.3, 0.0)
     assert thrust(left) < 0.0
     assert left.incidence == right.incidence == pytest.approx(0.06)
-    left, right = mixed(most, 0.5, 0.0, 0.0, 0.3)
+    left, right = mix(most, 0.5, 0.0, 0.0, 0.3)
     assert left.incidence > 0.0 > right.incidence, "roll > 0: the right side goes down"
-    assert mixed(most, 0.0, 0.0, 0.0, 0.0)[0].amplitude == 0.0
+    assert mix(most, 0.0, 0.0, 0.0, 0.0)[0].amplitude == 0.0
 
 
 def test_the_mixer_moves_smoothly_to_any_word_and_refuses_what_is_beyond() -> None:

@@ -19,7 +19,7 @@ import pytest
 import rtmms
 from rtmms.analysis.linearise import Linear
 from rtmms.analysis.period_map import period_map
-from rtmms_controllers.mixing import StrokeLimits, mixed
+from rtmms_controllers.mixing import StrokeLimits, mix
 from rtmms_controllers.pilot import STROKE_LIMITS, Gains
 from rtmms_controllers.strokes import BIAS_RATE_1_S, RATE_1_S
 
@@ -47,7 +47,7 @@ def beat(thrust: float, ratio: float, most: StrokeLimits, parts: Array, steps: i
     """(steps, 4) rod angles of one beat; words (5,) added to (thrust, 0, 0, 0, 0)."""
     w = np.asarray(parts, dtype=float)
     t, columns = 2.0 * math.pi * np.arange(1, steps + 1) / steps, []
-    for side in mixed(most, thrust + w[0], w[1], w[2], w[3], w[4]):
+    for side in mix(most, thrust + w[0], w[1], w[2], w[3], w[4]):
         front = math.asin(ratio * math.sin(side.amplitude))
         columns.append(front * np.sin(t + side.lead) + side.bias + side.incidence)
         columns.append(side.amplitude * np.sin(t) + side.bias - side.incidence)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.base.attitude import wrapped
+from rtmms.base.attitude import wrap_angle
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.gait import Gait
 from rtmms_controllers.heading import Heading, yaw
@@ -123,8 +123,8 @@ def test_yaw_is_counted_to_the_left_from_world_x(angle: float) -> None:
 
 
 def test_angles_wrap() -> None:
-    assert wrapped(3 * pi / 2) == pytest.approx(-pi / 2)
-    assert wrapped(-pi) == wrapped(pi) == pytest.approx(pi)
+    assert wrap_angle(3 * pi / 2) == pytest.approx(-pi / 2)
+    assert wrap_angle(-pi) == wrap_angle(pi) == pytest.approx(pi)
 
 
 def settled(controller: Heading, angle: float, rate: float = 0.0) -> dict[str, tuple[float, float]]:
@@ -194,5 +194,5 @@ def test_it_turns_to_the_heading_and_holds_it(wanted: float) -> None:
         rate += 1e-3 * moment / 4.0
         angle += 1e-3 * rate
         if time > 45.0:
-            held.append(abs(degrees(wrapped(angle - radians(wanted)))))
+            held.append(abs(degrees(wrap_angle(angle - radians(wanted)))))
     assert max(held) < 2.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rtmms
-from rtmms.base.trust import called, is_file, split_word
+from rtmms.base.trust import is_file, plugin_name, split_word
 from rtmms.wire.peer.plugins import build, check_controller, split_spec
 from rtmms.wire.peer.running import run_controller
 from tests.cli.shell import rtmms as shell
@@ -59,8 +59,8 @@ def test_words_are_split(word: str, name: str, rest: str) -> None:
 
 
 def test_what_it_is_called() -> None:
-    assert called("../deep/mine.py:Mine") == "mine"
-    assert called("gait") == "gait"
+    assert plugin_name("../deep/mine.py:Mine") == "mine"
+    assert plugin_name("gait") == "gait"
     assert split_spec("mine.py:Mine:amplitude=0.5") == ("mine.py:Mine", {"amplitude": "0.5"})
 
 

@@ -14,7 +14,7 @@ import pytest
 import rtmms
 from rtmms.planning.planner import Knots
 from rtmms.planning.reconstructed_state import distance_apart
-from rtmms.view.goals import ahead, tried
+from rtmms.view.goals import candidate_motions, planned_motions
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.plan_figures import summary
@@ -83,7 +83,7 @@ def test_the_same_run_has_the_same_bits_and_begins_anew(prepared: Predictive) ->
     assert swim(prepared, plant, 0.6).tobytes() == first.tobytes()
     assert np.abs(first[-1]).max() > 1e-3
     shown = {name: getattr(prepared, name) for name in ("planned_motion", "planned_samples")}
-    (motion,), others = ahead(shown), tried(shown)
+    (motion,), others = planned_motions(shown), candidate_motions(shown)
     assert len(others) == 4
     assert all(path.shape == (4, 3) for path in others)
     assert max(np.abs(path[-1] - motion[-1]).max() for path in others) > 0.01

@@ -15,7 +15,7 @@ from typing import Any
 import msgpack
 import zmq
 
-from rtmms.wire.stream.zmtp import GREETING, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, message_of_frames, ready
 
 _pack: Any = msgpack.packb
 _unpack: Any = vars(msgpack)["unpackb"]
@@ -90,7 +90,7 @@ def patterns(exchange: str, at_work: Ready) -> None:
     for many in _patterns():
         try:
             one = one or connected(exchange, b"DEALER")
-            one.sendall(encoded((_hello(outputs=many),)))
+            one.sendall(message_of_frames((_hello(outputs=many),)))
             with contextlib.suppress(BlockingIOError):
                 one.recv(PIECE, socket.MSG_DONTWAIT)
         except OSError:
@@ -101,7 +101,7 @@ def patterns(exchange: str, at_work: Ready) -> None:
 def subscriptions(exchange: str, at_work: Ready) -> None:
     """More topics than a connection may ask for, on one connection after the other."""
     telemetry = endpoints(exchange)["telemetry"]
-    topics = b"".join(encoded((b"\x01" + b"%d" % k + bytes(200),)) for k in range(200))
+    topics = b"".join(message_of_frames((b"\x01" + b"%d" % k + bytes(200),)) for k in range(200))
     at_work()
     kept: list[socket.socket] = []
     while True:
@@ -129,7 +129,7 @@ def deaf(exchange: str, at_work: Ready) -> None:
     telemetry = endpoints(exchange)["telemetry"]
     kept = [connected(telemetry, b"SUB") for _ in range(DEAF)]
     for one in kept:
-        one.sendall(encoded((b"\x01",)))
+        one.sendall(message_of_frames((b"\x01",)))
     at_work()
     while True:
         time.sleep(1.0)

@@ -157,8 +157,8 @@ def test_the_folder_lives_as_long_as_the_plant(sound: Path, temporary: Path) -> 
 
 DIE = """
 import os, sys, tempfile
-from rtmms.fmi.archive import Unpacked
-held = Unpacked(sys.argv[1])
+from rtmms.fmi.archive import UnpackedFmu
+held = UnpackedFmu(sys.argv[1])
 print(held.folder, flush=True)
 if len(sys.argv) > 2:
     sys.stdin.read()

@@ -11,7 +11,7 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ModelError
-from rtmms.identification.evidence import Evidence, as_words, weighed
+from rtmms.identification.evidence import Evidence, as_words, assess_fit
 from rtmms.identification.fitting import Settings, Solution, fit
 from rtmms.identification.recording import Recording, of_plant
 from rtmms.identification.unknowns import asked_for
@@ -27,7 +27,7 @@ def found(
     several = recordings if isinstance(recordings, list) else [recordings]
     asked = asked_for(names.split(","), several, several[0].build(), bounds or {}, prior or {})
     solution = fit(several, asked, settings)
-    return solution, weighed(solution)
+    return solution, assess_fit(solution)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from rtmms.base.budget import Budget
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.base.parameters import parameter_values
 from rtmms.identification.descent import Iteration, Watch
-from rtmms.identification.fit_model import Identified, Reader, identified
+from rtmms.identification.fit_model import Identified, Reader, fit_and_assess
 from rtmms.identification.fitting import Settings
 from rtmms.identification.objectives import Feature, Objective, aligning_delay, drive_frequency, read_objectives
 from rtmms.identification.prediction import free_start
@@ -298,10 +298,10 @@ def test_a_budget_ends_a_search_and_one_that_is_too_short_is_refused() -> None:
             watch.budget = Budget(0.0)
 
     watch.iterated = late
-    found = identified(recordings, asked, Settings(), watch)
+    found = fit_and_assess(recordings, asked, Settings(), watch)
     assert found.report["note"].startswith("the time budget of 0 s ended the search after 2 iterations")
     with pytest.raises(ModelError, match=r"--budget 0: the time was over before the first step"):
-        identified(recordings, asked, Settings(), Watch(budget=Budget(0.0)))
+        fit_and_assess(recordings, asked, Settings(), Watch(budget=Budget(0.0)))
 
 
 def test_a_poor_fit_reports_which_channel_of_which_recording_and_what_to_do() -> None:

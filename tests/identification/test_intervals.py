@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.identification.evidence import autocovariance, correlations, weighed
+from rtmms.identification.evidence import assess_fit, autocovariance, correlations
 from rtmms.identification.fitting import Settings, fit
 from rtmms.identification.prediction import free_start
 from rtmms.identification.unknowns import asked_for
@@ -22,7 +22,7 @@ def off(at_rest: bool, kept: float, seeds: range) -> np.ndarray:
         recording = recorded(run, at_rest=at_rest, kept=kept, seed=seed)
         solution = fit([recording], asked_for(list(TRUTH), [recording], build(), {}, {}),
                        Settings(others=0, hold_out=0.0))  # fmt: skip
-        evidence = weighed(solution)
+        evidence = assess_fit(solution)
         rows.append([(solution.values[n] - TRUTH[n]) / e for n, e in zip(TRUTH, evidence.error, strict=True)])
     return np.array(rows)
 

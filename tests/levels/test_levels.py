@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.loop.policies import Governor, Thresholds
-from rtmms.robots.manta.levels import between, cheaper
+from rtmms.robots.manta.levels import cheaper, interpolate_stations
 from rtmms.world.levels import Levels, levels_of
 from tests.wire.bench import Toy
 
@@ -119,8 +119,8 @@ def test_the_variants_are_cheaper_one_by_one() -> None:
 
 def test_values_between_stations() -> None:
     stations, wanted = np.array([0.25, 0.75]), np.array([0.0, 0.25, 0.5, 1.0])
-    assert between(stations, wanted, np.array([[1.0, 3.0]])).tolist() == [[0.0, 1.0, 2.0, 4.0]]
-    assert between(np.array([0.5]), wanted, np.array([[2.0]])).tolist() == [[2.0] * 4]
+    assert interpolate_stations(stations, wanted, np.array([[1.0, 3.0]])).tolist() == [[0.0, 1.0, 2.0, 4.0]]
+    assert interpolate_stations(np.array([0.5]), wanted, np.array([[2.0]])).tolist() == [[2.0] * 4]
 
 
 class Coarse(Toy):

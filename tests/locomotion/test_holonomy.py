@@ -13,7 +13,7 @@ from rtmms import dynamics
 from rtmms.base.spatial import Array
 from rtmms.locomotion import Connection, Path, gait_path, holonomy, reconstruct
 from rtmms.locomotion.connections import PLANAR
-from rtmms.locomotion.group import composed, inverted, logarithm
+from rtmms.locomotion.group import compose_poses, inverted, logarithm
 from rtmms.locomotion.reconstruction import _moved, net_pose
 from rtmms.robots import cat, fluid_swimmer, satellite
 from tests.locomotion.bodies import KINDS, loop, purcell_from_the_left, robot, rods
@@ -38,7 +38,7 @@ def pose(one: Connection, path: Any) -> Array:
 
 def apart(a: Array, b: Array) -> float:
     """How far two poses are from one another, m and rad."""
-    return float(np.max(np.abs(logarithm(composed(inverted(a), b)))))
+    return float(np.max(np.abs(logarithm(compose_poses(inverted(a), b)))))
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -90,7 +90,7 @@ def test_another_reference_body() -> None:
     k = middle.model.body("left")
     angle = math.atan2(rotation[k, 1, 0], rotation[k, 0, 0])
     h = np.array([*place[k], math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle)])
-    assert apart(pose(left, path), composed(inverted(h), composed(pose(middle, path), h))) < 1e-10
+    assert apart(pose(left, path), compose_poses(inverted(h), compose_poses(pose(middle, path), h))) < 1e-10
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -98,7 +98,7 @@ def test_cycles_follow_one_another(name: str) -> None:
     one, path = Connection(robot(name), KINDS[name]), Path.fourier(loop(4))
     single = pose(one, path)
     three = reconstruct(one, path, cycles=3)
-    assert apart(three.pose[-1], composed(single, composed(single, single))) < 1e-9
+    assert apart(three.pose[-1], compose_poses(single, compose_poses(single, single))) < 1e-9
     np.testing.assert_allclose(three.displacement, holonomy(one, path, cycles=3), atol=1e-9)
     assert three.time[-1] == pytest.approx(3 * path.duration)
     assert len(three.time) == len(three.pose) == len(three.shape) == len(three.twist)
@@ -116,7 +116,7 @@ def test_the_area_rule_and_its_order(name: str) -> None:
         # from the middle out, around and back: the loop is seen from where F is taken
         spoke = Path.polygon([r, r + np.array([a, 0.0])])
         out, around = pose(one, spoke), pose(one, Path.circle(a, r))
-        net = logarithm(composed(out, composed(around, inverted(out))))
+        net = logarithm(compose_poses(out, compose_poses(around, inverted(out))))
         for kept in off:
             off[kept].append(np.max(np.abs(net + math.pi * a * a * flux[kept])) / a**2)
     orders = {kept: np.log2(np.array(errors[:-1]) / errors[1:]) for kept, errors in off.items()}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtmms.base.errors import ModelError
 from rtmms.loop.kernels.miss_policies import FIRST_NS
-from rtmms.loop.policies import Counts, Limits, Policies, Share, add, exceeded, exceeded_share, parse_limit
+from rtmms.loop.policies import Counts, Limits, Policies, Share, add, exceeded_share, limit_message, parse_limit
 from tests.loop.bench import Arrival, Bench, Happening, on_time
 
 
@@ -23,7 +23,7 @@ def ended(bench: Bench) -> tuple[str, int]:
 
 
 def test_no_limit_is_never_exceeded() -> None:
-    assert exceeded(Limits(), Counts(10**9, 10**9, 10**9, 10**9)) == ""
+    assert limit_message(Limits(), Counts(10**9, 10**9, 10**9, 10**9)) == ""
     assert not Limits().any
     assert Limits(overruns=0).any
 
@@ -31,8 +31,8 @@ def test_no_limit_is_never_exceeded() -> None:
 @pytest.mark.parametrize("name", ["misses", "misses_in_a_row", "overruns", "overruns_in_a_row", "stale"])
 def test_a_limit_is_what_may_be_and_one_more_is_too_many(name: str) -> None:
     limits = Limits(**{name: 3})
-    assert exceeded(limits, Counts(**{name: 3})) == ""
-    text = exceeded(limits, Counts(**{name: 4}))
+    assert limit_message(limits, Counts(**{name: 3})) == ""
+    text = limit_message(limits, Counts(**{name: 4}))
     assert text.startswith("4 ")
     assert "3 allowed (--max-" in text
 
@@ -74,7 +74,7 @@ def test_anything_else_is_no_limit(text: str) -> None:
 def test_a_share_is_judged_of_all_steps_and_never_before_the_end() -> None:
     limits = Limits(misses=Share(0.01), stale=Share(0.02))
     assert limits.any
-    assert exceeded(limits, Counts(misses=10**6, stale=10**6)) == ""
+    assert limit_message(limits, Counts(misses=10**6, stale=10**6)) == ""
     assert exceeded_share(limits, Counts(misses=10, stale=20), 1000) == ""
     found = exceeded_share(limits, Counts(misses=11), 1000)
     assert found == "11 misses of 1000 steps (1.1 %), 1 % allowed (--max-misses)"

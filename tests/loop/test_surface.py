@@ -14,7 +14,7 @@ import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.loop.surface import CHECK_S, SurfaceWatch
 from rtmms.plant.protocol import Channel, PlantDescription, Surroundings, describe_plant
-from rtmms.record.origin import describe, rebuilt
+from rtmms.record.origin import describe, rebuild_plant
 from tests.cli.shell import rtmms as shell
 
 DT = 1e-3
@@ -117,11 +117,11 @@ def test_a_log_from_before_starts_where_its_robots_started(robot: str, monkeypat
     run = {"robot": robot, "preset": None, "parameters": parameters, "seed": 0, "mode": "lockstep", "rate": 1.0}
     origin = describe(plant, run)
     position = "one.position" if robot == "world" else "position"
-    assert rebuilt(origin).observe()[position][2] == -2.0
+    assert rebuild_plant(origin).observe()[position][2] == -2.0
     for description in (origin["description"], (origin["robots"] or {}).get("one", {}).get("description")):
         if description:
             description.pop("start_depth_m", None)
-    assert rebuilt(origin).observe()[position][2] == 0.0
+    assert rebuild_plant(origin).observe()[position][2] == 0.0
 
 
 def test_a_run_warns_stops_or_is_silent(tmp_path: Path) -> None:

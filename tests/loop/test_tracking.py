@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.analysis.courses import course, read_course, spelled
+from rtmms.analysis.courses import course, course_text, read_course
 from rtmms.base.errors import ModelError
 from rtmms.loop.trace import SAMPLE_S, Tracking
 from tests.growth import growth
 
 DT = 1e-3
-LINE = spelled("waypoints", "0 0 -1; 10 0 -1")
+LINE = course_text("waypoints", "0 0 -1; 10 0 -1")
 
 
 def tracked(points: dict[str, Any], motion: Any, seconds: float, prefix: str = "", **options: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_one_that_is_never_reached_reports_it_and_what_comes_before_does_not_cou
 
 
 def test_off_a_course() -> None:
-    parts = spelled("helix", "", radius_m=2.0, turns=1.0, rise_m=-1.0, depth_m=0.0)
+    parts = course_text("helix", "", radius_m=2.0, turns=1.0, rise_m=-1.0, depth_m=0.0)
     helix = read_course(parts)
 
     def motion(t: float, points: Any) -> Any:

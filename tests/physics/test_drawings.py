@@ -11,7 +11,7 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ModelError
-from rtmms.model.description import MAX_DRAWN_POINTS, Drawing, clustered, mesh
+from rtmms.model.description import MAX_DRAWN_POINTS, Drawing, mesh, simplify_mesh
 from rtmms.model.solids import Placement, at
 from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.surface import ellipsoid
@@ -86,7 +86,7 @@ def test_a_mesh_that_is_not_there_leaves_the_link_to_its_inertia(tmp_path: Path)
 
 def test_a_mesh_is_thinned_and_rounded_to_a_thousandth_of_its_size() -> None:
     vertices, faces = ellipsoid(0.4, 0.2, 0.1, 96)
-    points, corners = clustered(vertices, faces, 200)
+    points, corners = simplify_mesh(vertices, faces, 200)
     assert 60 < len(points) <= 200
     assert corners.max() < len(points)
     made = mesh(vertices, faces, at(z=1.0), most=200)

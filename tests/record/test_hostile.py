@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 import rtmms
 import rtmms.fmi.plant
-from rtmms.base.errors import ModelError, shown
+from rtmms.base.errors import ModelError, safe_text
 from rtmms.base.trust import refuse_foreign_code, refuse_library
 from rtmms.cli.main import rtmms as program
 from rtmms.fluids.flow_grid import Grid
 from rtmms.record.commands import load
 from rtmms.record.log import Step, open_log
-from rtmms.record.origin import rebuilt
+from rtmms.record.origin import rebuild_plant
 from rtmms.record.tables import write_csv
 from rtmms.scenario.reading import read
 from tests.cli.shell import rtmms as shell
@@ -263,11 +263,11 @@ def test_a_log_does_not_choose_which_file_of_others_is_run(tmp_path: Path) -> No
     with pytest.raises(
         ModelError, match=r"theirs\.py:Theirs' is a file, which would run as code: if .*, add --trust-log"
     ):
-        rebuilt(origin)
+        rebuild_plant(origin)
     with pytest.raises(
         ModelError, match=r"theirs\.py:Theirs': this file would run as code, but .*written by everybody"
     ):
-        rebuilt(origin, trusted=True)
+        rebuild_plant(origin, trusted=True)
     assert not (tmp_path / "ran").exists()
     code.chmod(0o644)
     refuse_foreign_code(code, "")
@@ -306,9 +306,9 @@ def test_files_of_libraries_are_no_plants(
     Path("precious.txt").write_text("mine")
     origin = {"robot": robot, "dt": 1e-3, "preset": None, "parameters": parameters}
     with pytest.raises(ModelError, match="is a file, which would run as code"):
-        rebuilt(origin)
+        rebuild_plant(origin)
     with pytest.raises(ModelError, match=f"belongs to {owner}; expected a file of your own"):
-        rebuilt(origin, trusted=True)
+        rebuild_plant(origin, trusted=True)
     with pytest.raises(ModelError, match=f"belongs to {owner}; expected a file of your own"):
         rtmms.load(robot, **parameters)
     assert Path("precious.txt").read_text() == "mine"
@@ -436,7 +436,7 @@ def test_a_trace_that_claims_more_than_there_is(tmp_path: Path) -> None:
 
 
 def test_words_of_others_do_not_steer_the_terminal() -> None:
-    assert shown(f"a{ESCAPE}b\x9b2J\n\té") == "a\\x1b]0;owned\\x07b\\x9b2J\\x0a\\x09é"
+    assert safe_text(f"a{ESCAPE}b\x9b2J\n\té") == "a\\x1b]0;owned\\x07b\\x9b2J\\x0a\\x09é"
 
 
 def test_what_a_log_contains_is_printed_as_text(sound: Path, tmp_path: Path) -> None:

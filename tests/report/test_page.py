@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from rtmms.report.tables import blocks, filled, marked
+from rtmms.report.tables import blocks, fill_page, text_between_marks
 from tests.report import agreement
 
 
 def test_only_what_is_made_is_written_anew() -> None:
-    page = "# One\n\n" + marked("a", "old\n") + "\nbetween\n\n" + marked("b", "kept\n") + "\nend\n"
-    new = filled(page, {"a": "new \\1\n", "c": "nowhere\n"})
+    page = (
+        "# One\n\n" + text_between_marks("a", "old\n") + "\nbetween\n\n" + text_between_marks("b", "kept\n") + "\nend\n"
+    )
+    new = fill_page(page, {"a": "new \\1\n", "c": "nowhere\n"})
     assert blocks(new) == {"a": "new \\1\n", "b": "kept\n"}
     assert new == page.replace("old", "new \\1")
 
@@ -30,5 +32,5 @@ def test_a_page_that_reports_itmething_else_is_seen(
     line: str, alike: bool, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agreement, "DOCS", tmp_path)
-    (tmp_path / "x.md").write_text(marked("claims", HEAD + "| fig. 1 | speed | 0.457 m/s | agrees | 1 |\n"))
-    assert (agreement.disagreements("x.md", "claims", marked("claims", HEAD + line + "\n")) == []) is alike
+    (tmp_path / "x.md").write_text(text_between_marks("claims", HEAD + "| fig. 1 | speed | 0.457 m/s | agrees | 1 |\n"))
+    assert (agreement.disagreements("x.md", "claims", text_between_marks("claims", HEAD + line + "\n")) == []) is alike

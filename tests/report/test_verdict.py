@@ -11,7 +11,7 @@ from rtmms.papers import boyer2015_claims as boyer2015
 from rtmms.papers import boyer2017_claims as boyer2017
 from rtmms.papers import khalil2007, porez2014, qu2024
 from rtmms.report import tables as beside
-from rtmms.report.tables import of_rows
+from rtmms.report.tables import rows_as_table
 from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, about, above, at_least, at_most
 from tests.every import every
 
@@ -103,9 +103,9 @@ def test_json_of_a_row(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_table_reports_where_a_case_differs_and_each_remark_once() -> None:
     rows = [FREE.row(2.1, case="one"), FREE.row(9.0, case="two")]
-    text = of_rows("t", rows).text()
+    text = rows_as_table("t", rows).text()
     assert "2.1  9.0 differs  1, 2" in text
     assert text.count("always printed") == text.count("printed where it differs") == 1
-    plain = of_rows("t", [FREE.row(9.0), Claim("d", "own", "-", unjudged=OURS).row(1.0)]).markdown()
+    plain = rows_as_table("t", [FREE.row(9.0), Claim("d", "own", "-", unjudged=OURS).row(1.0)]).markdown()
     assert "| a length | 2 | 9.0 | m | 1.8 to 2.2 | differs | 1, 2 |" in plain
     assert "| ours alone |" in plain

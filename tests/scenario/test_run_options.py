@@ -13,7 +13,7 @@ from rtmms.base.errors import ModelError
 from rtmms.cli.run import run, serve
 from rtmms.cli.running.one_case import why_not
 from rtmms.cli.running.plan import Plan, command_options, study_options
-from rtmms.cli.running.scenario import merged, scenario
+from rtmms.cli.running.scenario import merge_options, scenario
 from rtmms.cli.sweep import sweep
 from rtmms.scenario import run_options as declarations
 from rtmms.scenario.run_options import Option, StudyUse, run_options
@@ -25,7 +25,7 @@ from tests.cli.shell import rtmms
 def shake(monkeypatch: pytest.MonkeyPatch) -> Option:
     """A new option, declared as the others are."""
     hint = Annotated[float, Option("Shake the table (default {default}).", unit="Hz", study=StudyUse.CARRIED)]
-    made = declarations.declared("shake_hz", hint, 2.0)
+    made = declarations.option_declaration("shake_hz", hint, 2.0)
     monkeypatch.setitem(run_options(), "shake_hz", made)  # type: ignore[misc]
     return made
 
@@ -51,7 +51,7 @@ def test_a_new_option_needs_its_declaration_alone(shake: Option, tmp_path: Path)
     path = tmp_path / "s.toml"
     path.write_text('robot = "manta"\nshake-hz = 3\n')
     found = scenario(str(path))
-    assert merged(found, {}, ())["shake_hz"] == 3.0
+    assert merge_options(found, {}, ())["shake_hz"] == 3.0
     assert why_not(shake, 3.0) == ""
     for text, message in (
         ('shake-hz = "fast"', "s.toml:2: shake_hz: expected a number, got 'fast'"),

@@ -20,7 +20,7 @@ from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.estimator import SETTLES_S
 from rtmms.sensing.instruments import look, remember
 from rtmms.sensing.layout import M_TIME
-from rtmms.sensing.readings import compared
+from rtmms.sensing.readings import compare_with_truth
 from rtmms.sensing.sensed import Estimated
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters
@@ -166,7 +166,7 @@ def judged(known: Known, seed: int, until: tuple[float, ...], every_s: float) ->
             now = plant.estimator.behind()
             row = rows[round(now.time / plant.dt)]
             turn = quaternion_matrix(row[3:7])
-            errors_of = compared(now, row[:3], turn @ row[7:10], turn)
+            errors_of = compare_with_truth(now, row[:3], turn @ row[7:10], turn)
             sums += [[errors_of[name][0] ** 2 for name in PARTS], [errors_of[name][1] for name in PARTS]]
             count += 1
         found.append(sums / count)

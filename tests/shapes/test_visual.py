@@ -20,14 +20,14 @@ from rtmms.shapes.drawings import robot_drawing, shape_of
 from rtmms.shapes.surface import (
     Mesh,
     Visual,
-    between,
     block,
     cylinder,
     ellipsoid,
     hub,
-    merged,
-    moved,
+    merge_meshes,
+    move_mesh,
     propeller,
+    refine_stations,
     spline,
     tube,
     tyre,
@@ -87,7 +87,7 @@ def volume(mesh: Mesh) -> float:
 @pytest.mark.parametrize("mesh", [
     ellipsoid(1.0, 2.0, 0.5), cylinder(0.3, 2.0), block(1.0, 2.0, 0.3), propeller(0.4, 3), tyre(0.3, 0.1),
     hub(0.3, 0.1), tube([(0.0, 0.0, 0.0), (1.0, 0.0, 0.2), (1.5, 1.0, 0.0)], 0.1),
-    moved(block(1.0, 1.0, 1.0), scale=(1.0, -1.0, 1.0)),
+    move_mesh(block(1.0, 1.0, 1.0), scale=(1.0, -1.0, 1.0)),
 ])  # fmt: skip
 def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
     assert open_edges(mesh) == 0
@@ -110,8 +110,8 @@ def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
         (points, one.faces) for one, points in zip(bending, bent, strict=True) if one.name != "joints"
     ]  # bands on it
     if skin:
-        assert open_edges(merged(*skin)) == 0, "the colours of a skin meet, and it has no hole"
-        assert volume(merged(*skin)) > 0.0
+        assert open_edges(merge_meshes(*skin)) == 0, "the colours of a skin meet, and it has no hole"
+        assert volume(merge_meshes(*skin)) > 0.0
     assert sum(len(one.faces) for one in visual.surfaces) < 30_000
 
 
@@ -220,6 +220,6 @@ def test_a_robot_of_ones_own_gets_a_look_from_what_it_reports() -> None:
 
 def test_a_spline_goes_through_its_points() -> None:
     stations = np.array([0.0, 0.4, 1.0, 2.0])
-    fine = between(stations, 3)
+    fine = refine_stations(stations, 3)
     assert len(fine) == 10
     np.testing.assert_allclose(spline(stations, fine)[::3], np.eye(4), atol=1e-12)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.sweep.case import Runner, settled
+from rtmms.sweep.case import Runner, has_settled
 from rtmms.sweep.study import Axis, Base, Study
 
 
@@ -45,8 +45,8 @@ def test_a_run_is_settled_when_its_means_no_longer_change(time_constant, expecte
     def summarise(t: Any, values: Any) -> dict[str, float | None]:
         return {"mean_speed_m_s": float(np.mean(values["speed"][len(t) // 2 :])), "mean_power_w": None}
 
-    assert settled(summarise, time, {"speed": speed}) == expected
-    assert settled(lambda t, values: {}, time, {"speed": speed}) is None
+    assert has_settled(summarise, time, {"speed": speed}) == expected
+    assert has_settled(lambda t, values: {}, time, {"speed": speed}) is None
 
 
 @pytest.mark.full  # Parquet

@@ -10,7 +10,7 @@ import pytest
 
 from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as program
-from rtmms.sweep.envelope import farthest, measured
+from rtmms.sweep.envelope import farthest, measure_link
 from tests.cli.shell import ROOT, rtmms
 
 pytest.importorskip("pyarrow")
@@ -150,12 +150,12 @@ def test_a_machine_is_half_its_exchange_each_way() -> None:
     timing = {"p50": 40.0, "max": 900.0}
     report = {"exchange": {"commands_applied": 980, "stale": 10, "misses": 10}, "timing_us": {"exchange": timing},
               "steps": 1000}  # fmt: skip
-    assert measured(report) == {"delay_ms": 0.02, "worst_delay_ms": 0.45, "loss": 0.01, "steps": 1000}
+    assert measure_link(report) == {"delay_ms": 0.02, "worst_delay_ms": 0.45, "loss": 0.01, "steps": 1000}
     unknown = {
         "exchange": {"commands_applied": 0, "stale": 0, "misses": 0},
         "timing_us": {"exchange": dict.fromkeys(timing)},
     }
-    assert measured(unknown | {"steps": 0})["loss"] is None
+    assert measure_link(unknown | {"steps": 0})["loss"] is None
 
 
 def test_the_tables_do_not_depend_on_the_workers(tmp_path: Path) -> None:

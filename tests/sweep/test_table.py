@@ -14,7 +14,7 @@ import pytest
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.sweep.figure import first_order
 from rtmms.sweep.inputs import hash_of
-from rtmms.sweep.rows import Column, Form, Table, joined, write_csv
+from rtmms.sweep.rows import Column, Form, Table, join_tables, write_csv
 from rtmms.sweep.study import Axis, Base, Study
 from rtmms.sweep.table import Parts, refuse_wrong_name, rows_table, schema
 
@@ -187,7 +187,7 @@ TAMPERED: dict[str, Callable[[Table], Table]] = {
     "a list for a number": lambda part: change(part, "way_m", [[1.0], 2.0]),
     "another study's mark": lambda part: Table(Form(part.form.columns, "{}"), part.values),
     "another column": with_column,
-    "rows without end": lambda part: joined([part] * 1000),
+    "rows without end": lambda part: join_tables([part] * 1000),
 }
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.analysis.courses import spelled
+from rtmms.analysis.courses import course_text
 from rtmms.base.attitude import HOME
-from rtmms.planning.shown_candidates import MAX_TEXT, as_text, chosen, places
-from rtmms.view.goals import ATTITUDE, ahead, beside, goal, planned, tried
-from rtmms.view.stage import of_output
+from rtmms.planning.shown_candidates import MAX_TEXT, as_text, choose_candidates, places
+from rtmms.view.goals import ATTITUDE, candidate_motions, goal, planned_course, planned_motions, set_points_of_output
+from rtmms.view.stage import output_curves
 
-WAY = {"cross_track_m": spelled("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
+WAY = {"cross_track_m": course_text("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
 
 
 def test_the_course_is_the_planned_path_and_its_nearest_point_the_goal() -> None:
-    way = planned(WAY)
+    way = planned_course(WAY)
     assert way is not None
     np.testing.assert_allclose(way, [[0, 0, -1], [10, 0, -1], [10, 5, -2]])
     assert goal(WAY, ((4.0, 3.0, 0.0), HOME[1]), 1.0) == pytest.approx((4.0, 0.0, -1.0))
@@ -35,25 +35,25 @@ def test_the_course_is_the_planned_path_and_its_nearest_point_the_goal() -> None
 def test_a_goal_is_where_the_set_points_states(points: dict[str, float], where: tuple[float, ...] | None) -> None:
     found = goal(points, ((5.0, 6.0, 7.0), HOME[1]), 2.0)
     assert found == (None if where is None else pytest.approx(where))
-    assert planned(points) is None
+    assert planned_course(points) is None
 
 
 def test_set_points_stand_beside_their_outputs() -> None:
     time = np.array([0.0, 1.0, 2.0, 3.0])
     found = [(0.5, {"depth_m": 1.0, "speed_m_s": 0.4}), (2.0, {"depth_m": 2.0, "speed_m_s": 0.4})]
-    assert {name: one.tolist() for name, one in beside("position", found, time).items()} == {
+    assert {name: one.tolist() for name, one in set_points_of_output("position", found, time).items()} == {
         "depth_m": [-1.0, -1.0, -2.0, -2.0]
     }
-    assert list(beside("velocity", found, time)) == ["speed_m_s"]
-    shown = of_output("truth.position", time, np.zeros((4, 3)), found)
+    assert list(set_points_of_output("velocity", found, time)) == ["speed_m_s"]
+    shown = output_curves("truth.position", time, np.zeros((4, 3)), found)
     assert (shown.names[-1], shown.dashed, shown.colours) == ("depth_m set", 1, (0, 1, 2, 2))
-    assert of_output("rate", time, np.zeros((4, 1)), found).names == ("rate",)
+    assert output_curves("rate", time, np.zeros((4, 1)), found).names == ("rate",)
 
 
 def test_a_heading_is_held_to_the_nearest_of_the_same_direction() -> None:
     half = np.radians([170.0, 190.0, 350.0, 370.0]) / 2.0
     turning = np.stack([np.cos(half), 0.0 * half, 0.0 * half, np.sin(half)], axis=1)
-    shown = of_output(ATTITUDE, np.arange(4.0), turning, [(0.0, {"heading_deg": -175.0})])
+    shown = output_curves(ATTITUDE, np.arange(4.0), turning, [(0.0, {"heading_deg": -175.0})])
     assert shown.names == ("roll", "pitch", "heading", "heading_deg set")
     np.testing.assert_allclose(shown.values[:, 2], [170.0, 190.0, 350.0, 370.0])
     np.testing.assert_allclose(shown.values[:, 3], [185.0, 185.0, 185.0, 545.0])
@@ -61,11 +61,11 @@ def test_a_heading_is_held_to_the_nearest_of_the_same_direction() -> None:
 
 def test_the_motion_that_is_planned_is_a_line() -> None:
     found = {"planned_motion": "0.1,0.2,-0.3 1.0,0.2,-0.3", "one.planned_motion": "0,0,0 1,1,1 2,2,2", "depth_m": 1.0}
-    assert [path.tolist() for path in ahead(found)] == [
+    assert [path.tolist() for path in planned_motions(found)] == [
         [[0.1, 0.2, -0.3], [1.0, 0.2, -0.3]], [[0.0] * 3, [1.0] * 3, [2.0] * 3],
     ]  # fmt: skip
     for nothing in ("", "0,0,0", "a,b,c 1,2,3", "0,0 1,1", "nan,0,0 1,1,1", 3.0):
-        assert ahead({"planned_motion": nothing}) == []
+        assert planned_motions({"planned_motion": nothing}) == []
 
 
 def test_the_motions_that_were_tried_begin_where_the_plan_does() -> None:
@@ -75,21 +75,21 @@ def test_the_motions_that_were_tried_begin_where_the_plan_does() -> None:
     assert parts.startswith("40,-20,0 40,-40,10 40,-60,20;")
     assert len(parts) <= MAX_TEXT
     expected = {"one.planned_motion": "10.00,-20.00,-1.00 11,-20,-1", "one.planned_samples": parts}
-    found = tried(expected)
+    found = candidate_motions(expected)
     assert [len(path) for path in found] == [4] * 4
     np.testing.assert_allclose(np.array(found)[:, 1:], paths, atol=0.0051)
-    assert tried(expected) == found  # the same ones: they are drawn once
+    assert candidate_motions(expected) == found  # the same ones: they are drawn once
     for nothing in ("", "1,2", "a,b,c", "1,2,nan", 3.0):
-        assert tried({"planned_motion": "0,0,0 1,1,1", "planned_samples": nothing}) == []
+        assert candidate_motions({"planned_motion": "0,0,0 1,1,1", "planned_samples": nothing}) == []
     for motion in ({}, {"planned_motion": ""}):
-        assert tried({"planned_samples": parts, **motion}) == []
+        assert candidate_motions({"planned_samples": parts, **motion}) == []
 
 
 def test_long_motions_are_drawn_by_their_ends_and_no_text_is_too_long() -> None:
     far = np.random.default_rng(3).uniform(-900.0, 900.0, (4, 3, 3))
     parts = as_text(np.zeros(3), far)
     assert 0 < len(parts) <= MAX_TEXT
-    (first, *_) = tried({"planned_motion": "0,0,0 1,1,1", "planned_samples": parts})
+    (first, *_) = candidate_motions({"planned_motion": "0,0,0 1,1,1", "planned_samples": parts})
     np.testing.assert_allclose(first, [[0.0] * 3, far[0, -1]], atol=0.0051)
     far[:] = np.nan
     assert as_text(np.zeros(3), far) == ""
@@ -97,8 +97,8 @@ def test_long_motions_are_drawn_by_their_ends_and_no_text_is_too_long() -> None:
 
 def test_candidates_are_chosen_evenly_by_cost_from_the_best_to_the_median() -> None:
     costs = np.arange(33.0)[::-1].copy()
-    assert chosen(costs) == [28, 24, 20, 16]
+    assert choose_candidates(costs) == [28, 24, 20, 16]
     costs[:] = np.inf
-    assert chosen(costs) == []
-    assert chosen([3.0, 1.0, np.nan, 2.0], 1.0) == [3, 0]
+    assert choose_candidates(costs) == []
+    assert choose_candidates([3.0, 1.0, np.nan, 2.0], 1.0) == [3, 0]
     assert places(51).tolist() == [17, 33, 50]

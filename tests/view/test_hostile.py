@@ -13,7 +13,7 @@ from rtmms.base.errors import ModelError
 from rtmms.plant.protocol import Channel
 from rtmms.record.log import drawing
 from rtmms.shapes.drawings import shape_of
-from rtmms.view.goals import beside, goal
+from rtmms.view.goals import goal, set_points_of_output
 from rtmms.view.recording import Recording
 from rtmms.view.scene import Picture
 from rtmms.wire.protocol.state import PlantInfo
@@ -74,7 +74,10 @@ def test_a_film_has_not_more_pictures_than_a_run_has_states_for() -> None:
 def test_set_points_may_be_anything() -> None:
     points = {"depth_m": [1], "x_m": math.nan, "heading_deg": None, "y_m": "north", "altitude_m": 2.0}
     assert goal(points, ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)), 1.0) == (1.0, 0.0, 2.0)
-    assert list(beside("position", [(0.0, points)], np.zeros(2))) == ["depth_m", "x_m", "y_m", "altitude_m"][3:]
+    assert (
+        list(set_points_of_output("position", [(0.0, points)], np.zeros(2)))
+        == ["depth_m", "x_m", "y_m", "altitude_m"][3:]
+    )
 
 
 def test_what_cannot_be_drawn_is_reported_by_its_file() -> None:

@@ -22,7 +22,7 @@ from rtmms.view import stage as plots
 from rtmms.view.film import Filming, Take, pictures, slow_motion, write_film, write_still
 from rtmms.view.live import View
 from rtmms.view.page import write_page
-from rtmms.view.recording import Recording, info_of, recorded
+from rtmms.view.recording import Recording, info_of, read_recording
 from rtmms.view.scene import DrawnState, Picture
 from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.state import PlantInfo
@@ -64,7 +64,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def recording(log: Path) -> Recording:
-    return recorded(open_log(log))
+    return read_recording(open_log(log))
 
 
 def test_a_recording_has_every_step(recording: Recording, log: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_set_points_of_a_controller_are_in_the_log_and_in_the_picture(tmp_pa
     (tmp_path / "later.toml").write_text(LATER)
     result = finish(start(tmp_path, "run", "later.toml", "--mode", "lockstep", "--quiet", "--log", "run.mcap"), 200)
     assert result.status == 0, result.err
-    recording = recorded(open_log(tmp_path / "run.mcap"))
+    recording = read_recording(open_log(tmp_path / "run.mcap"))
     assert [(points["x_m"], points["z_m"]) for _, points in recording.set_points] == [(0.1, 0.1), (0.1, 0.2)]
     assert recording.set_points[1][0] == pytest.approx(0.2, abs=0.03)
     assert recording.tracked(0.35)["z_m"] == 0.2
@@ -112,7 +112,8 @@ def test_the_set_points_of_a_controller_are_in_the_log_and_in_the_picture(tmp_pa
     differing = np.argwhere((seen != unseen).any(axis=2))
     assert 20 < len(differing) < 4000, "the goal is a marker"
     assert (
-        len(plots.of_output("position", recording.time, recording.series("position"), recording.set_points).names) == 6
+        len(plots.output_curves("position", recording.time, recording.series("position"), recording.set_points).names)
+        == 6
     )
 
 

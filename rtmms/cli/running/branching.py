@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import MODES
-from rtmms.base.errors import ModelError, RtmmsError, shown
+from rtmms.base.errors import ModelError, RtmmsError, safe_text
 from rtmms.base.trust import is_file, split_word
 from rtmms.cli.option_types import settings
 from rtmms.plant.loading import robots
 from rtmms.record.log import Log, Start, open_log
-from rtmms.record.origin import Branch, branch_of, rebuilt, refuse_untrusted, sha256_of
+from rtmms.record.origin import Branch, branch_of, rebuild_plant, refuse_untrusted, sha256_of
 from rtmms.scenario.plant import called_names
 from rtmms.scenario.run_options import run_options
 from rtmms.version import VERSION
@@ -40,7 +40,7 @@ class Parent:
     log : Log
         The log.
     robot, trusted : str | None, bool
-        As the user named or confirmed it, see rtmms.record.origin.rebuilt.
+        As the user named or confirmed it, see rtmms.record.origin.rebuild_plant.
     seconds : float
         Simulated time at which the run begins, s.
     step : int
@@ -79,7 +79,7 @@ class Parent:
             The plant, at its reset.
         """
         origin = {**self.log.origin, "faults": self.log.origin.get("faults") or self.faulty}
-        return rebuilt(origin, self.robot, trusted=self.trusted)
+        return rebuild_plant(origin, self.robot, trusted=self.trusted)
 
     def replayed(self, plant: Plant) -> tuple[Branch, Array | None]:
         """Replay the log up to the start of the run.
@@ -103,7 +103,9 @@ class Parent:
 
         path, found = self.log.path, play(self.log, plant, (self.run, self.step))
         if found.first is not None:
-            raise RtmmsError(f"--from {path}: the replay of the log differs from the log: {shown(str(found.first))}")
+            raise RtmmsError(
+                f"--from {path}: the replay of the log differs from the log: {safe_text(str(found.first))}"
+            )
         if found.unchecked:
             raise RtmmsError(f"--from {path}: cannot be replayed to {self.seconds:g} s: {found.unchecked}")
         before = branch_of(self.log.origin)
@@ -165,7 +167,7 @@ class Parent:
         return Agenda([ScheduledChange(self.step, "", self.changed, "--set")])
 
 
-def parent(
+def parent_run(
     word: str, robot: str | None, words: dict[str, Any], typed: Collection[str], controllers: tuple[str, ...] | None
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return robot, options and controllers of a run from LOG@SECONDS, with its parent among the options.
@@ -207,14 +209,16 @@ def parent(
     origin = log.origin
     version = origin["versions"]["rtmms"]
     if version != VERSION:
-        raise ModelError(f"--from {word}: expected a log of this version, rtmms {VERSION}, got one of {shown(version)}")
+        raise ModelError(
+            f"--from {word}: expected a log of this version, rtmms {VERSION}, got one of {safe_text(version)}"
+        )
     own, known = origin["robot"], robots()
     if robot is not None and robot.endswith(".toml"):
         raise ModelError(
             f"--from {word}: expected a robot or none, got the scenario {robot}; set parameters with --set"
         )
     if robot is not None and robot != own and (own in known or robot in known):
-        raise ModelError(f"--from {word}: expected the robot of the log, '{shown(own)}', got '{robot}'")
+        raise ModelError(f"--from {word}: expected the robot of the log, '{safe_text(own)}', got '{robot}'")
     named = robot if robot is not None and robot not in known else None
     if named is None:
         refuse_untrusted(origin, trusted=trusted)
@@ -293,6 +297,6 @@ def _refuse_files(controllers: tuple[str, ...], word: str, *, trusted: bool) -> 
     for one in controllers:
         if not trusted and (is_file(split_word(one)[0]) or _NAMES_A_FILE.search(one)):
             raise ModelError(
-                f"--from {word}: the log's controller '{shown(one)}' names a file, which would run as code: if you "
+                f"--from {word}: the log's controller '{safe_text(one)}' names a file, which would run as code: if you "
                 "trust the log, add --trust-log, or name a controller yourself (--controller)"
             )

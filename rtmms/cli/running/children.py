@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from rtmms.base.errors import RtmmsError
 from rtmms.base.processes import start_python
-from rtmms.base.trust import called, peer_name, split_word
+from rtmms.base.trust import peer_name, plugin_name, split_word
 from rtmms.bridging.counters import read_line
 from rtmms.bridging.untrusted import DRIVES
 from rtmms.wire.peer.core_affinity import MAY_MOVE
@@ -268,7 +268,7 @@ class Children:
     def _start(
         self, kind: str, command: str, word: str, exchange: str, keys: Path | None, *, secrets: bool = False
     ) -> Child:
-        name = peer_name(word) if kind == "controller" else called(split_word(word)[0])
+        name = peer_name(word) if kind == "controller" else plugin_name(split_word(word)[0])
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
         words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
@@ -547,9 +547,9 @@ def put_together(children: Iterable[Child], ready: Readiness) -> None:
     """
     import os
 
-    from rtmms.loop.machine import Cores, allowed
+    from rtmms.loop.machine import Cores, allowed_cores
 
-    pids, cores = [child.process.pid for child in children], allowed()
+    pids, cores = [child.process.pid for child in children], allowed_cores()
     if len(pids) != 1 or len(cores) < 2 or not hasattr(os, "sched_setaffinity"):
         return
     core = cores[-1]

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmms.base.errors import shown
+from rtmms.base.errors import safe_text
 from rtmms.base.processes import end_with_parent
 from rtmms.base.terminal import console, print_text
 
@@ -242,7 +242,7 @@ class Terminal:
         """
         from rich.text import Text
 
-        self.console.print(Text(shown(line)))
+        self.console.print(Text(safe_text(line)))
 
     def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
         """Redraw the lines, or print a new phase.
@@ -273,7 +273,7 @@ class Terminal:
         for number, pairs in enumerate(facts(content)):
             line.append("\n" * number)
             for label, text in pairs:
-                line.append(f"{label} ", style="dim").append(f"{shown(text)}   ", style="bold")
+                line.append(f"{label} ", style="dim").append(f"{safe_text(text)}   ", style="bold")
         self.live.update(line, refresh=True)
 
     def close(self) -> None:

@@ -63,7 +63,7 @@ def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping
         An entry is wrong, or a study does not carry it; the message has file and line.
     """
     from rtmms.cli.running.plan import plan
-    from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
+    from rtmms.cli.running.scenario import check_peers, check_times, links_of, merge_options, scenario
 
     found, options = scenario(what), run_options()
     if found.bridges:
@@ -73,7 +73,7 @@ def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping
         if reason and name not in typed:
             raise found.fault(f"{name}: {reason}", name)
     _name_left_out(found)
-    words = merged(found, {**defaults(), **typed}, typed)
+    words = merge_options(found, {**defaults(), **typed}, typed)
     words |= {name: one.default for name, one in options.items() if one.study in (StudyUse.FILE, StudyUse.MACHINE)}
     words["mode"] = "lockstep"
     check_times(found, float(words["duration"]))

@@ -15,7 +15,7 @@ from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import split_word
 from rtmms.bridging.config import check_bridge
 from rtmms.cli.option_types import check_choice, declared_option, options, refuse_figure, refuse_preset, settings
-from rtmms.cli.running.several import drivers, failing, shared_out, usual
+from rtmms.cli.running.several import default_robot_name, drivers, failing, shared_out
 from rtmms.plant.loading import builder
 from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown
@@ -92,7 +92,7 @@ def plan(
     """
     builder(robot)  # refuses an unknown one
     if robots:
-        robots = [{"name": usual(k), **one} for k, one in enumerate(robots)]
+        robots = [{"name": default_robot_name(k), **one} for k, one in enumerate(robots)]
         controllers = drivers(robots, controllers)
     elif controllers is None:
         controllers = own_controllers(robot)
@@ -125,9 +125,9 @@ def plan(
 
         parse_priority(words["priority"])
     if words.get("affinity") is not None:
-        from rtmms.loop.machine import allowed, parse_affinity
+        from rtmms.loop.machine import allowed_cores, parse_affinity
 
-        parse_affinity(words["affinity"], allowed())
+        parse_affinity(words["affinity"], allowed_cores())
     for option in run_options().values():
         path = words.get(option.name)
         if option.writes and path is not None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError
-from rtmms.cli.running.report import plain
-from rtmms.cli.running.timing import as_data
+from rtmms.cli.running.report import to_json_types
+from rtmms.cli.running.timing import policies_as_data
 from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.report.figures import small_outputs
 from rtmms.scenario.links import as_word
@@ -64,7 +64,7 @@ def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | 
         "robot": plan.robot, "preset": plan.preset, "parameters": kept_parameters(plan, plant), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
         "deadline": plan.deadline, "links": [as_word(one) for one in plan.links],
-        "policies": as_data(plan), "branch": None if branch is None else branch.as_data(),
+        "policies": policies_as_data(plan), "branch": None if branch is None else branch.as_data(),
     })  # fmt: skip
     timed = plan.mode in TIMED
     return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if timed else None, patient=not timed)
@@ -90,7 +90,7 @@ def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: 
         A sentence when the log is not whole, else ''.
     """
     steps = recorder.first + report["steps"]  # as they are counted in its rows
-    end = {"ended": report["ended"], "message": message, "steps": steps, "report": plain(report)}
+    end = {"ended": report["ended"], "message": message, "steps": steps, "report": to_json_types(report)}
     report["log"] = log = recorder.finish(end, _state(plant) if report["ended"] != "diverged" else None)
     if "moved" in log:
         return f"{log['file']}: was moved, deleted or replaced while the run wrote it; there is no such log"

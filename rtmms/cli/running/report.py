@@ -166,7 +166,7 @@ def by_robot(report: Mapping[str, Any], world: Composed, begins: Mapping[str, An
     return found
 
 
-def plain(value: Any) -> Any:
+def to_json_types(value: Any) -> Any:
     """Convert a value to JSON's own types; infinite values and nan become None.
 
     Parameters
@@ -180,11 +180,11 @@ def plain(value: Any) -> Any:
         The converted value.
     """
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_types(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item) for item in value]
+        return [to_json_types(item) for item in value]
     if hasattr(value, "tolist"):  # numpy's arrays and scalars
-        return plain(value.tolist())
+        return to_json_types(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int, str)):
@@ -244,7 +244,7 @@ def as_json(report: Mapping[str, Any]) -> str:
     str
         JSON.
     """
-    return json.dumps(plain(report), allow_nan=False)
+    return json.dumps(to_json_types(report), allow_nan=False)
 
 
 # --- How wrong the steps of a run are, from the side of the command line: what is printed while it runs and in its
@@ -355,12 +355,12 @@ class Accuracy:
         sentence = warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
         report["warnings"] += [sentence] if sentence else []
         others = not self._driven and any(peer["commands"] for peer in report["exchange"]["peers"])
-        if self._calibration is not None and verdict.seconds is None and not (others or disturbed(report, loop)):
+        if self._calibration is not None and verdict.seconds is None and not (others or was_disturbed(report, loop)):
             self._calibration.keep(verdict)
             report["accuracy"]["known_step_s"] = self._calibration.known().steps.get(0.01)
 
 
-def disturbed(report: Mapping[str, Any], loop: Loop) -> bool:
+def was_disturbed(report: Mapping[str, Any], loop: Loop) -> bool:
     """Return whether commands were late or missing, or the run was altered.
 
     The measured motion is then not the robot's usual one.

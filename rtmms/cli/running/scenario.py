@@ -53,7 +53,7 @@ def scenario(path: str) -> Scenario:
     return found
 
 
-def merged(found: Scenario, words: dict[str, Any], typed: Collection[str]) -> dict[str, Any]:
+def merge_options(found: Scenario, words: dict[str, Any], typed: Collection[str]) -> dict[str, Any]:
     """Return the words of a run: those of the scenario, except for typed ones.
 
     Parameters
@@ -336,9 +336,9 @@ def split_words(spec: str) -> tuple[str, dict[str, str]]:
 def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
     """Return why a controller does not accept a value, '' where it does; it has the value then."""
     from rtmms.wire.peer.attachment import TunableParameters
-    from rtmms.wire.peer.controller import declared
+    from rtmms.wire.peer.controller import declaration_of
 
-    known = tuple(declared(controller, "tunable_parameters"))
+    known = tuple(declaration_of(controller, "tunable_parameters"))
     if key not in known:
         return str(UnknownNameError(f"parameter of {owner} that can change while it runs", key, known))
     own = TunableParameters({name: getattr(controller, name) for name in known}, controller.change)

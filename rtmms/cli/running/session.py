@@ -38,10 +38,10 @@ from rtmms.cli.running.report import (
     begins,
     blank,
     by_robot,
-    plain,
+    to_json_types,
 )
 from rtmms.cli.running.report_table import as_table
-from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
+from rtmms.cli.running.setup import await_stall_detector, begin_attribution, changed_endpoints, open_sockets
 from rtmms.cli.running.slow_peers import PeerPace, SlowPeers
 from rtmms.cli.running.timing import Ticking, pacing, policies, step_time, warnings_before, warnings_of
 from rtmms.plant.protocol import Composed, describe_plant
@@ -246,7 +246,7 @@ class Session:
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
             handed = (self.progress.board.descriptor, *files.values())
             self.display = Child("display", "", arguments, words=None, pass_fds=handed)
-        elsewhere = moved(plan, sockets.endpoints)
+        elsewhere = changed_endpoints(plan, sockets.endpoints)
         if elsewhere or not (plan.controllers or plan.quiet):
             places = "; ".join(f"{role} {endpoint}" for role, endpoint in sockets.endpoints.items())
             asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
@@ -337,7 +337,7 @@ class Session:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.impairment import impaired_links
         from rtmms.loop.loop import Loop, LoopServices
-        from rtmms.loop.machine import raised, shortest_wait_s
+        from rtmms.loop.machine import at_priority, shortest_wait_s
         from rtmms.loop.trace import Tracking
         from rtmms.loop.trial import cold_trial, trial
         from rtmms.wire.plant.server import Server
@@ -345,7 +345,7 @@ class Session:
         plan = self.plan
         steps = None if plan.duration is None else round(plan.duration / plant.dt)
         keep = RunObservers(plan, plant, steps, self._first)
-        with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
+        with at_priority(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             try:
                 measured = trial(plant, plan.seed)
                 p999_s = measured.p999_s
@@ -460,7 +460,7 @@ class Session:
         if not self.plan.degrade or period_us is None:
             return None
         from rtmms.loop.policies import Governor
-        from rtmms.world.levels import as_data, levels_of
+        from rtmms.world.levels import levels_as_data, levels_of
 
         levels = levels_of(plant)
         if levels is None:
@@ -468,7 +468,7 @@ class Session:
         if not levels.costs:
             levels.measure()
         governor = Governor(levels, period_us * 1e3)
-        self.report["degrade"] = {**as_data(levels), "period_us": period_us}
+        self.report["degrade"] = {**levels_as_data(levels), "period_us": period_us}
         self.governor = governor
         return governor
 
@@ -499,7 +499,7 @@ class Session:
         found = self.plan.scenario
         if found is None or not found.expect or status == INTERRUPTED:
             return status
-        findings = judge(found.expect, plain(self.report))
+        findings = judge(found.expect, to_json_types(self.report))
         self.report["expect"] = [asdict(one) for one in findings]
         for one in findings:
             if not one.holds:

@@ -68,7 +68,7 @@ def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]
     return ready, sockets, token
 
 
-def moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
+def changed_endpoints(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
     """Return the endpoints that are neither the default ones nor the requested ones.
 
     Parameters

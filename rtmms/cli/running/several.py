@@ -11,7 +11,7 @@ from rtmms.base.trust import is_file, named_robot, split_word
 from rtmms.cli.option_types import check_choice
 from rtmms.plant.loading import builder
 from rtmms.scenario.reading import MAX_TABLE_ENTRIES
-from rtmms.wire.peer.plugins import check_controller, check_robot, declared
+from rtmms.wire.peer.plugins import check_controller, check_robot, declared_robots
 
 MAX_ROBOTS = MAX_TABLE_ENTRIES["robot"]
 SPACING_M = 2.0
@@ -22,7 +22,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def numbered(words: Sequence[str]) -> list[dict[str, Any]]:
+def robots_of_command(words: Sequence[str]) -> list[dict[str, Any]]:
     """Return the robots of a command line.
 
     Those without a name are called one, two, three, ... They begin side by side, SPACING_M along y, the first at its
@@ -41,13 +41,13 @@ def numbered(words: Sequence[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for k, word in enumerate(words):
         name, sign, robot = word.partition("=")
-        found.append({"name": name, "robot": robot} if sign else {"name": usual(k), "robot": word})
+        found.append({"name": name, "robot": robot} if sign else {"name": default_robot_name(k), "robot": word})
         if k:
             found[-1]["aside_m"] = SPACING_M * k
     return found
 
 
-def usual(k: int) -> str:
+def default_robot_name(k: int) -> str:
     """Return the name of the k-th robot without a given one.
 
     Parameters
@@ -151,11 +151,11 @@ def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | No
         elif is_file(name):
             made.append(word)
         else:
-            fitting = [one for one, kind in kinds.items() if not declared(name) or kind in declared(name)]
+            fitting = [one for one, kind in kinds.items() if not declared_robots(name) or kind in declared_robots(name)]
             if not fitting:
                 here = ", ".join(sorted(set(kinds.values())))
                 raise ModelError(
-                    f"controller '{name}' drives {', '.join(declared(name))}; none of them is among the "
+                    f"controller '{name}' drives {', '.join(declared_robots(name))}; none of them is among the "
                     f"robots of this run: {here}"
                 )
             made += [_for(word, one) for one in fitting]

@@ -63,7 +63,7 @@ def policies(plan: Plan) -> Policies:
     )  # fmt: skip
 
 
-def as_data(plan: Plan) -> dict[str, Any]:
+def policies_as_data(plan: Plan) -> dict[str, Any]:
     """Return the policies for the log, with all their settings.
 
     Parameters

@@ -60,7 +60,7 @@ fallbacks_at = records_at(FALLBACK)
 actuators_at = records_at(ACTUATOR)
 
 
-def within(value: float, lower: float, upper: float) -> float:
+def clamp_to_limits(value: float, lower: float, upper: float) -> float:
     """Return a value, clamped to limits.
 
     Parameters
@@ -80,7 +80,7 @@ def within(value: float, lower: float, upper: float) -> float:
     return value
 
 
-clamp = kernel(within, inline=True)
+clamp = kernel(clamp_to_limits, inline=True)
 
 
 @kernel(fused=False)

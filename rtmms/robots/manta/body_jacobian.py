@@ -265,7 +265,7 @@ def slopes_by_wrench(finned: Any, memory: Any, room: Any) -> None:
 
 
 @kernel
-def by_itself(finned: Any, m: int, room: Any, push: Array, out: Array) -> None:
+def own_effect(finned: Any, m: int, room: Any, push: Array, out: Array) -> None:
     """Add the effect of a coordinate of the body, 0 to 11, on its own force and on its motion.
 
     Parameters

@@ -89,7 +89,7 @@ class Chains(NamedTuple):
     sums: Any
 
 
-def padded(chains: int) -> int:
+def lane_count(chains: int) -> int:
     """Return the number of lanes of whole blocks.
 
     Parameters
@@ -123,9 +123,9 @@ def pack_links(fields: np.ndarray, station: np.ndarray, lost: int = 0) -> np.nda
         Read-only; the surplus lanes repeat the last chain.
     """
     m, n = fields.shape[1], station.size
-    lanes = np.minimum(np.arange(padded(n)), n - 1).reshape(-1, LANES)
+    lanes = np.minimum(np.arange(lane_count(n)), n - 1).reshape(-1, LANES)
     links = fields[:, :, lanes].transpose(2, 1, 0, 3).copy()
-    surplus = np.arange(padded(n)).reshape(-1, LANES) >= n
+    surplus = np.arange(lane_count(n)).reshape(-1, LANES) >= n
     links[:, :, MASS:] *= np.where(surplus | (lanes < lost), VANISHING, 1.0)[:, None, None, :]
     packed = np.concatenate([links.reshape(len(lanes), m * L), station[lanes]], axis=1)
     packed.flags.writeable = False

@@ -30,7 +30,7 @@ from rtmms.robots.manta.model import Array, MantaModel
 from rtmms.robots.manta.step_jacobian import traced_jacobian
 
 
-def covered(model: MantaModel, varying: bool) -> bool:
+def has_manta_structure(model: MantaModel, varying: bool) -> bool:
     """Return whether the structured derivatives apply to such a manta.
 
     They need the sequential or the monolithic coupling, chains whose derivatives are generated, and a body that moves.

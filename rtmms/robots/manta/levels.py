@@ -107,7 +107,7 @@ def carry_over(own: Mantas, other: Mantas) -> None:
     state, given = own._state, other._state
     joints = joints_of(other)
     if own.parameters.chains != other.parameters.chains:
-        joints = between(other.model.station, own.model.station, joints)
+        joints = interpolate_stations(other.model.station, own.model.station, joints)
     state[: lay.FINS] = given[: lay.FINS]
     state[words_of(own.parameters.links, own.parameters.chains)] = joints
     own._settle()  # lanes without a chain
@@ -152,7 +152,7 @@ def words_of(links: int, chains: int) -> npt.NDArray[np.int64]:
     return found
 
 
-def between(stations: Array, wanted: Array, values: Array) -> Array:
+def interpolate_stations(stations: Array, wanted: Array, values: Array) -> Array:
     """Return values at other stations by linear interpolation, also beyond the ends.
 
     Parameters
@@ -176,7 +176,9 @@ def between(stations: Array, wanted: Array, values: Array) -> Array:
     return np.ascontiguousarray(values[..., at] * (1.0 - share) + values[..., at + 1] * share)
 
 
-def as_full(seen: dict[str, Array], channels: tuple[Channel, ...], stations: Array, wanted: Array) -> dict[str, Array]:
+def to_full_shapes(
+    seen: dict[str, Array], channels: tuple[Channel, ...], stations: Array, wanted: Array
+) -> dict[str, Array]:
     """Return outputs of a variant in the shapes of the full model.
 
     Parameters
@@ -195,7 +197,7 @@ def as_full(seen: dict[str, Array], channels: tuple[Channel, ...], stations: Arr
     """
     for channel in channels:
         if channel.name in JOINTS and seen[channel.name].shape != channel.shape:
-            seen[channel.name] = between(stations, wanted, seen[channel.name])
+            seen[channel.name] = interpolate_stations(stations, wanted, seen[channel.name])
     return seen
 
 
@@ -230,7 +232,7 @@ class Variant:
         dict[str, array]
             Outputs by name.
         """
-        return as_full(self.manta.observe(), self.outputs, self.manta.model.station, self._full.model.station)
+        return to_full_shapes(self.manta.observe(), self.outputs, self.manta.model.station, self._full.model.station)
 
     def set(self, **given: Any) -> None:
         """Copy changed parameters from the full model, which has them already.

@@ -20,7 +20,7 @@ from rtmms.robots.manta.body import (
     MOMENT_NORM,
 )
 from rtmms.robots.manta.coupling import spectral_radius
-from rtmms.robots.manta.fin_layout import ADDED, LANES, LINK_FIELDS, pack_links, padded
+from rtmms.robots.manta.fin_layout import ADDED, LANES, LINK_FIELDS, lane_count, pack_links
 from rtmms.robots.manta.layout import ITERATED, SEQUENTIAL, SUPPORTS, W_INERTIA
 from rtmms.robots.manta.methods import GAMMAS, HALVES, METHODS, STABILITY
 from rtmms.robots.manta.parameters import MantaParameters
@@ -185,7 +185,7 @@ def compile_manta(p: MantaParameters, dt: float, coupling: str) -> MantaModel:
         "tolerance": p.interface_tolerance_m_s2, "relaxation": np.zeros(36),
         "body_matrix": np.diag([p.body_mass_kg] * 3 + list(p.body_inertia_kg_m2)).ravel(),
         "max_iterations": p.interface_passes_max, "roll": {"mean": ROLL_MEAN, "zero": ROLL_ZERO}[p.support_roll],
-        "links": p.links, "blocks": padded(p.chains) // LANES, "chains": p.chains,
+        "links": p.links, "blocks": lane_count(p.chains) // LANES, "chains": p.chains,
         "actuation": {"servo": SERVO, "ideal": IDEAL}[p.actuation], "coupling": COUPLINGS[coupling],
         "integrator": integrator, "body_method": lay.BODY_EULER if euler else lay.BODY_MATCHED,
         "normal": {"link": lay.NORMAL_LINK, "neighbour": lay.NORMAL_NEIGHBOUR}[p.fin_normal], "samples": samples,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
-from rtmms.base.jit import COMPILED, compile_progress, helped, native
+from rtmms.base.jit import COMPILED, compile_in_parallel, compile_progress, native
 from rtmms.base.memory import aligned
 from rtmms.base.override import override
 from rtmms.base.parameters import settable
@@ -146,7 +146,7 @@ class Flapping:
         return angles
 
 
-def usual(gait: Mapping[str, float]) -> Flapping:
+def default_gait(gait: Mapping[str, float]) -> Flapping:
     """Return the default gait with some parameters replaced, without a soft start.
 
     Parameters
@@ -362,7 +362,7 @@ class Manta(KernelPlant):
         many, across = p.links != 3, p.fin_normal == "neighbour"
         shape = (many, field is not None, across)
         ahead = f"from rtmms.robots.manta.step import compile_ahead; compile_ahead{shape}"
-        with compile_progress("the manta's kernels"), helped(ahead, enter_step, enter_account):
+        with compile_progress("the manta's kernels"), compile_in_parallel(ahead, enter_step, enter_account):
             self._sampler = None if field is None else make_sampler(field)
             values: dict[str, Any] = {"finned": self.model.finned, "body": self.model.body, "param": self.model.param}
             if many:
@@ -414,7 +414,7 @@ class Manta(KernelPlant):
         ModelError
             The frequency is not > 0.
         """
-        return usual(gait).period_s
+        return default_gait(gait).period_s
 
     def gait_commands(self, steps: int, **gait: float) -> Array:
         """Return the commands of a period of the default gait.
@@ -436,7 +436,7 @@ class Manta(KernelPlant):
         ModelError
             The frequency is not > 0.
         """
-        flapping = usual(gait)
+        flapping = default_gait(gait)
         time = np.arange(steps, dtype=np.float64) * (flapping.period_s / steps)
         return flapping.angles(time, self.parameters.back_rod_m / self.parameters.front_rod_m)
 
@@ -641,9 +641,9 @@ class Manta(KernelPlant):
         MantaJacobian or None
             None for a manta to which they do not apply.
         """
-        from rtmms.robots.manta.jacobian import MantaJacobian, covered  # its kernels are for who asks
+        from rtmms.robots.manta.jacobian import MantaJacobian, has_manta_structure  # its kernels are for who asks
 
-        if not COMPILED or not covered(self.model, self._sampler is not None):
+        if not COMPILED or not has_manta_structure(self.model, self._sampler is not None):
             return None
         return MantaJacobian(self.system.fork(), self._coordinates, by)
 

@@ -18,9 +18,9 @@ from rtmms.analysis.run_batch import copy, rotation
 from rtmms.base.jit import Array, kernel
 from rtmms.dynamics.recursion import move_pose
 from rtmms.robots.manta.body_jacobian import (
-    by_itself,
     current_in_body,
     lead,
+    own_effect,
     slopes_by_wrench,
     slopes_of_attitude,
     slopes_of_force,
@@ -484,7 +484,7 @@ def _put_column(finned: Any, room: Any, m: int, column: int, push: Array) -> Non
     for r in range(AFTERS):
         after[r] = 0.0
     if m >= 0:
-        by_itself(finned, m, room, push, after)
+        own_effect(finned, m, room, push, after)
     for n in range(WRENCHES):
         for r in range(AFTERS):
             after[r] += push[n] * room.applied[n, r]

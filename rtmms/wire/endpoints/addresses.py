@@ -27,7 +27,7 @@ _LOCK_RETRY_S = 0.005
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107  # size of sun_path without its final zero
 
 
-def resolved(endpoint: str) -> str:
+def absolute_endpoint(endpoint: str) -> str:
     """Return an ipc endpoint with its whole path.
 
     Parameters
@@ -232,7 +232,7 @@ def first_port() -> int:
 def _defaults() -> tuple[str, str, str]:
     try:
         port = first_port()
-    except AddressError:  # `checked` reports the error where an address is used
+    except AddressError:  # `check_endpoint` reports the error where an address is used
         port = DEFAULT_PORT
     return f"tcp://127.0.0.1:{port}", f"tcp://127.0.0.1:{port + 1}", f"tcp://127.0.0.1:{port + 2}"
 
@@ -250,7 +250,7 @@ DEFAULTS = {"exchange": EXCHANGE, "step": STEP, "telemetry": TELEMETRY}
 _TCP = re.compile(r"tcp://(\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(\d{1,5}|\*)\Z")
 
 
-def checked(endpoint: str, role: str, *, inproc: bool = False) -> str:
+def check_endpoint(endpoint: str, role: str, *, inproc: bool = False) -> str:
     """Return an endpoint in its plain form.
 
     Parameters
@@ -275,7 +275,7 @@ def checked(endpoint: str, role: str, *, inproc: bool = False) -> str:
     if endpoint in DEFAULTS.values():
         first_port()
     if endpoint.startswith("ipc://") and len(endpoint) > len("ipc://"):
-        return short_enough(resolved(endpoint), role)
+        return short_enough(absolute_endpoint(endpoint), role)
     if inproc and endpoint.startswith(INPROC) and len(endpoint) > len(INPROC):
         return endpoint
     found = _TCP.match(endpoint)
@@ -369,7 +369,7 @@ def nearest(exchange: str, step: str, near: str) -> bool:
     return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
 
 
-def cleared(endpoint: str, role: str, *, keyed: bool = False, inproc: bool = False) -> str:
+def endpoint_to_bind(endpoint: str, role: str, *, keyed: bool = False, inproc: bool = False) -> str:
     """Return an endpoint in its plain form, ready to be bound.
 
     Parameters
@@ -395,7 +395,7 @@ def cleared(endpoint: str, role: str, *, keyed: bool = False, inproc: bool = Fal
     EndpointError
         If the endpoint cannot be bound.
     """
-    endpoint = checked(endpoint, role, inproc=inproc)
+    endpoint = check_endpoint(endpoint, role, inproc=inproc)
     if not keyed:
         only_local(endpoint, role)
     if endpoint.startswith("ipc://"):
@@ -425,7 +425,7 @@ def listen(endpoint: str, role: str, *, may_move: bool) -> tuple[plain.socket, s
     EndpointError
         If the endpoint cannot be bound; it names the endpoint.
     """
-    endpoint = cleared(endpoint, role)
+    endpoint = endpoint_to_bind(endpoint, role)
     if endpoint.startswith("ipc://"):
         return _bound(plain.AF_UNIX, endpoint.removeprefix("ipc://"), endpoint, role), endpoint
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")

@@ -203,7 +203,7 @@ def read_allowed(directory: Path) -> dict[bytes, str] | None:
     for path in paths:
         try:
             _check_unwritable(path, 0o600)
-            allowed[key_pairs.plain(_read(path)[0])] = path.name.removesuffix(_PUBLIC)
+            allowed[key_pairs.key_bytes(_read(path)[0])] = path.name.removesuffix(_PUBLIC)
         except (ModelError, OSError):
             continue
     return allowed
@@ -302,7 +302,7 @@ def _read(path: Path) -> tuple[bytes, bytes | None]:
     """Return public and secret key, each 40 characters of z85."""
     try:
         public, secret = key_pairs.certificate(path)
-        if any(len(key) != 40 or len(key_pairs.plain(key)) != 32 for key in (public, secret) if key is not None):
+        if any(len(key) != 40 or len(key_pairs.key_bytes(key)) != 32 for key in (public, secret) if key is not None):
             raise ValueError("not a key")
     except ModelError:
         raise

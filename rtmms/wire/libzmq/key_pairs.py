@@ -15,7 +15,7 @@ MAX_KEY_FILE_BYTES = 1 << 16
 """Most bytes of a key file that are read."""
 
 
-def described() -> str:
+def libzmq_version() -> str:
     """Return the version of libzmq and its support of CURVE, for rtmms doctor.
 
     Returns
@@ -76,7 +76,7 @@ def public_of(secret: bytes) -> bytes:
     return zmq.curve_public(secret)
 
 
-def plain(key: bytes) -> bytes:
+def key_bytes(key: bytes) -> bytes:
     """Return the bytes of a key.
 
     Parameters

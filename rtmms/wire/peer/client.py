@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from rtmms.base.errors import ModelError, RenamedWarning, UnknownNameError
-from rtmms.wire.endpoints.addresses import EXCHANGE, checked
+from rtmms.wire.endpoints.addresses import EXCHANGE, check_endpoint
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.attachment import PeerRequests, TunableParameters
 from rtmms.wire.peer.decode import read_message
@@ -258,7 +258,8 @@ def connect(
         interpolation=interpolation, tracks=dict(setpoints or {}), robot=robot,
     )  # fmt: skip
     terms = PeerRequests(
-        checked(exchange, "exchange", inproc=True), hello, token, None if keys is None else read_client(Path(keys)),
+        check_endpoint(exchange, "exchange", inproc=True), hello, token,
+        None if keys is None else read_client(Path(keys)),
         meanwhile, settable=tunable if isinstance(tunable, TunableParameters) else TunableParameters(tunable or {}),
     )  # fmt: skip
     return Link(terms, timeout_s, reconnect, Refusals(errors))

@@ -178,7 +178,7 @@ RENAMED: Mapping[str, str] = {
 """Old names of a controller's declarations, which a class may use for one version."""
 
 
-def declared(controller: object, name: str, default: Any = ()) -> Any:
+def declaration_of(controller: object, name: str, default: Any = ()) -> Any:
     """Return a controller's declaration, by its new or old name.
 
     The class need not derive from Controller.

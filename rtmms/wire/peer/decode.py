@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from rtmms.wire.protocol.messages import Reason, Refusal, decode_from_plant, shown
+from rtmms.wire.protocol.messages import Reason, Refusal, decode_from_plant, peer_text
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.protocol.welcome import read_channel, read_shape
 
@@ -105,7 +105,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             member=str(message.get("robot_name", "")), topic=str(message.get("topic") or message["robot"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
-        raise Refusal(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
+        raise Refusal(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {peer_text(str(fault))}") from None
     if not (isfinite(info.dt) and info.dt > 0):
         raise Refusal(Reason.WRONG_TYPE, f"welcome: dt must be > 0 s, got {info.dt}")
     return info
@@ -189,5 +189,5 @@ def _names(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if type(value) is not list or not all(type(name) is str for name in value):
-        raise TypeError(f"expected a list of names, got {shown(value)}")
+        raise TypeError(f"expected a list of names, got {peer_text(value)}")
     return tuple(value)

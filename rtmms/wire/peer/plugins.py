@@ -17,9 +17,9 @@ from rtmms.base.entry_points import entry_points_of
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter as Declaration
 from rtmms.base.parameters import parameters_of
-from rtmms.base.source_declarations import literal, parsed, source
+from rtmms.base.source_declarations import literal, source, syntax_tree
 from rtmms.base.trust import file_parameters, is_file, load_named, refuse_script, split_word
-from rtmms.base.value_conversion import spelled, typed
+from rtmms.base.value_conversion import convert_value, type_text
 from rtmms.wire.peer.controller import COMMON, Controller
 
 
@@ -40,17 +40,17 @@ def check_robot(name: str, robot: str) -> None:
     ModelError
         If it does not fit; the message lists the fitting controllers.
     """
-    own = declared(name)
+    own = declared_robots(name)
     if not own or robot in own:
         return
-    fitting = sorted(other for other in controllers() if robot in declared(other))
+    fitting = sorted(other for other in controllers() if robot in declared_robots(other))
     if fitting:
         raise ModelError(
             f"controller '{name}' drives {', '.join(own)}, not {robot}; controllers of {robot}: {', '.join(fitting)}"
         )
 
 
-def declared(name: str) -> tuple[str, ...]:
+def declared_robots(name: str) -> tuple[str, ...]:
     """Return the robots that a controller declares, without loading it.
 
     Parameters
@@ -70,7 +70,7 @@ def declared(name: str) -> tuple[str, ...]:
         if point is None:
             return ()
         file, wanted = source(point.module), point.attr
-    tree = parsed(file)
+    tree = syntax_tree(file)
     if tree is None:
         return ()
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
@@ -335,7 +335,7 @@ def parameters(controller: type[Controller]) -> dict[str, Parameter]:
     for name, kind in _signature(controller).items():
         hint = _hint(kind)
         default = None if kind.default is inspect.Parameter.empty else kind.default
-        made = Parameter(name, spelled(hint), default, kind.default is inspect.Parameter.empty)
+        made = Parameter(name, type_text(hint), default, kind.default is inspect.Parameter.empty)
         listed[name] = made.declared(parameters_of(controller).get(name))
     return listed
 
@@ -386,7 +386,7 @@ def build(spec: str, loaded: type[Controller] | None = None) -> Controller:
     turns = {key: words.pop(key) for key in COMMON if key in words and key not in known}
     controller = construct(found, name, words)
     for key, word in turns.items():
-        setattr(controller, key, typed(f"controller '{name}': {key}", word, COMMON[key], words=True))
+        setattr(controller, key, convert_value(f"controller '{name}': {key}", word, COMMON[key], words=True))
     return controller
 
 
@@ -421,7 +421,7 @@ def construct(controller: type[Controller], name: str, words: Mapping[str, str])
             attribute = hasattr(controller, key) and not callable(getattr(controller, key))
             hint = "an attribute of the class is a parameter in a @dataclass, with a type" if attribute else ""
             raise UnknownNameError(f"parameter of controller '{name}'", key, (*known, *COMMON), hint)
-        values[key] = typed(f"controller '{name}': {key}", word, _hint(known[key]), words=True)
+        values[key] = convert_value(f"controller '{name}': {key}", word, _hint(known[key]), words=True)
     missing = [key for key, kind in known.items() if kind.default is inspect.Parameter.empty and key not in values]
     if missing:
         raise ModelError(f"controller '{name}': needs {', '.join(missing)}")

@@ -12,7 +12,7 @@ from rtmms.base.errors import ModelError
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.attachment import TunableParameters
 from rtmms.wire.peer.client import Link, connect
-from rtmms.wire.peer.controller import COMMON, Controller, declared
+from rtmms.wire.peer.controller import COMMON, Controller, declaration_of
 from rtmms.wire.peer.core_affinity import CoreMove
 
 
@@ -43,7 +43,7 @@ class Figures:
     EACH_S = 1.0
 
     def __init__(self, controller: Controller, report: Callable[[dict[str, Any]], None]) -> None:
-        self._names: Sequence[str] = declared(controller, "metrics")
+        self._names: Sequence[str] = declaration_of(controller, "metrics")
         self._controller, self._report, self._next = controller, report, 0.0
         self._last: dict[str, Any] = {}
 
@@ -116,13 +116,13 @@ def run_controller(
         raise ModelError(
             f"controller {type(controller).__name__}: update(state) is missing; write this method, which returns a dict"
         )
-    points: Sequence[str] = declared(controller, "setpoints")
+    points: Sequence[str] = declaration_of(controller, "setpoints")
     prepare = getattr(controller, "prepare", None)  # a controller need not derive from our class
     if prepare is not None:
         prepare()
     placing = CoreMove()
-    tunable = {name: getattr(controller, name) for name in declared(controller, "tunable_parameters")}
-    settable = TunableParameters(tunable, declared(controller, "on_parameters_changed", None))
+    tunable = {name: getattr(controller, name) for name in declaration_of(controller, "tunable_parameters")}
+    settable = TunableParameters(tunable, declaration_of(controller, "on_parameters_changed", None))
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
         outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,

@@ -10,7 +10,7 @@ from numbers import Real
 from time import monotonic
 from typing import Any
 
-from rtmms.base.errors import ModelError, Renamed, UnknownNameError, shown
+from rtmms.base.errors import ModelError, Renamed, UnknownNameError, safe_text
 from rtmms.base.terminal import print_text
 from rtmms.wire.endpoints.session_files import origin_of_token
 from rtmms.wire.peer.attachment import Attachment, PeerRequests
@@ -63,7 +63,7 @@ class Refusals:
         elif self.how == PRINT and code not in self._printed:
             self._printed.add(code)
             once = "printed once for each kind; link.errors has the last ones"
-            print_text(f"rtmms: the plant refused: {shown(text)} ({once})", err=True)
+            print_text(f"rtmms: the plant refused: {safe_text(text)} ({once})", err=True)
 
     def due(self) -> None:
         """Raise a refusal once, if `how` is 'raise'.

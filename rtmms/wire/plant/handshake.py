@@ -27,9 +27,9 @@ from rtmms.wire.protocol.messages import (
     name_in,
     not_a_message,
     packer,
+    peer_text,
     read_id,
     read_request,
-    shown,
 )
 from rtmms.wire.protocol.peer_values import read_figures, read_settable, read_watch
 from rtmms.wire.protocol.port import MESSAGE, Answering, SocketCallbacks
@@ -420,7 +420,7 @@ class HandshakePort:
             self._take_figures(peer, message)
         else:
             expected = "hello, request, parameters, metrics and bye"
-            raise Refusal(Reason.TYPE, f"exchange socket: expected messages of type {expected}, got {shown(kind)}")
+            raise Refusal(Reason.TYPE, f"exchange socket: expected messages of type {expected}, got {peer_text(kind)}")
 
     def _take_figures(self, peer: Peer, message: dict[str, Any]) -> None:
         """Store a peer's metrics, and its report about its own peer; Refused if they are invalid."""
@@ -499,7 +499,7 @@ class Ticks:
         """
         seq = message.get("seq")
         if type(seq) is not int:
-            raise Refusal(Reason.WRONG_TYPE, f"tick: expected a whole number seq, got {shown(seq)}")
+            raise Refusal(Reason.WRONG_TYPE, f"tick: expected a whole number seq, got {peer_text(seq)}")
         if peer.state not in (LIVE, READY):
             raise Refusal(Reason.TOO_EARLY, "tick: answer the warm-up states first")
         ticker = self._peers.ticker
@@ -510,7 +510,7 @@ class Ticks:
                 )
             self._peers.let_tick(peer)
         if not peer.tick_seq < seq < 1 << 63:
-            raise Refusal(Reason.SEQ, f"tick: seq must rise; newest {peer.tick_seq}, got {shown(seq)}")
+            raise Refusal(Reason.SEQ, f"tick: seq must rise; newest {peer.tick_seq}, got {peer_text(seq)}")
         peer.tick_seq = seq
         if len(self._arrived) >= MAX_WAITING_MESSAGES:
             self.surplus += 1

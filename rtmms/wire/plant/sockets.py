@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from rtmms.base.files import private_files
 from rtmms.loop.machine import may_raise
-from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near
+from rtmms.wire.endpoints.addresses import DEFAULTS, check_endpoint, endpoint_to_bind, listen, listen_near
 from rtmms.wire.endpoints.keys import AdmittedKeys, ServerKeys
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.errors import AddressError
@@ -131,7 +131,7 @@ class Sockets:
         bound.callback(served.close)
 
         def place(role: str) -> tuple[str, str, bool]:
-            endpoint = cleared(self._asked(role), role, keyed=self._keyed, inproc=self.inproc)
+            endpoint = endpoint_to_bind(self._asked(role), role, keyed=self._keyed, inproc=self.inproc)
             return endpoint, role, self._may_move(role)
 
         with private_files():
@@ -181,7 +181,7 @@ def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None
     """Raise AddressError for two endpoints at one address, unless the later one is a default that may move."""
     roles: dict[str, str] = {}
     for role, given in asked.items():
-        endpoint = checked(given or DEFAULTS[role], role, inproc=inproc)
+        endpoint = check_endpoint(given or DEFAULTS[role], role, inproc=inproc)
         if endpoint.endswith((":*", ":0")) or (given is None and free_ports):
             continue
         if endpoint in roles:

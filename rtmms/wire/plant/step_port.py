@@ -14,14 +14,14 @@ import numpy as np
 
 from rtmms.base.contract import Applied
 from rtmms.base.errors import UnknownNameError
-from rtmms.loop.kernels.miss_policies import within
+from rtmms.loop.kernels.miss_policies import clamp_to_limits
 from rtmms.plant.protocol import Channel, CoupledLimit
 from rtmms.wire.kernels.step import MAX_READS_AFTER_DEADLINE
 from rtmms.wire.plant.allowance import Allowance
 from rtmms.wire.plant.handshake import Ticks
 from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARM, WARMING, Peer, Peers
 from rtmms.wire.protocol.limits import CREDITS, MAX_AHEAD_STEPS, MAX_COMMAND_BYTES
-from rtmms.wire.protocol.messages import Reason, Refusal, decode, not_a_message, packer, shown
+from rtmms.wire.protocol.messages import Reason, Refusal, decode, not_a_message, packer, peer_text
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, SocketCallbacks
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[s
     if type(seq) is not int or type(step) is not int or type(values) is not dict:
         raise Refusal(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
     if not newest < seq < 1 << 63:
-        raise Refusal(Reason.SEQ, f"command: seq must rise; newest {newest}, got {shown(seq)}")
+        raise Refusal(Reason.SEQ, f"command: seq must rise; newest {newest}, got {peer_text(seq)}")
     return seq, step, values
 
 
@@ -88,7 +88,7 @@ def read_expiry(message: Mapping[str, Any], now_ns: int) -> int:
         raise Refusal(Reason.WRONG_TYPE, "command: expected whole numbers age_ns and fresh_ns from 0 on")
     fresh = message.get("fresh", True)
     if type(fresh) is not bool:
-        raise Refusal(Reason.WRONG_TYPE, f"command: fresh: expected true or false, got {shown(fresh)}")
+        raise Refusal(Reason.WRONG_TYPE, f"command: fresh: expected true or false, got {peer_text(fresh)}")
     if not fresh:
         return LONG_AGO_NS
     return now_ns + fresh_ns - age_ns if fresh_ns else 0
@@ -120,7 +120,7 @@ def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
     """
     ahead, most = step - now, max(MAX_AHEAD_STEPS, delay)
     if ahead > most:
-        raise Refusal(Reason.TOO_EARLY, f"command: step {shown(step)} is more than {most} ahead of the plant")
+        raise Refusal(Reason.TOO_EARLY, f"command: step {peer_text(step)} is more than {most} ahead of the plant")
     if -ahead > behind:
         raise Refusal(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind the plant")
     return ahead
@@ -150,7 +150,7 @@ def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, k
             _refuse_name(name, known)
         if type(value) is not float:
             if type(value) is not int:
-                raise Refusal(Reason.WRONG_TYPE, f"command: {name}: expected a number, got {shown(value)}")
+                raise Refusal(Reason.WRONG_TYPE, f"command: {name}: expected a number, got {peer_text(value)}")
             value = values[name] = float(value)  # integers of msgpack have at most 64 bits
         if not isfinite(value):
             raise Refusal(Reason.NOT_FINITE, f"command: {name}: expected a finite number, got {value}")
@@ -166,7 +166,7 @@ def _refuse_name(name: object, known: Callable[[str], bool]) -> None:
             Reason.NOT_CLAIMED, f"command: actuator '{name}' is not among the actuators that this peer claims"
         )
     unknown = name if type(name) is str and len(name) <= _HINT_LENGTH else ""
-    raise Refusal(Reason.UNKNOWN_ACTUATOR, f"command: there is no actuator {shown(name)}", unknown)
+    raise Refusal(Reason.UNKNOWN_ACTUATOR, f"command: there is no actuator {peer_text(name)}", unknown)
 
 
 def with_hint(text: str, unknown: str, names: Sequence[str]) -> str:
@@ -795,7 +795,8 @@ class StepPort:
             self.ticks.read_message(peer, message)
         else:
             raise Refusal(
-                Reason.TYPE, f"step socket: expected messages of type command, tick or bye, got {shown(kind)}"
+                Reason.TYPE,
+                f"step socket: expected messages of type command, tick or bye, got {peer_text(kind)}",
             )
 
     def _take_command(self, peer: Peer, message: dict[str, Any]) -> None:
@@ -881,7 +882,7 @@ class StepPort:
         clamped, linear = False, peer.multirate.linear
         for name, value in values.items():
             i = index[name]
-            given, value = value, within(value, lower[i], upper[i])
+            given, value = value, clamp_to_limits(value, lower[i], upper[i])
             clamped = clamped or value != given
             if linear:
                 peer.multirate.aim(i, step, value)

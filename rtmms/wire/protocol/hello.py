@@ -13,7 +13,7 @@ from rtmms.wire.protocol.limits import (
     MAX_PATTERN_LENGTH,
     MAX_PATTERNS,
 )
-from rtmms.wire.protocol.messages import PROTOCOL, PROTOCOLS, Reason, Refusal, in_version, name_in, shown
+from rtmms.wire.protocol.messages import PROTOCOL, PROTOCOLS, Reason, Refusal, in_version, name_in, peer_text
 from rtmms.wire.protocol.peer_values import read_settable, read_tracks
 
 HOLD = "hold"
@@ -31,13 +31,13 @@ def _wrong(text: str) -> Refusal:
 
 def _name(value: Any, _: Any) -> str:
     if type(value) is not str or not 0 < len(value) <= MAX_NAME_LENGTH or not value.isprintable():
-        raise _wrong(f"name must be 1 to {MAX_NAME_LENGTH} printable characters, got {shown(value)}")
+        raise _wrong(f"name must be 1 to {MAX_NAME_LENGTH} printable characters, got {peer_text(value)}")
     return value
 
 
 def _robot(value: Any, _: Any) -> str:
     if type(value) is not str or len(value) > MAX_NAME_LENGTH or not value.isprintable():
-        raise _wrong(f"robot must be at most {MAX_NAME_LENGTH} printable characters, got {shown(value)}")
+        raise _wrong(f"robot must be at most {MAX_NAME_LENGTH} printable characters, got {peer_text(value)}")
     return value
 
 
@@ -54,11 +54,11 @@ def _patterns(field: str) -> Callable[[Any, Any], tuple[str, ...]]:
         if value is None:
             return ()
         if type(value) is not list or len(value) > MAX_PATTERNS:
-            raise _wrong(f"{field} must be a list of at most {MAX_PATTERNS} patterns, got {shown(value)}")
+            raise _wrong(f"{field} must be a list of at most {MAX_PATTERNS} patterns, got {peer_text(value)}")
         for one in value:
             if type(one) is not str or not 0 < len(one) <= MAX_PATTERN_LENGTH:
                 raise _wrong(
-                    f"{field}: a pattern must be text of 1 to {MAX_PATTERN_LENGTH} characters, got {shown(one)}"
+                    f"{field}: a pattern must be text of 1 to {MAX_PATTERN_LENGTH} characters, got {peer_text(one)}"
                 )
         return tuple(value)
 
@@ -67,7 +67,7 @@ def _patterns(field: str) -> Callable[[Any, Any], tuple[str, ...]]:
 
 def _every(value: Any, _: Any) -> int:
     if type(value) is not int or not 1 <= value <= MAX_EVERY_STEPS:
-        raise _wrong(f"every must be a whole number from 1 to {MAX_EVERY_STEPS}, got {shown(value)}")
+        raise _wrong(f"every must be a whole number from 1 to {MAX_EVERY_STEPS}, got {peer_text(value)}")
     return value
 
 
@@ -75,25 +75,25 @@ def _delay(value: Any, read: Mapping[str, Any]) -> int:
     every = read["every"]
     most = min(MAX_EVERY_STEPS, MAX_AHEAD_STEPS * every)
     if type(value) is not int or not 0 <= value <= most:
-        raise _wrong(f"delay must be a whole number from 0 to {most} for every={every}, got {shown(value)}")
+        raise _wrong(f"delay must be a whole number from 0 to {most} for every={every}, got {peer_text(value)}")
     return value
 
 
 def _ticks(value: Any, _: Any) -> bool:
     if type(value) is not bool:
-        raise _wrong(f"ticks must be true or false, got {shown(value)}")
+        raise _wrong(f"ticks must be true or false, got {peer_text(value)}")
     return value
 
 
 def _identity(value: Any, _: Any) -> bytes:
     if type(value) is not bytes or len(value) not in (0, 16):
-        raise _wrong(f"identity must be the 16 bytes of a welcome, got {shown(value)}")
+        raise _wrong(f"identity must be the 16 bytes of a welcome, got {peer_text(value)}")
     return value
 
 
 def _interpolation(value: Any, _: Any) -> str:
     if value not in INTERPOLATIONS:
-        raise _wrong(f"interpolation must be one of {', '.join(INTERPOLATIONS)}; got {shown(value)}")
+        raise _wrong(f"interpolation must be one of {', '.join(INTERPOLATIONS)}; got {peer_text(value)}")
     return str(value)
 
 
@@ -208,7 +208,7 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
     version = message.get("protocol")
     if type(version) is not int or version not in PROTOCOLS:
         spoken = ", ".join(map(str, PROTOCOLS))
-        raise Refusal(Reason.PROTOCOL, f"hello: protocol: expected one of {spoken}, got {shown(version)}")
+        raise Refusal(Reason.PROTOCOL, f"hello: protocol: expected one of {spoken}, got {peer_text(version)}")
     read: dict[str, Any] = {"protocol": version}
     for one in _HELLO_FIELDS:
         key = name_in(version, one.name)

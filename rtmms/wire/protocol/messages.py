@@ -129,7 +129,7 @@ class Request:
     exchange_id: bytes = b""
 
 
-def shown(value: Any) -> str:
+def peer_text(value: Any) -> str:
     """Return a peer's value as short text for a message to a person.
 
     Parameters
@@ -242,12 +242,12 @@ def read_request(message: Mapping[str, Any], peer: str, exchange_id: bytes) -> R
     ident, op, args = read_id(message), message.get("op"), message.get("args")
     if ident is None:
         ident = message.get("id")
-        raise Refusal(Reason.WRONG_TYPE, f"request: id must be a whole number or short text, got {shown(ident)}")
+        raise Refusal(Reason.WRONG_TYPE, f"request: id must be a whole number or short text, got {peer_text(ident)}")
     if type(op) is not str or op not in OPERATIONS:
-        raise Refusal(Reason.TYPE, f"request: op must be one of {', '.join(OPERATIONS)}; got {shown(op)}")
+        raise Refusal(Reason.TYPE, f"request: op must be one of {', '.join(OPERATIONS)}; got {peer_text(op)}")
     args = {} if args is None else args
     if type(args) is not dict or not all(type(key) is str for key in args):
-        raise Refusal(Reason.WRONG_TYPE, f"request: args must be a map with text keys, got {shown(args)}")
+        raise Refusal(Reason.WRONG_TYPE, f"request: args must be a map with text keys, got {peer_text(args)}")
     return Request(ident, op, args, peer, exchange_id)
 
 

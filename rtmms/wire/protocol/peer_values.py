@@ -14,7 +14,7 @@ from rtmms.wire.protocol.limits import (
     MAX_TRACK_LENGTH,
     MAX_TRACKS,
 )
-from rtmms.wire.protocol.messages import Reason, Refusal, is_finite, shown
+from rtmms.wire.protocol.messages import Reason, Refusal, is_finite, peer_text
 
 
 def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,12 +39,16 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
     if given is None:
         return {}
     if type(given) is not dict or len(given) > MAX_SETTABLE:
-        raise Refusal(Reason.WRONG_TYPE, f"settable must be a map of at most {MAX_SETTABLE} names, got {shown(given)}")
+        raise Refusal(
+            Reason.WRONG_TYPE,
+            f"settable must be a map of at most {MAX_SETTABLE} names, got {peer_text(given)}",
+        )
     for name, value in given.items():
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
             raise Refusal(
                 Reason.WRONG_TYPE,
-                f"settable: {shown(name)}: expected a number, flag or short text by a short name, got {shown(value)}",
+                f"settable: {peer_text(name)}: expected a number, flag or short text by a short name, "
+                f"got {peer_text(value)}",
             )
     return given
 
@@ -76,7 +80,8 @@ def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
         plain = type(value) in (int, float) or (type(value) is str and len(value) <= MAX_TRACK_LENGTH)
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not plain:
             raise Refusal(
-                Reason.WRONG_TYPE, f"hello: tracks: expected names, each with a number or text, got {shown(name)}"
+                Reason.WRONG_TYPE,
+                f"hello: tracks: expected names, each with a number or text, got {peer_text(name)}",
             )
     return given
 
@@ -105,7 +110,8 @@ def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
             raise Refusal(
-                Reason.WRONG_TYPE, f"metrics: expected names, each with a number, flag or short text, got {shown(name)}"
+                Reason.WRONG_TYPE,
+                f"metrics: expected names, each with a number, flag or short text, got {peer_text(name)}",
             )
     return given
 
@@ -146,7 +152,10 @@ def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
     if given is None:
         return None
     if type(given) is not dict or not all(type(given.get(name)) is bool for name in ("watched", "learned")):
-        raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: expected a map with watched and learned, got {shown(given)}")
+        raise Refusal(
+            Reason.WRONG_TYPE,
+            f"metrics: watch: expected a map with watched and learned, got {peer_text(given)}",
+        )
     silences, losses = given.get("silences"), given.get("losses")
     if not (type(silences) is list and len(silences) <= MAX_SILENCES and all(map(_is_silence, silences))):
         raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: silences: expected at most {MAX_SILENCES} of three numbers")
@@ -154,10 +163,13 @@ def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
         raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: losses: expected at most {MAX_SILENCES} numbers")
     for name in ("period_s", "first_s"):
         if given.get(name) is not None and not is_finite(given[name]):
-            raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a number, got {shown(given[name])}")
+            raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a number, got {peer_text(given[name])}")
     for name in _COUNTS:
         if type(given.get(name)) is not int or given[name] < 0:
-            raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a count, got {shown(given.get(name))}")
+            raise Refusal(
+                Reason.WRONG_TYPE,
+                f"metrics: watch: {name}: expected a count, got {peer_text(given.get(name))}",
+            )
     known = ("watched", "learned", "period_s", "first_s", "silences", "losses", *_COUNTS)
     return {name: given.get(name) for name in known}
 

@@ -15,7 +15,7 @@ from time import monotonic, monotonic_ns
 
 from rtmms.wire.protocol.port import GONE, MESSAGE, Received
 from rtmms.wire.stream.listener import Connection
-from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, framed, ready
+from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, message_of_frame, ready
 
 _MAX_FRAMES = 512
 """Reads of one call, because a message may come in pieces."""
@@ -225,7 +225,7 @@ class Dealer:
             SENT, FULL or GONE.
         """
         connection = self._connection
-        return connection.send(framed(frame)) if connection.reader.ready else GONE
+        return connection.send(message_of_frame(frame)) if connection.reader.ready else GONE
 
     def serve(self, until_ns: int) -> None:
         """Send unsent data, and try a broken connection again.

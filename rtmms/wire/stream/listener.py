@@ -19,7 +19,7 @@ from typing import Protocol
 from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Answering, Received, SocketCallbacks
-from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
+from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, message_of_frame, ready
 
 # Readiness of many descriptors: epoll, or a substitute on other platforms.
 
@@ -518,7 +518,7 @@ class Listener(Answering):
         connection = self.connections.get(who)
         if connection is None:
             return GONE
-        became = connection.send(framed(frame), self._backlog)
+        became = connection.send(message_of_frame(frame), self._backlog)
         if connection.unsent:
             self._watch(connection)
         return became

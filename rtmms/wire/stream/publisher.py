@@ -13,7 +13,7 @@ from rtmms.base.override import override
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import MESSAGE, SENT, Hosting, Received, SocketCallbacks
 from rtmms.wire.stream.listener import MAX_CONNECTIONS, Connection, Listener
-from rtmms.wire.stream.zmtp import encoded
+from rtmms.wire.stream.zmtp import message_of_frames
 
 _MAX_SUBSCRIPTION_BYTES = 256
 _MAX_SUBSCRIPTIONS = 16
@@ -64,7 +64,7 @@ class Publisher(Hosting):
     @override
     def send(self, who: bytes, frame: bytes) -> int:
         """Store a message for all its subscribers, in place of an earlier one that has not left yet; return SENT."""
-        self._data = encoded((who, frame))
+        self._data = message_of_frames((who, frame))
         if who != self._topic:
             self._topic = who
             self._takers = {key for key, topics in self._topics.items() if self._wants(topics)}

@@ -71,7 +71,7 @@ def ready(kind: bytes, identity: bytes = b"") -> bytes:
     return bytes([_COMMAND, len(body)]) + body
 
 
-def framed(frame: bytes) -> bytes:
+def message_of_frame(frame: bytes) -> bytes:
     """Return a message of one frame.
 
     Parameters
@@ -108,7 +108,7 @@ def frame_head(size: int) -> bytes:
     return bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")
 
 
-def encoded(frames: Sequence[bytes]) -> bytes:
+def message_of_frames(frames: Sequence[bytes]) -> bytes:
     """Return a message of several frames.
 
     Parameters

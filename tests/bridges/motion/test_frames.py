@@ -152,13 +152,13 @@ def test_a_home_that_is_none(wrong: dict[str, float]) -> None:
 
 
 def test_whole_numbers_are_limited_not_wrapped() -> None:
-    assert frames.whole(47.3977419, 1e7) == 473977419
-    assert frames.whole(1e12) == (1 << 31) - 1
-    assert frames.whole(-1e12) == -(1 << 31)
-    assert frames.whole(-1.0, bits=16, signed=False) == 0
-    assert frames.whole(40.0, 1000.0, bits=16) == 32767
+    assert frames.to_integer(47.3977419, 1e7) == 473977419
+    assert frames.to_integer(1e12) == (1 << 31) - 1
+    assert frames.to_integer(-1e12) == -(1 << 31)
+    assert frames.to_integer(-1.0, bits=16, signed=False) == 0
+    assert frames.to_integer(40.0, 1000.0, bits=16) == 32767
     with pytest.raises(ValueError, match="finite"):
-        frames.whole(float("nan"))
+        frames.to_integer(float("nan"))
 
 
 def test_bearings() -> None:

@@ -10,7 +10,7 @@ import pytest
 from rtmms.base.errors import ModelError
 from rtmms.loop import machine as memory
 from rtmms.loop import machine as scheduling
-from rtmms.loop.machine import CoreClaim, Cores, allowed, choose, parse_affinity, pin, threads
+from rtmms.loop.machine import CoreClaim, Cores, allowed_cores, choose, parse_affinity, pin, threads
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="affinity")
 
@@ -50,9 +50,9 @@ def test_plants_of_one_machine_agree_on_cores(monkeypatch: pytest.MonkeyPatch) -
 @linux
 def test_a_core_that_is_shared_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
-    other, before = CoreClaim(), allowed()
+    other, before = CoreClaim(), allowed_cores()
     assert other.take(before[-1])
-    ready = scheduling.Readiness(asked=None, affinity=before, allowed=before)
+    ready = scheduling.Readiness(asked=None, affinity=before, allowed_cores=before)
     try:
         scheduling._affinity(ready, Cores(before[-1], (before[-1],), before[-1:]))
         assert [text.partition(":")[0] for text in ready.failed] == [
@@ -67,9 +67,9 @@ def test_a_core_that_is_shared_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_plant_that_has_one_core_alone_reports_that_it_is_another_plants(monkeypatch: pytest.MonkeyPatch) -> None:
     """As by taskset: nothing is to be chosen, and nothing is pinned."""
     monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
-    other, core = CoreClaim(), allowed()[-1]
+    other, core = CoreClaim(), allowed_cores()[-1]
     assert other.take(core)
-    ready = scheduling.Readiness(asked=80, affinity=[core], allowed=[core])
+    ready = scheduling.Readiness(asked=80, affinity=[core], allowed_cores=[core])
     scheduling._affinity(ready, Cores(), timed=False)  # an ordinary process takes no core from another
     assert ready.failed == []
     scheduling._affinity(ready, Cores(), timed=True)
@@ -97,7 +97,7 @@ def test_what_is_no_affinity_is_refused(text: str, output: str) -> None:
 
 @linux
 def test_all_threads_of_a_process_are_pinned_and_one_that_has_ended_is_passed_over() -> None:
-    before = allowed()
+    before = allowed_cores()
     try:
         assert pin(os.getpid(), before[-1:]) == ""
         assert all(os.sched_getaffinity(thread) == {before[-1]} for thread in threads(os.getpid()))
@@ -112,7 +112,7 @@ def test_the_parts_come_in_their_order_and_are_taken_back(monkeypatch) -> None:
     """All of it granted, none of it done: what is asked of the system, in which order."""
     asked: list[str] = []
     monkeypatch.setattr(scheduling, "may_raise", lambda priority: True)
-    monkeypatch.setattr(scheduling, "allowed", lambda: [0, 1])
+    monkeypatch.setattr(scheduling, "allowed_cores", lambda: [0, 1])
     monkeypatch.setattr(scheduling.CoreClaim, "take", lambda *_: True)  # other runs may hold cores
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cores: asked.append(f"cores {sorted(cores)}"))
     monkeypatch.setattr(scheduling, "lock", lambda early: (asked.append("lock"), (True, ""))[1])
@@ -148,7 +148,7 @@ def test_nothing_is_permitted_and_nothing_is_fatal(monkeypatch) -> None:
     assert (ready.scheduler, ready.priority, ready.memory_locked) == ("SCHED_OTHER", 0, False)
     assert [text.partition(":")[0] for text in ready.failed] == ["power states", "memory lock", "SCHED_FIFO 80"]
     assert all(";" in text for text in ready.failed)
-    assert ready.affinity == allowed()
+    assert ready.affinity == allowed_cores()
     ready.close()
 
 

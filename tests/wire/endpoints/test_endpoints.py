@@ -15,7 +15,7 @@ import pytest
 
 import rtmms
 from rtmms.wire.endpoints import session_files
-from rtmms.wire.endpoints.addresses import DEFAULTS, checked, seen_from
+from rtmms.wire.endpoints.addresses import DEFAULTS, check_endpoint, seen_from
 from rtmms.wire.endpoints.session_files import read_token, remove_token, token_path, write_token
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.sockets import Sockets
@@ -73,12 +73,12 @@ def test_the_default_ports_are_of_the_environment(tmp_path: Path) -> None:
 def test_a_default_port_that_is_none_is_refused(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RTMMS_PORT", word)
     with pytest.raises(AddressError, match=r"RTMMS_PORT: expected a port from 1 to 65533, got"):
-        checked(DEFAULTS["exchange"], "exchange")
-    assert checked("tcp://127.0.0.1:4000", "exchange") == "tcp://127.0.0.1:4000"
+        check_endpoint(DEFAULTS["exchange"], "exchange")
+    assert check_endpoint("tcp://127.0.0.1:4000", "exchange") == "tcp://127.0.0.1:4000"
 
 
 def test_localhost_is_the_loopback_address() -> None:
-    assert checked("tcp://localhost:12", "exchange") == "tcp://127.0.0.1:12"
+    assert check_endpoint("tcp://localhost:12", "exchange") == "tcp://127.0.0.1:12"
 
 
 def test_an_ipc_path_in_use_is_named_and_a_stale_one_is_taken(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_short_ipc_name_is_found_in_the_runtime_directory(runtime_directory: P
 
 def test_a_relative_ipc_path_is_the_same_from_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert checked("ipc://./x/../socket", "exchange") == f"ipc://{tmp_path}/socket"
+    assert check_endpoint("ipc://./x/../socket", "exchange") == f"ipc://{tmp_path}/socket"
 
 
 def test_what_a_closed_plant_leaves_is_not_the_next_ones(tmp_path: Path) -> None:

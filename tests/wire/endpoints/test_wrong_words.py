@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as command
-from rtmms.wire.endpoints.addresses import DEFAULTS, checked
+from rtmms.wire.endpoints.addresses import DEFAULTS, check_endpoint
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.errors import AddressError
 from tests.wire.bench import Host
@@ -56,7 +56,7 @@ def test_an_ipc_path_with_folders_that_are_missing_is_refused(tmp_path: Path) ->
 
 def test_an_ipc_path_that_is_too_long_is_refused_with_the_limit() -> None:
     with pytest.raises(AddressError, match=r"expected a path of at most 10\d bytes, got 151; .*ipc://NAME"):
-        checked("ipc:///" + 150 * "x", "exchange")
+        check_endpoint("ipc:///" + 150 * "x", "exchange")
 
 
 @pytest.mark.parametrize("text", ["nan", "-1", "inf", "soon"])

@@ -14,7 +14,7 @@ from rtmms.cli.main import OLD_OPTIONS, current_options
 from rtmms.cli.running.report import RENAMED, add_old_names
 from rtmms.scenario import read
 from rtmms.wire.peer.controller import RENAMED as OF_A_CONTROLLER
-from rtmms.wire.peer.controller import declared
+from rtmms.wire.peer.controller import declaration_of
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 
@@ -41,9 +41,9 @@ def test_a_class_that_derives_from_nothing_may_have_either() -> None:
         tracks = ("depth_m",)
         metrics = ("plans",)
 
-    assert declared(Mine(), "setpoints") == ("depth_m",)
-    assert declared(Mine(), "metrics") == ("plans",)
-    assert declared(Mine(), "tunable_parameters") == ()
+    assert declaration_of(Mine(), "setpoints") == ("depth_m",)
+    assert declaration_of(Mine(), "metrics") == ("plans",)
+    assert declaration_of(Mine(), "tunable_parameters") == ()
 
 
 def test_a_parameter_of_a_controller_may_be_called_as_one_of_them() -> None:

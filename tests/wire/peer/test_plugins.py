@@ -11,15 +11,15 @@ import pytest
 import rtmms
 from rtmms.cli.running.plan import plan
 from rtmms.wire.peer import plugins as module
-from rtmms.wire.peer.plugins import check_robot, controllers, declared, load_controller
+from rtmms.wire.peer.plugins import check_robot, controllers, declared_robots, load_controller
 
 
 def test_what_is_read_is_what_the_class_has() -> None:
     ours = {name for name, point in controllers().items() if point.module.startswith("rtmms_controllers.")}
     assert {"gait", "heading", "eel_wave", "computed_torque", "moth_hover", "template"} <= ours
     for name in ours:
-        assert declared(name) == tuple(load_controller(name).robots)
-    assert declared("gait") == ("manta",)
+        assert declared_robots(name) == tuple(load_controller(name).robots)
+    assert declared_robots("gait") == ("manta",)
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_a_file_may_report_it_too(tmp_path: Path) -> None:
         "class Mine:\n    robots: tuple = ('manta',)\n    def update(self, state): ...\n"
     )
     for name in (str(file), f"{file}:Mine"):
-        assert declared(name) == ("manta",)
+        assert declared_robots(name) == ("manta",)
         with pytest.raises(rtmms.ModelError, match=r"drives manta, not eel"):
             check_robot(name, "eel")
-    assert declared(f"{file}:Other") == ()
+    assert declared_robots(f"{file}:Other") == ()
     file.write_text("class Mine:\n    robots = some()\n    def update(self, state): ...\n")
-    assert declared(str(file)) == ()
+    assert declared_robots(str(file)) == ()
     file.write_text("class Mine(:\n")
-    assert declared(str(file)) == ()
+    assert declared_robots(str(file)) == ()
 
 
 def test_a_plug_in_that_declares_nothing_drives_anything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -76,6 +76,6 @@ def test_a_plug_in_that_declares_nothing_drives_anything(monkeypatch: pytest.Mon
     lost = EntryPoint("lost", "rtmms_no_such_module.at_all:Lost", "rtmms.controllers")
     monkeypatch.setattr(module, "controllers", lambda: {**controllers(), "quiet": point, "lost": lost})
     for name in ("quiet", "lost"):
-        assert declared(name) == ()
+        assert declared_robots(name) == ()
         check_robot(name, "eel")
     assert "rtmms_quiet_plugin" not in sys.modules

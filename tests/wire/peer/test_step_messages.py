@@ -24,7 +24,7 @@ from rtmms.wire.peer.step_messages import Head, ReceivedState, as_floats, comman
 from rtmms.wire.plant.state_message import Selection
 from rtmms.wire.protocol.messages import Refusal
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms.wire.stream.zmtp import framed
+from rtmms.wire.stream.zmtp import message_of_frame
 
 CHANNELS = (
     Channel("speed", "m/s"),
@@ -50,7 +50,7 @@ def packed(message: Any) -> bytes:
 
 def arrive(heads: dict[int, Head], frame: bytes) -> ReceivedState | None:
     """As a link does it."""
-    raw = framed(frame)
+    raw = message_of_frame(frame)
     head = heads.get(len(raw))
     if head is None:
         return None
@@ -167,7 +167,7 @@ def command(seq: int, step: int, values: dict[str, float]) -> bytes:
     )
     frame += b"".join(packed(name) + struct.pack(">Bd", 0xCB, value) for name, value in values.items())
     assert msgpack.unpackb(frame) == {"type": "command", "seq": seq, "step": step, "values": values}
-    return framed(frame)
+    return message_of_frame(frame)
 
 
 def test_a_command_is_written_in_fixed_width() -> None:

@@ -20,7 +20,7 @@ from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_EXCHANGE_BYTES
 from rtmms.wire.protocol.messages import PROTOCOL, Refusal, decode, decode_from_plant, packer
 from rtmms.wire.protocol.state import State
 from rtmms.wire.protocol.welcome import channel_map
-from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, message_of_frames, ready
 from tests.parsers import frames_near, try_parser
 from tests.wire.bench import Host, Raw
 
@@ -222,7 +222,7 @@ def test_a_listener_survives_any_bytes() -> None:
                 whole = reader.at_once(piece)
                 if whole is not None:
                     assert len(whole) <= 512
-                    assert piece in (encoded((whole,)), b"\x02" + len(whole).to_bytes(8, "big") + whole)
+                    assert piece in (message_of_frames((whole,)), b"\x02" + len(whole).to_bytes(8, "big") + whole)
                     last = "message"
                     continue
                 reader.feed(piece)
@@ -234,9 +234,17 @@ def test_a_listener_survives_any_bytes() -> None:
             return "closed"
         return last or "more to come"
 
-    messages = b"".join(encoded((b"x" * size,)) for size in (0, 5, 255, 256, 512, 600)) + encoded((b"a", b"b"))
+    messages = b"".join(message_of_frames((b"x" * size,)) for size in (0, 5, 255, 256, 512, 600)) + message_of_frames(
+        (b"a", b"b")
+    )
     messages += b"\x04\x00" * MAX_FRAMES + b"\x01\x00" * 3 + b"\x00\x00"
-    samples = [shaken + messages, messages, ready(b"DEALER"), shaken, encoded((b"y" * 1500,)) + encoded((b"z",))]
+    samples = [
+        shaken + messages,
+        messages,
+        ready(b"DEALER"),
+        shaken,
+        message_of_frames((b"y" * 1500,)) + message_of_frames((b"z",)),
+    ]
     outcomes = try_parser((read, samples), 2000)
     assert {"message", "ready", "closed", "more to come"} <= set(outcomes)
     assert set(outcomes) <= {"message", "malformed", "oversize", "ready", "closed", "more to come"}

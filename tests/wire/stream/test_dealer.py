@@ -24,7 +24,7 @@ from rtmms.wire.libzmq.peer_sockets import Dealer as ZeroMQ
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.stream import dealer as module
 from rtmms.wire.stream.dealer import Dealer
-from rtmms.wire.stream.zmtp import GREETING, Reader, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, Reader, message_of_frames, ready
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 
@@ -109,12 +109,17 @@ def test_it_talks_with_a_router_of_zeromq_both_ways(router: Any) -> None:
 def test_messages_in_one_piece_and_in_many_come_out_one_by_one(listener: socket.socket) -> None:
     dealer = Dealer(endpoint(listener), NAME)
     there = taken(listener, dealer)
-    there.sendall(encoded([b"one"]) + encoded([b"2" * 300]) + encoded([b"of", b"several"]) + encoded([b"three"])[:3])
+    there.sendall(
+        message_of_frames([b"one"])
+        + message_of_frames([b"2" * 300])
+        + message_of_frames([b"of", b"several"])
+        + message_of_frames([b"three"])[:3]
+    )
     assert readable(dealer, PATIENCE_S)
     assert received(dealer) == b"one"
     assert received(dealer) == b"2" * 300
     assert received(dealer) is None
-    there.sendall(encoded([b"three"])[3:])
+    there.sendall(message_of_frames([b"three"])[3:])
     assert until(lambda: received(dealer)) == b"three"
     dealer.close()
     there.close()
@@ -138,13 +143,13 @@ def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket,
     """One that slept asks until there is none, and takes the last."""
     dealer = Dealer(endpoint(listener), NAME)
     there, connection = taken(listener, dealer), dealer._connection._recv
-    output = b"".join(encoded([bytes([k]) * size]) for k in range(1, 6))
-    dealer._connection._recv = Heap(output + encoded([b"begun"])[:3]).recv
+    output = b"".join(message_of_frames([bytes([k]) * size]) for k in range(1, 6))
+    dealer._connection._recv = Heap(output + message_of_frames([b"begun"])[:3]).recv
     got = []
     while (frame := received(dealer)) is not None:
         got.append(frame[0])
     assert got == [1, 2, 3, 4, 5]
-    dealer._connection._recv = Heap(encoded([b"begun"])[3:]).recv
+    dealer._connection._recv = Heap(message_of_frames([b"begun"])[3:]).recv
     assert received(dealer) == b"begun"
     dealer._connection._recv = connection
     dealer.close()
@@ -164,7 +169,7 @@ def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
     monkeypatch.setattr(module, "_GRACE_S", 1e6)
     dealer = Dealer(endpoint(listener), NAME)
     there = taken(listener, dealer)
-    there.sendall(encoded([b"the last"]))
+    there.sendall(message_of_frames([b"the last"]))
     there.close()
     assert until(lambda: received(dealer)) == b"the last"
     until(lambda: received(dealer) is None and dealer.broken)
@@ -172,7 +177,7 @@ def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
     assert not readable(dealer, 0.05), "who waits on it would turn in circles"
     until(lambda: not gone(dealer) and not dealer.broken)
     there = taken(listener, dealer)
-    there.sendall(encoded([b"back again"]))
+    there.sendall(message_of_frames([b"back again"]))
     assert until(lambda: received(dealer)) == b"back again"
     dealer.stands()
     monkeypatch.setattr(module, "_GRACE_S", 0.0)
@@ -372,7 +377,7 @@ def test_however_a_stream_is_cut_the_same_messages_come_out(messages: list[bytes
     reader = Reader(frozenset((b"ROUTER",)), 500)
     reader.feed(GREETING + ready(b"ROUTER"))
     assert reader.next() == ("ready", b"")
-    stream, got = b"".join(encoded([message]) for message in messages), []
+    stream, got = b"".join(message_of_frames([message]) for message in messages), []
     for size in [*cuts, len(stream)]:
         piece, stream = stream[:size], stream[size:]
         if not piece:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtmms
-from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, message_of_frames, ready
 from tests.wire.bench import PATIENCE_S
 from tests.wire.hostile import PING, connected, message, pour, reset, shaken
 from tests.wire.looping import plant_process
@@ -201,7 +201,7 @@ frames = st.lists(st.lists(st.binary(max_size=700), min_size=1, max_size=3), max
 
 @given(frames, st.data())
 def test_pieces_make_no_difference(sent: list[list[bytes]], data: st.DataObject) -> None:
-    stream = GREETING + ready(b"DEALER") + b"".join(encoded(one) for one in sent)
+    stream = GREETING + ready(b"DEALER") + b"".join(message_of_frames(one) for one in sent)
     expected = [("ready", b"")]
     for one in sent:
         if any(len(frame) > 512 for frame in one):

@@ -19,7 +19,7 @@ from rtmms.wire.stream.listener import (
     Connection,
     Listener,
 )
-from rtmms.wire.stream.zmtp import GREETING, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, message_of_frames, ready
 
 
 class Closed:
@@ -77,7 +77,7 @@ def test_of_a_stranger_a_little_is_read_at_a_time_and_of_one_that_is_known_more(
         listener, known = Listener([bound], 1 << 20), set[bytes]()
         listener.attend(SocketCallbacks(known=known.__contains__), 1 << 20)
         with socket.create_connection(bound.getsockname()) as peer:
-            peer.sendall(GREETING + ready(b"DEALER") + encoded([bytes(3 * STRANGER_READ_BYTES)]))
+            peer.sendall(GREETING + ready(b"DEALER") + message_of_frames([bytes(3 * STRANGER_READ_BYTES)]))
             received = None
             while received is None:
                 listener.serve(1 << 62)
@@ -85,7 +85,7 @@ def test_of_a_stranger_a_little_is_read_at_a_time_and_of_one_that_is_known_more(
             assert set(asked) == {(STRANGER_READ_BYTES,)}
             asked.clear()
             known.add(received[0])
-            peer.sendall(encoded([bytes(3 * STRANGER_READ_BYTES)]))
+            peer.sendall(message_of_frames([bytes(3 * STRANGER_READ_BYTES)]))
             while listener.next() is None:
                 listener.serve(1 << 62)
             assert set(asked) == {()}

@@ -14,7 +14,7 @@ import pytest
 
 from rtmms.wire.protocol.port import FULL, SENT, Received, SocketCallbacks
 from rtmms.wire.stream.listener import Connection, Listener
-from rtmms.wire.stream.zmtp import GREETING, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, message_of_frames, ready
 from tests.wire.bench import PATIENCE_S
 from tests.wire.hostile import message, reset
 
@@ -213,7 +213,7 @@ def test_a_long_answer_leaves_piece_by_piece_and_a_full_one_is_refused(make: Cal
     assert bench.listener.send(who, answer) == SENT
     assert bench.listener.send(who, b"more") == FULL
     peer.settimeout(0.01)
-    whole = GREETING + ready(b"ROUTER") + encoded((answer,))
+    whole = GREETING + ready(b"ROUTER") + message_of_frames((answer,))
     got = bytearray()
 
     def arrived() -> bool:

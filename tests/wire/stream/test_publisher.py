@@ -14,12 +14,12 @@ import pytest
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import SocketCallbacks
 from rtmms.wire.stream.publisher import _MAX_SUBSCRIPTIONS, _SEND_BUFFER_BYTES, Publisher
-from rtmms.wire.stream.zmtp import GREETING, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, message_of_frames, ready
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.hostile import message
 
 STATE = 2000
-HEAD = encoded((b"toy", bytes(4 + STATE)))[: -4 - STATE]
+HEAD = message_of_frames((b"toy", bytes(4 + STATE)))[: -4 - STATE]
 OWN_ROOM = 16 * 1024
 
 

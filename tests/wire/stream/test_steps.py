@@ -12,7 +12,7 @@ import zmq
 
 from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, OVERSIZE, SENT, Received, SocketCallbacks
 from rtmms.wire.stream.steps import Steps
-from rtmms.wire.stream.zmtp import GREETING, encoded, ready
+from rtmms.wire.stream.zmtp import GREETING, message_of_frames, ready
 from tests.wire.hostile import reset
 
 CAP = 1000
@@ -84,10 +84,10 @@ def test_a_dealer_of_zeromq_talks_with_it_both_ways(steps) -> None:
 
 def test_frames_in_one_piece_and_in_many_come_out_one_by_one(steps) -> None:
     peer = joined(steps)
-    whole = encoded([b"one"]) + encoded([b"two"]) + encoded([b"3" * 300])
+    whole = message_of_frames([b"one"]) + message_of_frames([b"two"]) + message_of_frames([b"3" * 300])
     peer.sendall(whole)
     assert [read_message(steps)[2] for _ in range(3)] == [b"one", b"two", b"3" * 300]
-    for byte in encoded([b"bit by bit"]):
+    for byte in message_of_frames([b"bit by bit"]):
         peer.sendall(bytes((byte,)))
         time.sleep(0.001)
     assert read_message(steps)[2] == b"bit by bit"
@@ -97,7 +97,7 @@ def test_frames_in_one_piece_and_in_many_come_out_one_by_one(steps) -> None:
 
 def test_a_message_of_several_frames_reports_it_and_the_next_one_is_sound(steps) -> None:
     peer = joined(steps)
-    peer.sendall(encoded([b"a", b"b"]) + encoded([b"sound"]))
+    peer.sendall(message_of_frames([b"a", b"b"]) + message_of_frames([b"sound"]))
     assert read_message(steps)[:2] == (PEER, MALFORMED)
     assert read_message(steps) == (PEER, MESSAGE, b"sound", None)
     peer.close()
@@ -105,7 +105,7 @@ def test_a_message_of_several_frames_reports_it_and_the_next_one_is_sound(steps)
 
 def test_a_message_that_is_too_long_is_reported_as_such_and_not_kept(steps) -> None:
     peer = joined(steps)
-    peer.sendall(encoded([b"l" * (CAP + 500)]) + encoded([b"sound"]))
+    peer.sendall(message_of_frames([b"l" * (CAP + 500)]) + message_of_frames([b"sound"]))
     assert read_message(steps)[:3] == (PEER, OVERSIZE, b"")
     assert read_message(steps)[2] == b"sound"
     peer.sendall(b"\x02" + (1 << 40).to_bytes(8, "big"))
@@ -126,7 +126,7 @@ def test_one_that_is_no_peer_is_cut_off_and_counted(steps) -> None:
 def test_a_second_connection_under_the_same_name_does_not_take_its_place(steps) -> None:
     first, second = joined(steps), plain(steps, GREETING, _ready())
     until(steps, lambda: steps.strangers)
-    first.sendall(encoded([b"still here"]))
+    first.sendall(message_of_frames([b"still here"]))
     assert read_message(steps)[2] == b"still here"
     first.close()
     second.close()
@@ -167,10 +167,10 @@ def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(steps) -> No
 
 def test_one_that_is_held_is_not_received_until_it_is_let_go(steps) -> None:
     peer = joined(steps)
-    peer.sendall(encoded([b"one"]) + encoded([b"two"]))
+    peer.sendall(message_of_frames([b"one"]) + message_of_frames([b"two"]))
     assert read_message(steps) == (PEER, MESSAGE, b"one", None)
     steps.hold(PEER)
-    peer.sendall(encoded([b"three"]))
+    peer.sendall(message_of_frames([b"three"]))
     assert not steps.wait(time.monotonic_ns() + 20_000_000)  # the wait is not disturbed
     assert steps.next() is None
     assert steps.line(PEER) == -1
@@ -213,7 +213,7 @@ def test_one_that_is_no_peer_any_more_is_not_received_within_the_step(steps) -> 
     peer = joined(steps)
     steps.attend(SocketCallbacks(), CAP)
     until(steps, lambda: steps.connections[PEER].poller is steps._far)
-    peer.sendall(encoded([b"anything"]) * 100)
+    peer.sendall(message_of_frames([b"anything"]) * 100)
     steps.wait(time.monotonic_ns() + 20_000_000)
     assert steps.next() is None
     assert steps.send(PEER, b"bye") == SENT  # but it can get the reason
@@ -232,7 +232,7 @@ def test_a_wait_ends_when_its_time_is_up_armed_or_not_and_an_alarm_that_rang_dis
         assert steps.next() is None
     assert waited == [True] * 3
     later = time.monotonic_ns() + int(PATIENCE_S * 1e9)
-    peer.sendall(encoded([b"in time"]))
+    peer.sendall(message_of_frames([b"in time"]))
     steps.wait(later)
     assert time.monotonic_ns() < later
     assert steps.next() == (PEER, MESSAGE, b"in time", None)
@@ -241,7 +241,7 @@ def test_a_wait_ends_when_its_time_is_up_armed_or_not_and_an_alarm_that_rang_dis
 
 def test_what_it_sent_last_is_received_though_it_has_gone_and_something_was_sent_to_it(steps) -> None:
     peer = joined(steps)
-    peer.sendall(encoded([b"bye"]))
+    peer.sendall(message_of_frames([b"bye"]))
     peer.close()
     end = time.monotonic() + PATIENCE_S
     while steps.send(PEER, b"a state") != GONE:
@@ -267,13 +267,13 @@ def test_a_state_larger_than_the_kernel_takes_at_once_leaves_within_the_wait(tmp
         def read() -> None:
             while len(got) < head + 9 + len(state):
                 got.extend(peer.recv(1 << 16))
-            peer.sendall(encoded([b"answer"]))
+            peer.sendall(message_of_frames([b"answer"]))
 
         reader = threading.Thread(target=read)
         reader.start()
         assert read_message(steps) == (PEER, MESSAGE, b"answer", None)  # nobody called `serve` meanwhile
         reader.join()
-        assert got[head:] == encoded([state])
+        assert got[head:] == message_of_frames([state])
         assert steps.connections[PEER].unsent == b""
         assert steps.send(PEER, b"t" * 3_000_000) == SENT
         steps.wait(time.monotonic_ns() + 1_000_000)

@@ -13,7 +13,7 @@ from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import MALFORMED, MESSAGE, SocketCallbacks
 from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.publisher import Publisher
-from rtmms.wire.stream.zmtp import _MAX_IDLE_FRAMES, GREETING, READY, Reader, ZmtpError, encoded, ready
+from rtmms.wire.stream.zmtp import _MAX_IDLE_FRAMES, GREETING, READY, Reader, ZmtpError, message_of_frames, ready
 from tests.wire.bench import PATIENCE_S, Host
 
 MAX_FRAMES = _MAX_IDLE_FRAMES + 1
@@ -60,8 +60,8 @@ def test_one_that_sends_nothing_over_and_over_is_given_up(output: bytes, looked:
 def test_a_few_of_them_among_messages_are_passed_by(looked: list[int]) -> None:
     """As one that sends heartbeats, or messages of several frames by mistake."""
     reader = Reader(frozenset([b"DEALER"]), 1000)
-    few = b"\x04\x00" * _MAX_IDLE_FRAMES + encoded([b"text"])
-    reader.feed(GREETING + ready(b"DEALER") + few * 100 + encoded([b"two", b"frames"]) * 100)
+    few = b"\x04\x00" * _MAX_IDLE_FRAMES + message_of_frames([b"text"])
+    reader.feed(GREETING + ready(b"DEALER") + few * 100 + message_of_frames([b"two", b"frames"]) * 100)
     assert reader.next() == (READY, b"")
     assert [reader.next() for _ in range(200)] == [(MESSAGE, b"text")] * 100 + [(MALFORMED, b"")] * 100
     for _ in range(100):
