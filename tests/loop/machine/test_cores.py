@@ -52,7 +52,7 @@ def test_a_core_that_is_shared_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
     other, before = CoreClaim(), allowed_cores()
     assert other.take(before[-1])
-    ready = scheduling.Readiness(asked=None, affinity=before, allowed_cores=before)
+    ready = scheduling.Readiness(asked=None, affinity=before, allowed=before)
     try:
         scheduling._affinity(ready, Cores(before[-1], (before[-1],), before[-1:]))
         assert [text.partition(":")[0] for text in ready.failed] == [
@@ -69,7 +69,7 @@ def test_a_plant_that_has_one_core_alone_reports_that_it_is_another_plants(monke
     monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
     other, core = CoreClaim(), allowed_cores()[-1]
     assert other.take(core)
-    ready = scheduling.Readiness(asked=80, affinity=[core], allowed_cores=[core])
+    ready = scheduling.Readiness(asked=80, affinity=[core], allowed=[core])
     scheduling._affinity(ready, Cores(), timed=False)  # an ordinary process takes no core from another
     assert ready.failed == []
     scheduling._affinity(ready, Cores(), timed=True)

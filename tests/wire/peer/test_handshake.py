@@ -71,7 +71,8 @@ def why(exchange: str) -> NotConnectedError:
 
 def why_after(exchange: str, met: list[Any], count: int, monkeypatch: pytest.MonkeyPatch) -> NotConnectedError:
     """The same by a clock that stands still until so many connections were met."""
-    monkeypatch.setattr("rtmms.wire.peer.session.monotonic", lambda: 1e6 if len(met) >= count else 0.0)
+    for module in ("attachment", "session"):
+        monkeypatch.setattr(f"rtmms.wire.peer.{module}.monotonic", lambda: 1e6 if len(met) >= count else 0.0)
     return why(exchange)
 
 

@@ -73,7 +73,7 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
         ("Limits", "| entries of tracks | {}:", limits.MAX_TRACKS),
         ("Limits", "| entries of metrics | {}:", limits.MAX_METRICS),
         ("hello", "0 to min({}, 64 x every)", limits.MAX_EVERY_STEPS),
-        ("Limits", "| unanswered states (credits) | {}; with delay, 5 plus", limits.CREDITS + 1),
+        ("Limits", "| unanswered states ([credits](#credits)) | {}; with delay, 5 plus", limits.CREDITS + 1),
         ("Limits", "| steps that a command may be ahead | {},", limits.MAX_AHEAD_STEPS),
         ("Limits", "| commands that wait for their step | {} for each peer |", limits.MAX_AHEAD_STEPS),
         ("Limits", "at least {} steps |", 16),

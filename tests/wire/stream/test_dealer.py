@@ -360,7 +360,7 @@ def test_a_claimant_takes_the_shorter_way_and_the_other_one_where_it_is_barred(
 def test_where_it_is_not_to_be_had_the_socket_is_zeromqs(
     make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtmms.wire.peer.session._STREAMS", False)
+    monkeypatch.setattr("rtmms.wire.peer.attachment._STREAMS", False)
     with Looping(make_host(token=None)) as running, rtmms.connect(running.host.exchange, claim="*", name="one") as link:
         assert isinstance(link._at.data, ZeroMQ)
         running.wait(lambda: "one" in running.host.server.admitted() or link.poll())
