@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import pi
+from math import degrees, pi
 from typing import Annotated, Any
 
 import rtmms
@@ -19,6 +19,8 @@ from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
 _MAX_COMMAND = 0.35
+_MAX_TURN_RAD = 0.5
+"""Turn of the start beyond which the feedback, for small angles, would have wrong signs."""
 _NAMES = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")
 _STEPS = (1e-4,) * 3 + (1e-3,) * 3 + (1e-3,) * 3 + (1e-2,) * 3
 
@@ -30,11 +32,11 @@ class Lqr(rtmms.Controller):
     Attributes
     ----------
     x_m : float, default 0.0
-        Place along x from the start, body frame of the start. Unit: m.
+        Place to hold along x, world. Unit: m.
     y_m : float, default 0.0
-        Place along y from the start, body frame of the start. Unit: m.
+        Place to hold along y, world. Unit: m.
     z_m : float, default 0.0
-        Place along z from the start, body frame of the start. Unit: m.
+        Place to hold along z, world. Unit: m.
     position_m : float, default 0.1
         Error of the position that counts as one in the quadratic cost. Unit: m.
     attitude_rad : float, default 1.0
@@ -49,13 +51,13 @@ class Lqr(rtmms.Controller):
 
     # fmt: off
     x_m: Annotated[float, Parameter(
-        "Place along x from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+        "Place to hold along x, world.", "m", signed=True, le=1e3, live=True,
     )] = 0.0
     y_m: Annotated[float, Parameter(
-        "Place along y from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+        "Place to hold along y, world.", "m", signed=True, le=1e3, live=True,
     )] = 0.0
     z_m: Annotated[float, Parameter(
-        "Place along z from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+        "Place to hold along z, world.", "m", signed=True, le=1e3, live=True,
     )] = 0.0
     position_m: Annotated[float, Parameter(
         "Error of the position that counts as one in the quadratic cost.", "m", ge=1e-6,
@@ -115,6 +117,12 @@ class Lqr(rtmms.Controller):
             wanted = self._origin[:7].copy()
             wanted[:3] += self.x_m, self.y_m, self.z_m
             off = displacement(wanted, pose)
+            turned = float(np.linalg.norm(off[3:6]))
+            if state.step == 0 and turned > _MAX_TURN_RAD:
+                raise rtmms.ModelError(
+                    "controller 'lqr': its gain is for small turns from a heading along world x, got a start turned "
+                    f"by {degrees(turned):.0f} deg; start it with heading_deg = 0"
+                )
             off[:3] = np.clip(off[:3], -5.0 * self.position_m, 5.0 * self.position_m)
             twist = np.array([*seen["velocity"], *seen["angular_velocity"]]) - self._origin[7:]
             u = np.clip(-self._gain @ np.concatenate([off, twist]), -_MAX_COMMAND, _MAX_COMMAND)

@@ -29,7 +29,7 @@ class MothHover(rtmms.Controller):
     Attributes
     ----------
     altitude_m : float, default 0.0
-        Height above the start to hold. Unit: m.
+        Height to hold, world. Unit: m.
     speed_m_s : float, default 0.0
         Speed forward to hold, backward < 0. Unit: m/s.
     gain : float, default 0.0
@@ -42,7 +42,7 @@ class MothHover(rtmms.Controller):
 
     # fmt: off
     altitude_m: Annotated[float, Parameter(
-        "Height above the start to hold.", "m", signed=True, le=1e3, live=True,
+        "Height to hold, world.", "m", signed=True, le=1e3, live=True,
     )] = 0.0
     speed_m_s: Annotated[float, Parameter(
         "Speed forward to hold, backward < 0.", "m/s", signed=True, le=0.5, live=True,

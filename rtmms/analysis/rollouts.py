@@ -23,6 +23,7 @@ from rtmms.analysis.fork_pool import ForkPool
 from rtmms.analysis.run_batch import batch_of
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.base.processes import core_count
+from rtmms.base.value_conversion import without_numpy
 from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant, present_values
 from rtmms.plant.validation import apply_limits, read_out, read_table, refuse_outputs
 
@@ -238,6 +239,7 @@ class _RolloutRequest:
         if given.shape[2] != n:
             given = np.ascontiguousarray(np.broadcast_to(given, (*given.shape[:2], n)))
         self.commands = given
+        every = without_numpy(every)
         if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MAX_STEPS:
             raise ArgumentError(f"rollout: every: expected a whole number from 1 to {MAX_STEPS}, got {every!r}")
         self.every = every

@@ -378,9 +378,9 @@ def plate_strip(
     Notes
     -----
     A metre of a thin plate has the added mass rho pi b^2 along its normal, and rho pi b^4 / 8 about its long axis
-    (Newman 1977, table 4.3). The drag across is 1/2 rho drag 2 b |V_2| V_2 a metre. A plate that rolls about e1 has the
-    moment rho drag b^4 / 4 |W_1| W_1 a metre, by the same coefficient over its height. Skin friction along e1 is 1/2
-    rho skin 4 b |V_1| V_1 a metre.
+    (Newman 1977, table 4.3). The drag across is 1/2 rho drag 2 b |V_n| V_2 a metre, V_n = (V_2, V_3). A plate that
+    rolls about e1 has the moment rho drag b^4 / 4 |W_1| W_1 a metre, by the same coefficient over its height. Skin
+    friction along e1 is 1/2 rho skin 4 b |V_1| V_1 a metre.
 
     Examples
     --------

@@ -79,6 +79,10 @@ def displacement(pose: Array, other: Array) -> Array:
     axial = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
     sine, cosine = float(np.linalg.norm(axial)) / 2.0, (float(np.trace(turn)) - 1.0) / 2.0
     theta = axial / 2.0 * (math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0)
+    if sine <= 1e-7 and cosine < 0.0:  # half a turn: the axis is the column of the symmetric part that is largest
+        columns = 0.5 * (turn + turn.T) + np.eye(3)
+        axis = columns[:, int(np.argmax(np.diag(columns)))]
+        theta = math.pi * axis / np.linalg.norm(axis) * (-1.0 if float(axis @ axial) < 0.0 else 1.0)
     return np.concatenate([r.T @ (other[:3] - pose[:3]), theta])
 
 

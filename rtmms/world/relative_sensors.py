@@ -257,6 +257,12 @@ def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[s
             raise ModelError(f"{place}: {UnknownNameError('robot', other, [one for one in names if one != seer])}")
         if not isinstance(given, Mapping):
             raise ModelError(f"{place}: {other}: expected a table, got {given!r:.60}")
+        for key in ("position_m", "rotation_deg"):
+            if any(np.ravel(given.get(key, 0.0)) != 0.0):
+                raise ModelError(
+                    f"{place}: {other}: {key}: a robot measures another from its own origin, in its body's axes; "
+                    "leave the key out"
+                )
         try:
             found[other] = sensor_of_class(
                 RelativeSensor, f"{seer}.{other}", given, TYPICAL["sight"] if typical else {}

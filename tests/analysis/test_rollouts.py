@@ -142,7 +142,8 @@ def test_arrays_that_would_give_wrong_numbers_without_a_word_are_refused(quadrot
     for out in outs:
         with pytest.raises(rtmms.ArgumentError, match="rollout: out: position: expected"):
             rtmms.rollout(quadrotor, good, out={"position": out})
-    for every in (0, 1 << 70, 1.0):
+    assert np.array_equal(*(rtmms.rollout(quadrotor, good, every=count).time for count in (2, np.int64(2))))
+    for every in (0, 1 << 70, 1.0, np.int64(0), np.float64(2.0)):
         with pytest.raises(rtmms.ArgumentError, match="rollout: every: expected a whole number"):
             rtmms.rollout(quadrotor, good, every=every)
     assert (good == 400.0).all()

@@ -99,6 +99,11 @@ def test_a_fault_begins_at_that_moment(recorded: Path) -> None:
     result = rtmms(recorded, "run", "--from", "a.mcap@1", *arguments, *QUIET)
     assert result.status == 0, result.err
     assert rtmms(recorded, "replay", "stuck.mcap", "--check").status == 0
+    again = rtmms(recorded, "run", "--from", "stuck.mcap@1.5", *QUIET)
+    assert again.status == 0, again.err
+    assert "in force as in the log: fault.torque; --set fault.torque= ends it" in again.err
+    assert "are not repeated" not in again.err
+    assert "are not repeated" in rtmms(recorded, "run", "--from", "stuck.mcap@1", *QUIET).err
     assert steps(recorded / "stuck.mcap")[199] != steps(recorded / "a.mcap")[199]
 
 

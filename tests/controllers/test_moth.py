@@ -81,6 +81,24 @@ def test_the_regulator_holds_it_where_it_is_asked_and_its_loop_is_stable() -> No
     np.testing.assert_allclose(strokes, [0.03, 0.0, 0.0], atol=0.01)
 
 
+def test_a_start_in_another_direction_is_refused() -> None:
+    """Its feedback would have wrong signs there."""
+    plant, lqr = moth.load(), Lqr()
+    info = info_of(plant)
+    lqr.start(info)
+    outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
+    w, x, y, z = outputs["quaternion"]
+    for turn, refused in ((0.2, False), (np.pi / 2, True), (np.pi, True)):
+        c, s = np.cos(turn / 2), np.sin(turn / 2)
+        turned = outputs | {"quaternion": [c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w]}
+        state = State({"step": 0, "timestamp": 0.0, "outputs": turned}, info)
+        if refused:
+            with pytest.raises(rtmms.ModelError, match=r"got a start turned by \d+ deg; start it with heading_deg = 0"):
+                lqr.update(state)
+        else:
+            lqr.update(state)
+
+
 def test_a_cost_or_a_step_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(rtmms.ModelError, match="controller 'lqr': word: expected"):
         Lqr(word=0.0)

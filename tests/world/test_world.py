@@ -314,6 +314,11 @@ def test_a_typical_robot_has_typical_sights_and_all_share_the_flow() -> None:
         ({"leader": {"follower": 3}}, "sees: follower: expected a table"),
         ({"leader": {"follower": {"range_nois": 1.0}}}, "did you mean range_noise_m"),
         ({"leader": {"follower": {"rate_hz": -1.0}}}, "rate_hz: expected"),
+        (
+            {"leader": {"follower": {"position_m": [0.5, 0.0, 0.0]}}},
+            "position_m: a robot measures .* from its own origin",
+        ),
+        ({"leader": {"follower": {"rotation_deg": [0, 0, 90]}}}, "rotation_deg: a robot measures another"),
     ],
 )
 def test_sights_that_cannot_be_are_reported(sees: Any, message: str) -> None:

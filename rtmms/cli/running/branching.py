@@ -115,6 +115,36 @@ class Parent:
         state, hashed = plant.snapshot(), sha256_of(path)
         return Branch(str(path), hashed, self.seconds, self.step, state, found.values, line), found.command
 
+    def not_continued(self, values: Mapping[str, Any]) -> list[str]:
+        """Return what the log had and the run does not continue, in sentences.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            Present values of what the log's requests set, by name.
+
+        Returns
+        -------
+        list[str]
+            Changes after the moment, faults in force, and set-points that changed before it.
+        """
+        end = self.log.end
+        changes = end.fields.get("changes") or () if end is not None else ()
+        later = [one for one in changes if one["run"] == self.run and one["step"] >= self.step]
+        faults = [name for name, value in values.items() if name.startswith("fault.") and value]
+        found = []
+        if later:
+            first = later[0]["step"] * float(self.log.origin["dt"])
+            found.append(
+                f"--from {self.log.path}: the changes of the log from t = {first:g} s on (events, requests: "
+                f"{len(later)}) are not repeated; --set sets values at the start"
+            )
+        if faults:
+            found.append(
+                f"--from {self.log.path}: in force as in the log: {', '.join(faults)}; --set {faults[0]}= ends it"
+            )
+        return found
+
     def states(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Return the states that the controllers received before.
 

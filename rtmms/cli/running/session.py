@@ -434,6 +434,7 @@ class Session:
             self.progress.report(f"replaying {parent.log.path} to {parent.seconds:g} s")
             self.branch, self.held = parent.replayed(plant)
             self.report["from"] = self.branch.as_fields()
+            self.progress.note(parent.not_continued(self.report["from"].get("set") or {}))
 
     def _live_through(self, server: Server) -> None:
         """Send the recorded states to the controllers of a log, so that they continue from their state."""

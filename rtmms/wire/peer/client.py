@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from rtmms.base.errors import ModelError, RenamedWarning, UnknownNameError
+from rtmms.base.value_conversion import without_numpy
 from rtmms.wire.endpoints.addresses import EXCHANGE, check_endpoint
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.attachment import PeerRequests, TunableParameters
@@ -277,6 +278,7 @@ def _renamed(new: str, value: Any, old: str, given: Any) -> Any:
 
 def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, int]:
     """Return `every` and `delay` after a check; ModelError if one is invalid."""
+    every, delay = without_numpy(every), without_numpy(delay)
     if type(every) is not int or not 1 <= every <= MAX_EVERY_STEPS:
         raise ModelError(f"every: expected a whole number from 1 to {MAX_EVERY_STEPS}, got {every!r}")
     if delay is None:

@@ -142,6 +142,11 @@ def run_controller(
                 controller.start(plant)
                 placing.start(plant.period_s)
             values = update(state)
+            if values and not drives:
+                raise ModelError(
+                    f"controller {type(controller).__name__}: update returned commands, and the controller has no "
+                    "actuator; claim some (claim = ('*',)), or return nothing"
+                )
             if drives:
                 try:
                     command(values if values is not None else {})

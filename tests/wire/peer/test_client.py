@@ -599,3 +599,18 @@ def test_in_lockstep_each_state_is_answered_in_its_turn_where_the_answer_is_for_
             if len(steps) == 20:
                 break
     assert steps == list(range(steps[0], steps[0] + 40, 2))
+
+
+def test_a_controller_without_an_actuator_returns_no_commands(tcp: Looping) -> None:
+    class Idle(rtmms.Controller):
+        claim = ()
+        looks = 0
+
+        def update(self, state: rtmms.State) -> dict[str, float]:
+            self.looks += 1
+            return {} if self.looks < 5 else {"left.front": 0.1}
+
+    from rtmms.wire.peer.running import run_controller
+
+    with pytest.raises(rtmms.ModelError, match=r"controller Idle: update returned commands.*claim some"):
+        run_controller(Idle(), tcp.host.exchange)
