@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -294,6 +295,9 @@ def by_components(current: Any) -> dict[str, float]:
     >>> by_components((0.1, 0.0, 0.0))["current_x_m_s"]
     0.1
     """
+    if isinstance(current, str):  # a vector as on the command line: 0.2,0.1,0
+        with suppress(ValueError):
+            current = [float(part) for part in current.split(",")]
     try:
         return dict(zip(CURRENT_COMPONENTS, read_numbers("world", WORLD_CURRENT, current, (3,)).tolist(), strict=True))
     except ArgumentError as fault:

@@ -384,9 +384,10 @@ class World(Stage):
         for one, about in self._descriptions.items():
             if not _can_change(about, key) and _concerns(about, key):
                 names = ", ".join(f"{name}.{key}" for name, _ in all_)
+                of_all = f"; {WORLD_CURRENT} sets the current of all" if key in CURRENT_COMPONENTS else ""
                 raise ModelError(
                     f"set: {key}: expected a parameter that all robots can change while they run; robot '{one}' "
-                    f"({self.kinds[one]}) cannot; set that of the others alone: {names}"
+                    f"({self.kinds[one]}) cannot; set that of the others alone: {names}{of_all}"
                 )
         return all_
 
@@ -495,7 +496,8 @@ def _can_change(about: PlantDescription, key: str) -> bool:
 
 def _concerns(about: PlantDescription, key: str) -> bool:
     """Return whether a plant has a parameter that the others would change, or is in the water of a current."""
-    return (key == WORLD_CURRENT and about.medium == "water") or key in _parameters(about)
+    of_water = key in (WORLD_CURRENT, *CURRENT_COMPONENTS) and about.medium == "water"
+    return of_water or key in _parameters(about)
 
 
 def _parameters(about: PlantDescription) -> dict[str, Any]:

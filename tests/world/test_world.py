@@ -305,6 +305,25 @@ def test_a_typical_robot_has_typical_sights_and_all_share_the_flow() -> None:
         rtmms.World([("one", "eel")], current_m_s=(0.2, 0.0))
 
 
+@pytest.mark.parametrize("second", ["bluerov2", "torpedo"])
+def test_a_component_of_the_current_is_that_of_all_or_of_none(second: str) -> None:
+    """A manta has the current as one vector, others by its components."""
+    world = rtmms.World([("one", "manta"), ("two", second)])
+    world.set(current_m_s=(0.2, 0.1, 0.0))
+    assert "current_x_m_s" not in (world.settable or ())
+    with pytest.raises(
+        rtmms.ModelError, match=r"current_x_m_s: .* robot 'one' .*; current_m_s sets the current of all"
+    ):
+        world.set(current_x_m_s=0.4)
+    found: Any = world.parameters
+    assert found["one"].current_m_s == (0.2, 0.1, 0.0)
+    assert found["two"].current_x_m_s == 0.2
+    alike = rtmms.World([("one", second), ("two", second)], current_m_s="0.2,0.1,0")
+    alike.set(current_x_m_s=0.4)
+    values: Any = alike.parameters
+    assert {(one.current_x_m_s, one.current_y_m_s) for one in values.values()} == {(0.4, 0.1)}
+
+
 @pytest.mark.parametrize(
     ("sees", "message"),
     [
