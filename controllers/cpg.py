@@ -216,6 +216,12 @@ class _Rods:
         return self.fins.at(time)
 
 
+_OF_SIDES = tuple(
+    f"{side}_{name}_deg" for side in ("left", "right") for name in ("amplitude", "phase", "bias", "incidence")
+)  # fmt: skip
+"""Parameters of one side of the manta."""
+
+
 class _Chain:
     def __init__(self, own: Cpg, plant: rtmms.PlantInfo) -> None:
         if plant.parameters.get("gait", "none") != "none":
@@ -229,6 +235,11 @@ class _Chain:
         self._time = -inf
 
     def check(self, own: Cpg) -> None:
+        for name in _OF_SIDES:
+            if getattr(own, name) is not None:
+                raise rtmms.ModelError(
+                    f"controller 'cpg': {name}: it is of the manta, an eel has no sides; leave it out"
+                )
         most = radians((_EEL["amplitude_deg"] if own.amplitude_deg is None else own.amplitude_deg) + abs(own.bias_deg))
         for channel in self.yaw:
             limits = [abs(limit) for limit in (channel.lower, channel.upper) if limit is not None]

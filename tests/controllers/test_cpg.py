@@ -176,3 +176,11 @@ def test_rates_are_those_of_the_angles() -> None:
     o.advance(1e-5)
     assert (np.array(o.angles()) - before) / 1e-5 == pytest.approx(np.array(rates), rel=1e-3, abs=1e-5)
     assert abs(cos(o.theta[0])) <= 1.0
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("name", ["amplitude", "phase", "bias", "incidence"])
+def test_an_eel_has_no_sides(side: str, name: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=f"{side}_{name}_deg: it is of the manta, an eel has no sides"):
+        Cpg(**{f"{side}_{name}_deg": 10.0}).start(EEL)
+    Cpg(**{f"{side}_{name}_deg": 10.0}).start(PLANT)

@@ -241,6 +241,11 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_
                 if work < MAX_PEERS_WORK
                 else str(UnknownNameError("output", pattern, names))
             )
+            if TRUTH + pattern in names:
+                why += (
+                    f". This plant has sensors: its true values are {TRUTH}NAME, and controllers that read true values "
+                    "run without --sensors"
+                )
             raise Refusal(Reason.UNKNOWN_OUTPUT, f"hello: outputs: {why}")
         wanted.update(found)
     return tuple(channel for channel in outputs if channel.name in wanted)
