@@ -9,6 +9,7 @@ from typing import Any
 
 from rtmms.base.contract import MAX_STEP, MIN_DT_S
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import parameters_of, read_declared
 from rtmms.base.source_declarations import fact
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.chores import Agenda, ScheduledChange
@@ -280,9 +281,16 @@ def check_plant_event(name: str, value: Any, plant: Plant) -> None:
     ModelError
         It cannot.
     """
+    if isinstance(plant, Composed):
+        for robot, own in plant.owners(name):
+            check_plant_event(own, value, plant.robots[robot])
+        return
     parameters = describe_plant(plant).parameters()
     if dataclasses.is_dataclass(parameters) and not isinstance(parameters, type) and name in _fields(parameters):
-        dataclasses.replace(parameters, **{name: value})
+        dataclasses.replace(parameters, **{name: value})  # the class may check its values itself
+        declared = parameters_of(type(parameters)).get(name)
+        if declared is not None:
+            read_declared(name, declared, value)
 
 
 def _fields(parameters: Any) -> set[str]:
