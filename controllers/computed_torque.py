@@ -35,7 +35,7 @@ class ComputedTorque(rtmms.Controller):
     yaw_offset_rad : float, default 0.0
         Offset of the yaw joints in the gait, as the eel's parameter of that name. Unit: rad.
     pitch_offset_rad : float, default 0.07853981633974483
-        Offset of the pitch joints in the gait, as the eel's parameter of that name. Unit: rad.
+        Offset of the pitch joints, for gait=loop, as the eel's parameter of that name. Unit: rad.
     """
 
     # fmt: off
@@ -56,7 +56,7 @@ class ComputedTorque(rtmms.Controller):
         "Offset of the yaw joints in the gait, as the eel's parameter of that name.", "rad", signed=True,
     )] = 0.0
     pitch_offset_rad: Annotated[float, Parameter(
-        "Offset of the pitch joints in the gait, as the eel's parameter of that name.", "rad", signed=True,
+        "Offset of the pitch joints, for gait=loop, as the eel's parameter of that name.", "rad", signed=True,
     )] = 0.07853981633974483
     # fmt: on
 
@@ -69,6 +69,10 @@ class ComputedTorque(rtmms.Controller):
     def __post_init__(self) -> None:
         """Check the parameters."""
         check_parameters("controller 'computed_torque': ", self)
+        if self.gait != "loop" and self.pitch_offset_rad != type(self).pitch_offset_rad:
+            raise rtmms.ModelError(
+                f"controller 'computed_torque': pitch_offset_rad: gait={self.gait} does not use it; give gait=loop"
+            )
         self.error = 0.0
 
     @override

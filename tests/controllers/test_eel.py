@@ -82,6 +82,7 @@ def test_computed_torque_follows_the_gait() -> None:
         (lambda: EelWave(), {"gait": "none", "drive": "torque"}, "expected actuators 'yaw1.angle'"),
         (lambda: ComputedTorque(), {}, "run the eel with drive=torque"),
         (lambda: ComputedTorque(gait="up"), {}, "gait: unknown gait 'up'; known: loop, planar"),
+        (lambda: ComputedTorque(pitch_offset_rad=0.1), {}, "pitch_offset_rad: gait=planar does not use it"),
         (lambda: EelWave(period_s=-1.0), {}, "period_s: expected a number"),
         (lambda: EelWave(yaw_offset_deg=90.0), {}, "yaw_offset_deg: expected a number from -45 to 45"),
     ],
