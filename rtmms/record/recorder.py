@@ -172,7 +172,7 @@ class WriterPipe:
         assert process.stdin is not None
         self._ring, self._stream = ring, process.stdin
         self._notes: list[dict[str, Any]] = []
-        self._unsaid = bytearray()
+        self._unsent = bytearray()
         self.ahead = _UNKNOWN
 
     def clear(self) -> None:
@@ -205,12 +205,12 @@ class WriterPipe:
         self._notes.append({"event": "note", "values": dict(values), "step": step, "after": self._ring.head})
 
     def settle(self) -> None:
-        """Send the notes, so that the writer may take all present rows."""
+        """Send the notes, so that the writer may take all present rows; while the pipe is full, it may not."""
         if self._notes:
-            self._unsaid += b"".join(encode(note) + b"\n" for note in self._notes)
+            self._unsent += b"".join(encode(note) + b"\n" for note in self._notes)
             self._notes.clear()
-            self._send()
-        self._ring.settle()
+        if not self._unsent or not self._send():
+            self._ring.settle()
 
     def send(self, message: Mapping[str, Any], patience_s: float) -> None:
         """Send a line, without waiting for a writer that does not read.
@@ -224,7 +224,7 @@ class WriterPipe:
         """
         descriptor = self._stream.fileno()
         os.set_blocking(descriptor, False)
-        self._unsaid += encode(dict(message)) + b"\n"
+        self._unsent += encode(dict(message)) + b"\n"
         until = time.monotonic() + patience_s
         while self._send() and time.monotonic() < until:
             select.select([], [descriptor], [], 0.1)
@@ -237,12 +237,12 @@ class WriterPipe:
     def _send(self) -> bool:
         """Send as much as the pipe accepts now, and return whether there is more."""
         try:
-            del self._unsaid[: os.write(self._stream.fileno(), self._unsaid)]
+            del self._unsent[: os.write(self._stream.fileno(), self._unsent)]
         except BlockingIOError:
             return True
         except BrokenPipeError:
-            self._unsaid.clear()
-        return bool(self._unsaid)
+            self._unsent.clear()
+        return bool(self._unsent)
 
 
 DEPTH_S = 4.0
