@@ -159,7 +159,8 @@ class Runner:
         steps = whole_steps(plant, base.robot, base.duration)
         assert steps is not None
         driven = tuple(_driven(word, theirs) for word in base.controllers)
-        return _run(base, plant, self._controllers(theirs), min(steps, most_steps or steps), links, driven)
+        probed = min(steps, most_steps or steps)
+        return _run(base, plant, self._controllers(theirs), probed, links, driven, whole=steps)
 
     def _with(self, parameters: Mapping[str, Any], dt: float | None) -> Plant:
         """Return a plant with these parameters: a new one, or the last one with others set."""
@@ -238,8 +239,9 @@ def _links(base: Base, given: dict[str, Any]) -> tuple[Impairment, ...]:
 
 def _run(
     base: Base, plant: Plant, controllers: Mapping[str, Controller], steps: int,
-    links: tuple[Impairment, ...] = (), driven: tuple[str, ...] = (),
+    links: tuple[Impairment, ...] = (), driven: tuple[str, ...] = (), whole: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
+    """Run some steps of a case; its events may come later, within the whole run."""
     seed = base.seed
     plant.reset(seed)
     exchange = InProcessExchange(plant, base.robot, seed, controllers, impaired_links(links, plant.dt, seed))
@@ -247,7 +249,7 @@ def _run(
     tracking = Tracking(plant.dt, exchange.set_points, base.tracking_start, None)
     estimate = _estimate(plant) if base.estimate else None
     observers = [one for one in (trace, tracking, estimate) if one is not None]
-    events = agenda(base.events, plant, base.controllers, base.where, steps)
+    events = agenda(base.events, plant, base.controllers, base.where, whole or steps)
     monitor, statistics = _monitor(plant, steps), Statistics()
     loop = Loop(
         plant, exchange, MonotonicClock(), UnobservedLockstep(exchange), Policies(), statistics, observers, steps=steps,

@@ -205,6 +205,22 @@ def test_a_study_is_a_scenario_with_a_table_and_can_be_run_alone(tmp_path: Path,
         sweep("wrong.toml", "-o", "t.parquet")
 
 
+def test_events_act_in_the_runs_of_a_study(tmp_path: Path, sweep: Any) -> None:
+    """One comes later than the first steps, which only show that a run begins; one with the last step."""
+    event = "\n[[event]]\nat_s = {}\nset = {{ damping = 5.0 }}\n[sweep]"
+    tuned = STUDY.replace('"pendulum"', '"tuned"')
+    for name, at in (("soon", "0.02"), ("late", "0.4"), ("last", "0.49")):
+        (tmp_path / f"{name}.toml").write_text(tuned.replace("\n[sweep]", event.format(at), 1))
+        assert sweep(f"{name}.toml", "-o", f"{name}.parquet")[0] == 0
+    soon, late, last = (rows(tmp_path / f"{name}.parquet") for name in ("soon", "late", "last"))
+    angles = [[row["mean_angle_rad"] for row in table] for table in (soon, late, last)]
+    assert all(len(set(one)) == 3 for one in zip(*angles, strict=True))
+    assert {row["ended"] for row in (*soon, *late, *last)} == {"duration"}
+    (tmp_path / "past.toml").write_text(tuned.replace("\n[sweep]", event.format("0.6"), 1))
+    with pytest.raises(ModelError, match=r"event at 0\.6 s: "):
+        sweep("past.toml", "-o", "past.parquet")
+
+
 def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
     page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
     found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
