@@ -293,7 +293,8 @@ def drawn(name: str) -> Value:
 
     import rtmms
     from rtmms.plant.protocol import describe_plant
-    from rtmms.record.origin import to_json_types
+    origin = import_module("rtmms.record.origin")
+    to_json_types = getattr(origin, "to_json_types", None) or origin.plain  # its name before 0.3
     from rtmms.wire.protocol.state import PlantInfo
 
     try:
