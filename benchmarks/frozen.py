@@ -293,6 +293,7 @@ def drawn(name: str) -> Value:
 
     import rtmms
     from rtmms.plant.protocol import describe_plant
+
     origin = import_module("rtmms.record.origin")
     to_json_types = getattr(origin, "to_json_types", None) or origin.plain  # its name before 0.3
     from rtmms.wire.protocol.state import PlantInfo
