@@ -126,7 +126,7 @@ class Parent:
         Returns
         -------
         list[str]
-            Changes after the moment, faults in force, and set-points that changed before it.
+            Changes after the moment, and faults in force.
         """
         end = self.log.end
         changes = end.fields.get("changes") or () if end is not None else ()
