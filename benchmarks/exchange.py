@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from rtmms.base.errors import RtmmsError
 from rtmms.loop.machine import Readiness, allowed_cores, at_priority, may_raise, prepare
-from rtmms.wire.endpoints.keys import make_keys, read_server
+from rtmms.wire.keys import make_keys, read_server
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.server import Server
 from rtmms.wire.plant.sockets import Sockets

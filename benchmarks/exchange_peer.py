@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic_ns
 
 from rtmms.loop.machine import pin, raise_child
-from rtmms.wire.endpoints.keys import read_client
+from rtmms.wire.keys import read_client
 from rtmms.wire.peer.attachment import PeerRequests
 from rtmms.wire.peer.client import Link
 from rtmms.wire.protocol.hello import Hello

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.mujoco_models.library import load_model
-from rtmms.papers.fishsim import BEATS_HZ, SPEED_M_S
+from rtmms.studies.fishsim import BEATS_HZ, SPEED_M_S
 
 from .requirements import module, requires
 from .setting import machine, refuse_less

@@ -195,7 +195,7 @@ def _compositions() -> Iterator[tuple[str, Callable[[], Any]]]:
     from rtmms.sensing.faults import Faulty
 
     Estimated: Any = _found("Estimated", "rtmms.sensing.sensed", "rtmms.sensing.estimated")
-    Levels: Any = _found("Levels", "rtmms.world.levels", "rtmms.levels.levels")
+    Levels: Any = _found("Levels", "rtmms.plant.levels", "rtmms.levels.levels")
 
     def sensed(name: str) -> Any:
         plant = rtmms.load(name)

@@ -1,6 +1,6 @@
 """`rtmms bench tables`: writes the parts of pages that quote stored results, so that no page states anything else.
 
-A page has a part between marks (rtmms.report.tables) for each table, or sentence with figures, that comes from
+A page has a part between marks (rtmms.view.tables) for each table, or sentence with figures, that comes from
 benchmarks/results or from the manta's parameters. `--check` writes nothing; it exits with 1 where a page is old.
 """
 
@@ -28,13 +28,13 @@ from rtmms.cli.running import report
 from rtmms.loop.impairment import Impairment
 from rtmms.plant.loading import robots
 from rtmms.plant.protocol import RENAMED_MEMBERS
-from rtmms.report import manta_figure as manta_page
-from rtmms.report.parameter_table import parameters_table, robot_table
-from rtmms.report.tables import blocks, fill_page
 from rtmms.scenario import reading
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.sensing.data_sheets import KINDS, TYPICAL, RelativeSensor, Sensor
 from rtmms.sensing.estimator import Estimator
+from rtmms.view import manta_figure as manta_page
+from rtmms.view.parameter_table import parameters_table, robot_table
+from rtmms.view.tables import blocks, fill_page
 from rtmms.wire.peer import controller
 from rtmms.wire.peer.session import Session
 from rtmms.wire.protocol.messages import IN_VERSION_1

@@ -21,7 +21,7 @@ from rtmms.base.override import override
 from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
-from rtmms.shapes.drawings import shape_of
+from rtmms.view.drawings import shape_of
 
 from .lines.inbox import Inbox
 from .lines.nodelay import send_at_once

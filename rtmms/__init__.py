@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from rtmms.analysis.steady_motion import trim
     from rtmms.base.parameters import Parameter
     from rtmms.bridging.bridge import Bridge
-    from rtmms.identification.fit_model import identify
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model import Mechanism
     from rtmms.model import compile_model as compile
     from rtmms.mujoco_models.own_engine import from_mjcf
     from rtmms.planning.cost import cost
     from rtmms.record.log_arrays import read_log
+    from rtmms.studies.fit_model import identify
     from rtmms.wire.peer.client import Link, connect
     from rtmms.wire.peer.controller import Controller, compiled
     from rtmms.wire.plant.embed import embed
@@ -51,7 +51,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LATE = {
-    "Parameter": "rtmms.base.parameters", "identify": "rtmms.identification.fit_model",
+    "Parameter": "rtmms.base.parameters", "identify": "rtmms.studies.fit_model",
     "connect": "rtmms.wire.peer.client", "Link": "rtmms.wire.peer.client", "embed": "rtmms.wire.plant.embed",
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant", "World": "rtmms.world.world",

@@ -118,10 +118,10 @@ ALLOWED = {
     ("rtmms/record/log_location.py", "os.open"): "written and locked; what is no file is refused there",
     ("rtmms/record/recorder.py", "Path(f'/proc/{pid}/stat').read_text"): "of the system",
     ("rtmms/view/page.py", "page.read_text"): "in a folder that was just made",
-    ("rtmms/wire/endpoints/addresses.py", "os.open"): "a folder, for its lock",
-    ("rtmms/wire/endpoints/keys.py", "os.open"): "made, never opened where it exists",
-    ("rtmms/wire/endpoints/keys.py", "os.fdopen"): "of a descriptor",
-    ("rtmms/wire/endpoints/session_files.py", "os.fdopen"): "of a descriptor",
+    ("rtmms/wire/addresses.py", "os.open"): "a folder, for its lock",
+    ("rtmms/wire/keys.py", "os.open"): "made, never opened where it exists",
+    ("rtmms/wire/keys.py", "os.fdopen"): "of a descriptor",
+    ("rtmms/wire/session_files.py", "os.fdopen"): "of a descriptor",
     ("rtmms/wire/peer/plugins.py", "distribution.read_text"): "of an installed package",
     ("bridges/zenoh.py", "zenoh.Config.from_file"): BOUND_FOR,
     ("bridges/foxglove.py", "context.load_cert_chain"): BOUND_FOR,
@@ -132,9 +132,9 @@ ALLOWED = {
         "rtmms/fmi/read_description.py",
         "text.read_bytes",
     ): "in a folder that was just made and filled; its size is looked at",
-    ("rtmms/sweep/inputs.py", "os.open"): "to hash what was opened there, whatever it is; without waiting",
-    ("rtmms/sweep/inputs.py", "os.fdopen"): "of a descriptor",
-    ("rtmms/sweep/table.py", "os.open"): "written and locked",
+    ("rtmms/studies/sweep_inputs.py", "os.open"): "to hash what was opened there, whatever it is; without waiting",
+    ("rtmms/studies/sweep_inputs.py", "os.fdopen"): "of a descriptor",
+    ("rtmms/studies/sweep_table.py", "os.open"): "written and locked",
 }
 """(module, function) of files that are opened elsewhere, with the reason why nothing waits and nothing is too large."""
 

@@ -18,15 +18,15 @@ from rtmms.base.toml_file import toml_value
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.config import construct
 from rtmms.bridging.config import parameters as listed
-from rtmms.identification.unknowns import asked_for
 from rtmms.loop.impairment import Impairment
 from rtmms.plant.loading import builder, robots
-from rtmms.report.parameter_table import parameters_table
 from rtmms.robots import urdf
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.robots.manta.parameters import build as build_manta
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.sensing.data_sheets import KINDS, RelativeSensor
+from rtmms.studies.fit_unknowns import asked_for
+from rtmms.view.parameter_table import parameters_table
 from rtmms.wire.peer.controller import Controller
 from tests.wrong_values import wrong_values
 

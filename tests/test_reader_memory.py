@@ -179,7 +179,7 @@ JSON = "from rtmms.bridging.untrusted import read_json; from pathlib import Path
 LOG = "from rtmms.record.records import records; import mcap, zstandard; from pathlib import Path"
 READ_LOG = "for one in records(Path(path)): pass"
 ARRAYS = "from rtmms.record.log_arrays import read_log; import mcap, zstandard"
-TABLE = "from rtmms.identification.tables import _read, refuse_bomb; from pathlib import Path; import pyarrow.parquet"
+TABLE = "from rtmms.studies.fit_tables import _read, refuse_bomb; from pathlib import Path; import pyarrow.parquet"
 NPZ = "import numpy; from rtmms.model.modal import load_finite_elements"
 WIRE = "from rtmms.wire.protocol.messages import decode, decode_from_plant; from pathlib import Path"
 XML_FMU = '<fmiModelDescription fmiVersion="2.0" modelName="m" guid="g"><CoSimulation modelIdentifier="m"/>'

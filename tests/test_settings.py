@@ -16,12 +16,12 @@ import pytest
 import rtmms
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError
+from rtmms.plant.levels import Levels
 from rtmms.plant.loading import robots
 from rtmms.sensing import Sensed
 from rtmms.sensing.data_sheets import Imu
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Estimated
-from rtmms.world.levels import Levels
 
 QUICK = ("manta", "torpedo")
 """Robots of the default suite; the others take longer to compile."""

@@ -7,7 +7,7 @@ from math import floor
 from typing import Any
 
 from rtmms.plant.drawing import Skin
-from rtmms.shapes.shape import Shape
+from rtmms.view.shape import Shape
 from rtmms.wire.protocol.state import State
 
 from ..motion.frames import xyzw

@@ -42,7 +42,7 @@ UNDEFINED = -1
 
 
 class MissPolicy(IntEnum):
-    """Replacement of a missing command; rtmms.loop.kernels.miss_policies implements it."""
+    """Replacement of a missing command; rtmms.loop.miss_policies implements it."""
 
     NONE = 0
     HOLD = 1

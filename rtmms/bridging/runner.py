@@ -17,7 +17,7 @@ from rtmms.bridging.counters import Counters
 from rtmms.bridging.peer_watch import PeerWatch, Watchdog
 from rtmms.bridging.rates import Decimator
 from rtmms.bridging.sending import Backoff
-from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.addresses import EXCHANGE
 from rtmms.wire.peer.client import DescriptorWait, Link, connect
 from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.state import PlantInfo, State

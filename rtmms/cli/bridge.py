@@ -24,7 +24,7 @@ from rtmms.bridging.config import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD, CHILD_WAIT_S, PLANT_WAIT_S
 from rtmms.cli.option_types import Installed, NumberType
-from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.addresses import EXCHANGE
 from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
 from rtmms.wire.peer.session import GONE

@@ -16,7 +16,7 @@ from rtmms.record.origin import branch_of
 
 if TYPE_CHECKING:
     from rtmms.record.log import Log
-    from rtmms.report.comparison import Run
+    from rtmms.view.comparison import Run
 
 _SAMPLES = 4000
 
@@ -30,7 +30,7 @@ def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
     """Put the runs of several LOGs (from run --log) side by side: how far off, at what effort, how timely."""
     from rtmms.cli.running.report import to_json_types
     from rtmms.record.log import drawing
-    from rtmms.report.comparison import draw, table
+    from rtmms.view.comparison import draw, table
 
     if len(files) < 2:
         raise click.UsageError(f"compare: expected two logs or more, got {len(files)}")
@@ -97,7 +97,7 @@ def _run(file: Path, name: str) -> Run:
     from rtmms.cli.log import report_damage
     from rtmms.loop.trace import QUANTITIES
     from rtmms.record.log import Step, open_log
-    from rtmms.report.comparison import Run
+    from rtmms.view.comparison import Run
 
     log = open_log(file)
     report_damage(log)
@@ -150,7 +150,7 @@ def settings(origin: Mapping[str, Any]) -> dict[str, Any]:
     dict[str, Any]
         Values by name.
     """
-    from rtmms.report.comparison import CONTROLLERS
+    from rtmms.view.comparison import CONTROLLERS
 
     found: dict[str, Any] = {}
     names = []

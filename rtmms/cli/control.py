@@ -13,7 +13,7 @@ from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.terminal import print_text
 from rtmms.base.trust import own_lines, plugin_name
 from rtmms.cli.option_types import Installed, NumberType
-from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.addresses import EXCHANGE
 from rtmms.wire.peer.controller import CompiledUpdate
 from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
 from rtmms.wire.peer.running import run_controller
@@ -87,7 +87,7 @@ def _drive(
     gc.freeze()  # what is loaded by now stays: collections within the steps need not look at it
     answering = None
     if isinstance(update := controller.update, CompiledUpdate):
-        from rtmms.wire.answering.answering import Answering, prepare
+        from rtmms.wire.answering import Answering, prepare
 
         prepare(update)
         answering = Answering

@@ -94,7 +94,7 @@ def _plugins() -> list[CheckResult]:
 
 
 def _ports() -> list[CheckResult]:
-    from rtmms.wire.endpoints.addresses import DEFAULTS
+    from rtmms.wire.addresses import DEFAULTS
 
     found = []
     for role, endpoint in DEFAULTS.items():

@@ -12,10 +12,10 @@ from rtmms.base.files import KINDS, Kind, new_file_beside, refuse_output, with_c
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.toml_file import toml_comment, toml_key, toml_value
 from rtmms.cli.option_types import INTERRUPTED, folder
-from rtmms.report.style import figure_file, written_as
+from rtmms.view.style import figure_file, written_as
 
 if TYPE_CHECKING:
-    from rtmms.sweep.gait_search import Gait, ParetoFront, Search
+    from rtmms.studies.gait_search import Gait, ParetoFront, Search
 
 
 PROGRESS_S = 10.0
@@ -52,7 +52,7 @@ def search_and_print(
     ModelError
         The budget ended before a gait was found.
     """
-    from rtmms.sweep.gait_search import check_request, search
+    from rtmms.studies.gait_search import check_request, search
 
     check_request(asked)
     kept = None
@@ -85,7 +85,7 @@ def search_and_print(
         "default": front.usual, "figures": [], "note": front.note,
     }  # fmt: skip
     if out is not None:
-        from rtmms.report.gait_figure import draw_front as draw
+        from rtmms.view.gait_figure import draw_front as draw
 
         with written_as(form):
             path = figure_file(out, f"{asked.robot}-front")
@@ -139,7 +139,7 @@ def as_table(result: dict[str, Any]) -> str:
     str
         Lines.
     """
-    from rtmms.sweep.gait_search import GOALS
+    from rtmms.studies.gait_search import GOALS
 
     names = list(result["front"][0]["words"]) if result["front"] else []
     head = f"{'':<9}" + "".join(f"{name:>18}" for name in (*GOALS, *names)) + "  file"

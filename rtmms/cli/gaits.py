@@ -15,7 +15,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, new_file_beside, refuse_output
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.option_types import MAX_THREADS, Installed, KnownName, NumberType, as_in_run, folder, settings
-from rtmms.report.style import FORMATS, written_as
+from rtmms.view.style import FORMATS, written_as
 
 if TYPE_CHECKING:
     from rtmms.locomotion.connections import Connection
@@ -79,7 +79,7 @@ def gaits(
     """
     if search is not None:
         from rtmms.cli.gait_search import search_and_print
-        from rtmms.sweep.gait_search import Search
+        from rtmms.studies.gait_search import Search
 
         if word is not None:
             raise click.UsageError("--search: expected no --gait with it; give one of the two")
@@ -200,8 +200,8 @@ def _score(one: Connection, gait: Gait, goal: str, per: str) -> float:
 def _drawn(
     robot: str, word: str | None, plant: HasLocomotion, one: Connection | None, gait: Gait, motion: Motion, out: Path
 ) -> list[str]:  # fmt: skip
-    from rtmms.report.gait_figure import draw, draw_motion
-    from rtmms.report.style import figure_file
+    from rtmms.view.gait_figure import draw, draw_motion
+    from rtmms.view.style import figure_file
 
     title = f"{robot}: {word or 'the best gait found'}"
     if one is None:

@@ -29,9 +29,9 @@ from rtmms.cli.option_types import (
 )
 
 if TYPE_CHECKING:
-    from rtmms.identification.descent import Iteration
-    from rtmms.identification.objectives import Objective
-    from rtmms.identification.recording import Recording
+    from rtmms.studies.fit_descent import Iteration
+    from rtmms.studies.fit_objectives import Objective
+    from rtmms.studies.recordings import Recording
 
 _PROGRESS_S = 0.2
 
@@ -110,10 +110,10 @@ def identify(
     if not (names or per_recording or delay_per_recording):
         raise click.UsageError("identify: expected --fit KEY,... with the parameters to identify, got none")
     _refuse_outputs(files, written, output, force=force)
-    from rtmms.identification.descent import Watch
-    from rtmms.identification.fit_model import identify_recordings
-    from rtmms.identification.objectives import read_objectives
     from rtmms.plant.step_advice import known_step
+    from rtmms.studies.fit_descent import Watch
+    from rtmms.studies.fit_model import identify_recordings
+    from rtmms.studies.fit_objectives import read_objectives
 
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
     _refuse_beginnings(settings(words["set_"]), limits, priors)
@@ -132,12 +132,12 @@ def identify(
     report = result.report
     source = ", ".join(one.name for one in recordings)
     if written is not None:
-        from rtmms.identification.page import preset_text, write_text
+        from rtmms.studies.fit_page import preset_text, write_text
 
         text = preset_text(recordings[0], result.asked, result.values, result.standard_errors, source)
         write_text(written, text, "--write")
     if output is not None:
-        from rtmms.identification.page import page
+        from rtmms.studies.fit_page import page
 
         if output.suffix == ".html":
             page(*result.parts, report, output)
@@ -208,8 +208,8 @@ def _recordings(
 ) -> list[Recording]:  # fmt: skip
     """Return the recordings, all of the same robot, or raise ModelError."""
     from rtmms.cli.running.process import brace
-    from rtmms.identification.fit_model import Reader
-    from rtmms.identification.tables import ENDINGS, read_columns
+    from rtmms.studies.fit_model import Reader
+    from rtmms.studies.fit_tables import ENDINGS, read_columns
 
     robot = words["robot"]
     refuse_preset(words["preset"])
@@ -301,7 +301,7 @@ MAX_SHOWN = 8
 def _print(report: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from rtmms.identification.evidence import sentences
+    from rtmms.studies.fit_evidence import sentences
 
     out = console()
     table = Table(box=None, pad_edge=False)

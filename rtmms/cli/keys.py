@@ -16,7 +16,7 @@ from rtmms.base.terminal import print_text
 )
 def keys(directory: Path, client: str) -> None:
     """Make keys in DIR: the plant's pair if it has none yet, and a pair for a peer, which is let in."""
-    from rtmms.wire.endpoints.keys import ALLOWED, SERVER, make_keys
+    from rtmms.wire.keys import ALLOWED, SERVER, make_keys
 
     for path in make_keys(directory, client):
         print_text(f"wrote {path}")

@@ -12,7 +12,7 @@ import click
 from rtmms.base.errors import ModelError, safe_text
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.option_types import NumberType, options, settings
-from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.addresses import EXCHANGE
 
 if TYPE_CHECKING:
     from rtmms.wire.peer.client import Link

@@ -286,9 +286,9 @@ def plot(file: Path, output: Path | None) -> int:
     from rtmms.record.log import drawing as drawn
     from rtmms.record.log import open_log, plant_of
     from rtmms.record.rerun import gather, planned_steps
-    from rtmms.report.figures import drawing, small_outputs
-    from rtmms.report.robot_panels import RobotOutline, along, recent_names
-    from rtmms.shapes.outline import figure_outline
+    from rtmms.view.figures import drawing, small_outputs
+    from rtmms.view.outline import figure_outline
+    from rtmms.view.robot_panels import RobotOutline, along, recent_names
 
     beside = output is None
     output = file.with_suffix(".png") if output is None else output

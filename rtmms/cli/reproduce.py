@@ -8,7 +8,7 @@ import click
 
 from rtmms.base.entry_points import entry_points_of
 from rtmms.cli.option_types import KnownName, folder
-from rtmms.report.style import FORMATS, written_as
+from rtmms.view.style import FORMATS, written_as
 
 GROUP = "rtmms.papers"
 """Entry points: main(out: Path | None, as_json: bool) -> int | None."""

@@ -30,9 +30,9 @@ from rtmms.scenario.tables import METHODS
 
 if TYPE_CHECKING:
     from rtmms.scenario.expectations import Expectation
-    from rtmms.sweep.rows import Table
-    from rtmms.sweep.running import Cluster
-    from rtmms.sweep.study import Study
+    from rtmms.studies.study import Study
+    from rtmms.studies.sweep_rows import Table
+    from rtmms.studies.sweep_running import Cluster
 
 INCOMPLETE = 1
 
@@ -71,9 +71,9 @@ def sweep(
     Each run is what `rtmms run --mode lockstep` makes of the same words, in one process with its controllers. A table
     [sweep] in the scenario has the same entries as the options. The same command goes on where it was broken off.
     """
-    from rtmms.sweep.inputs import recorded_modules
-    from rtmms.sweep.study import read_study
-    from rtmms.sweep.table import refuse_wrong_name
+    from rtmms.studies.study import read_study
+    from rtmms.studies.sweep_inputs import recorded_modules
+    from rtmms.studies.sweep_table import refuse_wrong_name
 
     click.get_current_context().with_resource(recorded_modules())
     refuse_wrong_name(output)
@@ -116,7 +116,7 @@ def cluster_of(address: str | None, security: Path | None, threads: int | None) 
         return None
     if threads is not None:
         raise click.UsageError("--threads, --dask: expected one of them, got both")
-    from rtmms.sweep.running import read_cluster
+    from rtmms.studies.sweep_running import read_cluster
 
     cluster = read_cluster(address, security)
     if not cluster.security:
@@ -215,8 +215,8 @@ def carried_out(
     """
     budget = budget or Budget()
     from rtmms.cli.running.process import brace
-    from rtmms.sweep.running import on_dask, on_processes, probe
-    from rtmms.sweep.table import Parts, schema
+    from rtmms.studies.sweep_running import on_dask, on_processes, probe
+    from rtmms.studies.sweep_table import Parts, schema
 
     brace(study.base.robot)
     study, units = probe(study)  # also compiles, before anybody else starts
@@ -283,7 +283,7 @@ def _print_summary(
     study: Study, table: Table, columns: tuple[str, ...], findings: list[dict[str, Any]], output: Path,
     figure: Path | None, *, as_json: bool,
 ) -> None:  # fmt: skip
-    from rtmms.sweep.figure import draw, first_order
+    from rtmms.studies.sweep_figure import draw, first_order
 
     results = tuple(name for name in columns if not name.startswith(NO_RESULTS))
     drawn = tuple(name for name in study.columns or results or columns if name in table.column_names)
@@ -335,7 +335,7 @@ def count_expectations(expected: Sequence[Expectation], table: Table) -> list[di
         `name`, `expected`, and `holds`: the number of runs that ended as planned and meet it, or None if the table has
         no such column.
     """
-    from rtmms.sweep.envelope import DONE
+    from rtmms.studies.envelope import DONE
 
     whole = [word == DONE for word in table.column("ended")]
     found = []

@@ -14,7 +14,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import console, print_text
 from rtmms.cli.option_types import Range
-from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.addresses import EXCHANGE
 
 if TYPE_CHECKING:
     from rtmms.view.recording import Recording

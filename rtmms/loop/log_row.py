@@ -1,6 +1,6 @@
 """Step as a row of a log: its whole numbers, declared once.
 
-The ring, the compiled writer (rtmms.loop.kernels.row), a log's messages, their schemas and a table's columns follow
+The ring, the compiled writer (rtmms.loop.row_kernels), a log's messages, their schemas and a table's columns follow
 from `RowHead`. A new number is added here and where it is determined: in the recorder, and for compiled code in
 rtmms.wire.kernels.step.
 """

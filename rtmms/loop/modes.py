@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtmms.base.contract import OVERRUN_WORDS, UNDEFINED, OverrunPolicy
 from rtmms.base.override import override
-from rtmms.loop.kernels.miss_policies import SEND_EVERY_NS
+from rtmms.loop.miss_policies import SEND_EVERY_NS
 from rtmms.loop.pace import Pace, PeerError
 from rtmms.loop.policies import OVERRUN_POLICIES, skip
 

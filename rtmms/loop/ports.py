@@ -530,7 +530,7 @@ class StepRecorder(Observer, Protocol):
     """
 
     def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
-        """Return the address of the memory for compiled rows (rtmms.loop.kernels.row), once before the run.
+        """Return the address of the memory for compiled rows (rtmms.loop.row_kernels), once before the run.
 
         Parameters
         ----------

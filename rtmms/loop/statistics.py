@@ -15,7 +15,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from rtmms.base.contract import PARTS, UNDEFINED, StepOutcome
-from rtmms.loop.kernels.row import BINS, MAX_TIMED_NS, tally, values_of
+from rtmms.loop.row_kernels import BINS, MAX_TIMED_NS, tally, values_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

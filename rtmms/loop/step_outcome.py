@@ -9,7 +9,7 @@ import numpy as np
 
 from rtmms.base.contract import MISS_WORDS, MissPolicy, StepOutcome
 from rtmms.base.structs import view
-from rtmms.loop.kernels.miss_policies import ACTUATOR, FALLBACK, move_home, note_missing, replace_missing, take_complete
+from rtmms.loop.miss_policies import ACTUATOR, FALLBACK, move_home, note_missing, replace_missing, take_complete
 from rtmms.loop.policies import Grace
 
 if TYPE_CHECKING:

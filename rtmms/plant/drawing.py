@@ -1,7 +1,7 @@
 """Provide drawings of robots as data: frames of moving parts, solids and skins for figures, and surfaces for films.
 
 A robot's drawing is the function `draw` of `rtmms/robots/NAME_drawing.py`. It makes a `Drawing` from the robot's
-parameters and loads neither arrays nor kernels. `rtmms.shapes` reads drawings: it moves their frames, generates their
+parameters and loads neither arrays nor kernels. `rtmms.view` reads drawings: it moves their frames, generates their
 meshes and bends their skins.
 
 Lengths are in m, angles in rad. Colours have red, green and blue from 0 to 255. Frames and points are in the body's
@@ -424,7 +424,7 @@ def plane(name: str, frame: int, x: tuple[float, float], y: tuple[float, float])
     return PointSkin(Skin(name, (0, 1, 2, 0, 2, 3), ((0, 1, 2, 3, 0),)), corners)
 
 
-# Meshes by their generators (rtmms.shapes.surface has one of each name), moved and merged.
+# Meshes by their generators (rtmms.view.surface has one of each name), moved and merged.
 
 
 class Placing(NamedTuple):
@@ -452,7 +452,7 @@ class Mesh:
     Parameters
     ----------
     kind : str
-        Name of the generator in `rtmms.shapes.surface`; 'merged' joins several meshes into one.
+        Name of the generator in `rtmms.view.surface`; 'merged' joins several meshes into one.
     arguments : tuple[Any, ...]
         Arguments of the generator; the meshes for 'merged'.
     places : tuple[Placing or int, ...], default ()
@@ -731,7 +731,7 @@ def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float 
     blades : int, default 2
         Number of blades.
     thick, pitch : float, default 0.05
-        Thickness and pitch of a blade, passed to the generator `rtmms.shapes.surface.propeller`.
+        Thickness and pitch of a blade, passed to the generator `rtmms.view.surface.propeller`.
 
     Returns
     -------

@@ -613,7 +613,7 @@ def bare(plant: Plant) -> Plant:
 
 @runtime_checkable
 class Degradable(Protocol):
-    """A plant with cheaper variants of itself, for `--degrade` (rtmms.world.levels)."""
+    """A plant with cheaper variants of itself, for `--degrade` (rtmms.plant.levels)."""
 
     def variants(self) -> Sequence[Any]:
         """Return plants with the same channels and step, each cheaper than the one before, built and warm.
@@ -637,7 +637,7 @@ class Degradable(Protocol):
 
 
 class Levelled(Protocol):
-    """A plant that steps one of its variants (rtmms.world.levels.Levels); `set(level=k)` changes the level.
+    """A plant that steps one of its variants (rtmms.plant.levels.Levels); `set(level=k)` changes the level.
 
     Attributes
     ----------

@@ -409,7 +409,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
     dict[str, Any]
         Values by name.
     """
-    from rtmms.world.levels import levels_of  # loads numba, which a reader of logs does not need
+    from rtmms.plant.levels import levels_of  # loads numba, which a reader of logs does not need
 
     about = describe_plant(plant)
     return {
@@ -473,7 +473,7 @@ def rebuild_plant(origin: Mapping[str, Any], robot: str | None = None, *, truste
         if (parameters := _from_surface(origin, plant)) is not None:
             plant = rtmms.plant.loading.build_plant(code, **own, **parameters)
     if origin.get("degrade"):
-        from rtmms.world.levels import Levels
+        from rtmms.plant.levels import Levels
 
         plant = Levels(plant)
     sensors = origin.get("sensors")

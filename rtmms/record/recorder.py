@@ -25,9 +25,9 @@ from rtmms.base.pointers import ARGUMENTS, address
 from rtmms.base.processes import start_python
 from rtmms.base.structs import view
 from rtmms.base.terminal import print_text
-from rtmms.loop.kernels.row import ROW_MEMORY
 from rtmms.loop.log_row import START, STEP, RowHead
 from rtmms.loop.ports import StepRecorder
+from rtmms.loop.row_kernels import ROW_MEMORY
 from rtmms.record.log_location import rescue
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
 from rtmms.record.origin import to_json_types
@@ -255,7 +255,7 @@ _NOBODY = (-1, -1, -1)
 
 
 class CompiledRows:
-    """Memory with which compiled code writes rows; see rtmms.loop.kernels.row.ROW_MEMORY."""
+    """Memory with which compiled code writes rows; see rtmms.loop.row_kernels.ROW_MEMORY."""
 
     def __init__(self) -> None:
         self._memory = np.zeros(1, dtype=ROW_MEMORY)

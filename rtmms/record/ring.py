@@ -4,7 +4,7 @@ There is one producer, one consumer, and fixed memory. A row is a stamp, some in
 The producer writes the row first and the count of rows (`head`) last. The consumer frees a place (`tail`) after it has
 used its row. So neither sees an incomplete row if stores are seen in order (x86). On other processors `head` may be
 seen before a row that Python writes. A consumer that takes only the rows of its previous look, some ms ago, is safe
-there too. Compiled code (rtmms.loop.kernels.row) writes the same rows at the same places, in order everywhere.
+there too. Compiled code (rtmms.loop.row_kernels) writes the same rows at the same places, in order everywhere.
 
 `settled` counts the rows with messages outside the ring that were sent, too. A reader that needs those takes no others.
 """

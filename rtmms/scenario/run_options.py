@@ -19,7 +19,7 @@ from rtmms.base.contract import MAX_COUNT, MISS_WORDS, MODES, OVERRUN_WORDS
 from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
 from rtmms.loop.impairment import Impairment
-from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
+from rtmms.wire.addresses import EXCHANGE, STEP, TELEMETRY
 
 
 class StudyUse(Enum):

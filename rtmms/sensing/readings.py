@@ -44,7 +44,7 @@ from rtmms.sensing.layout import (
 from rtmms.sensing.sensed import Estimated, truth_of
 from rtmms.sensing.suite import assemble
 
-# What instruments without errors would read along a motion that is known at each step (rtmms.identification).
+# What instruments without errors would read along a motion that is known at each step (rtmms.studies.fit_prediction).
 
 
 MOVING = ("position", "quaternion", "velocity", "angular_velocity")

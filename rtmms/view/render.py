@@ -17,10 +17,10 @@ from rtmms.base.errors import ModelError
 from rtmms.base.install import install_command
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import SPACE, Colour
-from rtmms.shapes.surface import Surface, along, move_mesh, revolved, sphere, tiles
 from rtmms.view.camera import VIEW_DEG
 from rtmms.view.colours import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED
 from rtmms.view.scene import DrawnState, Picture, cell
+from rtmms.view.surface import Surface, along, move_mesh, revolved, sphere, tiles
 
 Array = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]
@@ -405,7 +405,7 @@ class Renderer:
 
     def _make_model(self, first: DrawnState) -> tuple[list[Any], list[Any], list[Any]]:
         """Make the model's own parts: sheets and lines of its skins, solids."""
-        from rtmms.shapes.visual_bodies import solid_mesh
+        from rtmms.view.visual_bodies import solid_mesh
 
         shape = self._picture.shape
         if shape is None:

@@ -17,8 +17,8 @@ from rtmms.base.attitude import HOME, Pose, Quaternion, Vector, rotate
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import WATER
-from rtmms.shapes.drawings import shape_of
-from rtmms.shapes.visuals import visual_of
+from rtmms.view.drawings import shape_of
+from rtmms.view.visuals import visual_of
 from rtmms.wire.protocol.state import PlantInfo
 
 if TYPE_CHECKING:

@@ -19,11 +19,9 @@ from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.install import install_command
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import Skin
-from rtmms.report.cycles import attitude_angles
-from rtmms.shapes.surface import Surface
-from rtmms.shapes.visual_bodies import solid_mesh
 from rtmms.view.camera import FROM, VIEW_DEG, frame
 from rtmms.view.colours import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED
+from rtmms.view.cycles import attitude_angles
 from rtmms.view.goals import (
     ATTITUDE,
     BELONGS,
@@ -35,6 +33,8 @@ from rtmms.view.goals import (
 )
 from rtmms.view.guard import guarding
 from rtmms.view.scene import DrawnState, Picture, cell, floor_height
+from rtmms.view.surface import Surface
+from rtmms.view.visual_bodies import solid_mesh
 from rtmms.wire.protocol.state import PlantInfo
 
 Array = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import msgpack
 import pytest
 import zmq
 
-from rtmms.wire.endpoints.addresses import TELEMETRY
+from rtmms.wire.addresses import TELEMETRY
 from tests.cli.shell import finish, start
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S

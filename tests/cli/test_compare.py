@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtmms.report import comparison
-from rtmms.report.comparison import Run, table
+from rtmms.view import comparison
+from rtmms.view.comparison import Run, table
 from tests.cli.shell import finish, start
 
 

@@ -13,8 +13,8 @@ import pytest
 from rtmms.base.budget import OutOfTimeError
 from rtmms.base.errors import ModelError
 from rtmms.cli.main import main
-from rtmms.sweep import gait_search
-from rtmms.sweep.gait_search import GOALS, Model, Search, search
+from rtmms.studies import gait_search
+from rtmms.studies.gait_search import GOALS, Model, Search, search
 from rtmms.wire.peer.plugins import build
 from tests.cli.shell import ROOT
 

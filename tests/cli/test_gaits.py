@@ -13,8 +13,8 @@ import pytest
 from rtmms.base.source_declarations import fact
 from rtmms.cli.main import main
 from rtmms.plant.loading import robots
-from rtmms.report.style import figure_file
 from rtmms.robots.shape_gaits import GAITS
+from rtmms.view.style import figure_file
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from rtmms.cli.main import rtmms as program
 from rtmms.cli.option_types import NumberType
 from rtmms.cli.reproduce import GROUP as PAPERS
 from rtmms.plant.protocol import refuse_fixed
-from rtmms.wire.endpoints.addresses import first_port
+from rtmms.wire.addresses import first_port
 from tests.cli.shell import environment, rtmms
 from tests.every import every
 from tests.pendulum import Pendulum

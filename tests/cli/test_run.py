@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from rtmms.cli.running.children import Children
-from rtmms.wire.endpoints.addresses import first_port
+from rtmms.wire.addresses import first_port
 from tests.cli.shell import Finished, environment, finish, process, rtmms, start
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S

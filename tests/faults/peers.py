@@ -20,8 +20,8 @@ import msgpack
 import zmq
 
 import rtmms
-from rtmms.wire.endpoints.session_files import read_token
 from rtmms.wire.protocol.port import SENT
+from rtmms.wire.session_files import read_token
 
 from . import strangers as harm
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import rtmms
-from rtmms.identification.recording import Recording, of_plant
 from rtmms.sensing import Sensed, read_profile
+from rtmms.studies.recordings import Recording, of_plant
 
 BASE: dict[str, Any] = {"chains": 4, "dt": 0.01}
 

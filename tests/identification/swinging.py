@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.identification.recording import Recording, Series
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Box, at
+from rtmms.studies.recordings import Recording, Series
 
 DT = 1e-2
 STEPS = 300

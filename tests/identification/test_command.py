@@ -14,7 +14,7 @@ import pytest
 
 import rtmms
 from rtmms.cli.main import main
-from rtmms.identification.recording import Recording
+from rtmms.studies.recordings import Recording
 from tests.cli.shell import rtmms as shell
 from tests.identification.swimming import BASE, noisy, recorded
 

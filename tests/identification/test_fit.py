@@ -11,10 +11,10 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ModelError
-from rtmms.identification.evidence import Evidence, as_words, assess_fit
-from rtmms.identification.fitting import Settings, Solution, fit
-from rtmms.identification.recording import Recording, of_plant
-from rtmms.identification.unknowns import asked_for
+from rtmms.studies.fit_evidence import Evidence, as_words, assess_fit
+from rtmms.studies.fit_unknowns import asked_for
+from rtmms.studies.fitting import Settings, Solution, fit
+from rtmms.studies.recordings import Recording, of_plant
 from tests.identification.swimming import BASE, build, noisy, recorded
 
 TRUTH = {"drag_coefficient": 1.8, "joint_damping_n_m_s": 0.13}

@@ -14,18 +14,18 @@ import rtmms
 from rtmms.base.budget import Budget
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.base.parameters import parameter_values
-from rtmms.identification.descent import Iteration, Watch
-from rtmms.identification.fit_model import Identified, Reader, fit_and_assess
-from rtmms.identification.fitting import Settings
-from rtmms.identification.objectives import Feature, Objective, aligning_delay, drive_frequency, read_objectives
-from rtmms.identification.prediction import free_start
-from rtmms.identification.recording import of_plant
-from rtmms.identification.unknowns import asked_for
 from rtmms.mechanism.actuators import JointSpeed, JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Box, at
 from rtmms.plant.loading import robots
+from rtmms.studies.fit_descent import Iteration, Watch
+from rtmms.studies.fit_model import Identified, Reader, fit_and_assess
+from rtmms.studies.fit_objectives import Feature, Objective, aligning_delay, drive_frequency, read_objectives
+from rtmms.studies.fit_prediction import free_start
+from rtmms.studies.fit_unknowns import asked_for
+from rtmms.studies.fitting import Settings
+from rtmms.studies.recordings import of_plant
 
 DT = 1e-2
 TRUTH = {"mass_kg": 1.2, "damping": 0.08}

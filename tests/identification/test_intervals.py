@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.identification.evidence import assess_fit, autocovariance, correlations
-from rtmms.identification.fitting import Settings, fit
-from rtmms.identification.prediction import free_start
-from rtmms.identification.unknowns import asked_for
+from rtmms.studies.fit_evidence import assess_fit, autocovariance, correlations
+from rtmms.studies.fit_prediction import free_start
+from rtmms.studies.fit_unknowns import asked_for
+from rtmms.studies.fitting import Settings, fit
 from tests.identification.swimming import build as manta
 from tests.identification.swinging import TRUTH, build, recorded, swung, wandering
 

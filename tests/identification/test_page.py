@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.identification.objectives import read_objectives
-from rtmms.identification.tables import read_columns
-from rtmms.identification.unknowns import asked_for
+from rtmms.studies.fit_objectives import read_objectives
+from rtmms.studies.fit_tables import read_columns
+from rtmms.studies.fit_unknowns import asked_for
 from tests.cli.shell import ROOT
 from tests.cli.shell import rtmms as shell
 

@@ -10,14 +10,14 @@ import pytest
 
 import rtmms
 from rtmms import model as m
-from rtmms.identification import fitting
-from rtmms.identification.descent import Iteration
-from rtmms.identification.fitting import Settings
-from rtmms.identification.prediction import Predictor
-from rtmms.identification.recording import of_plant
-from rtmms.identification.residuals import START_STEP, STEP, Residuals, blocks
-from rtmms.identification.unknowns import Kind, Unknown
 from rtmms.plant.protocol import Plant
+from rtmms.studies import fitting
+from rtmms.studies.fit_descent import Iteration
+from rtmms.studies.fit_prediction import Predictor
+from rtmms.studies.fit_residuals import START_STEP, STEP, Residuals, blocks
+from rtmms.studies.fit_unknowns import Kind, Unknown
+from rtmms.studies.fitting import Settings
+from rtmms.studies.recordings import of_plant
 
 
 def boat(mass_kg: float = 1.0, dt: float = 1e-2) -> rtmms.TreePlant:
@@ -77,7 +77,7 @@ def test_a_fit_of_a_recording_without_noise_converges_in_a_few_iterations(
     force: float, step: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However little it moves: a step of differences may be 1e10 deviations of what was measured."""
-    monkeypatch.setattr("rtmms.identification.residuals.START_STEP", step)
+    monkeypatch.setattr("rtmms.studies.fit_residuals.START_STEP", step)
     plant = boat(1.1)
     commands = force * pushed(plant)
     rows = [plant.observe()]

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from rtmms.base.errors import ModelError, RtmmsWarning
-from rtmms.identification.recording import Recording, Series, is_sparse, noise_of, refuse_still
-from rtmms.identification.tables import from_table, of_mapping, of_table
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Box, at
+from rtmms.studies.fit_tables import from_table, of_mapping, of_table
+from rtmms.studies.recordings import Recording, Series, is_sparse, noise_of, refuse_still
 
 ROWS = 600
 

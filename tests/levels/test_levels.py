@@ -10,8 +10,8 @@ import pytest
 
 import rtmms
 from rtmms.loop.policies import Governor, Thresholds
+from rtmms.plant.levels import Levels, levels_of
 from rtmms.robots.manta.levels import cheaper, interpolate_stations
-from rtmms.world.levels import Levels, levels_of
 from tests.wire.bench import Toy
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmms.base.errors import ModelError
-from rtmms.loop.kernels.miss_policies import FIRST_NS
+from rtmms.loop.miss_policies import FIRST_NS
 from rtmms.loop.policies import Counts, Limits, Policies, Share, add, exceeded_share, limit_message, parse_limit
 from tests.loop.bench import Arrival, Bench, Happening, on_time
 

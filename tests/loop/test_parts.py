@@ -18,14 +18,14 @@ from rtmms.base.contract import MODES, UNDEFINED, MissPolicy, OverrunPolicy, Ste
 from rtmms.base.errors import ModelError
 from rtmms.loop import machine as scheduling
 from rtmms.loop.clock import FakeClock, MonotonicClock, Schedule, deadline_s, quantile
-from rtmms.loop.kernels.miss_policies import extrapolate, move_home, take_complete
-from rtmms.loop.kernels.row import BINS, MAX_TIMED_NS, place, values_of
 from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.machine import shortest_wait_s
+from rtmms.loop.miss_policies import extrapolate, move_home, take_complete
 from rtmms.loop.modes import External, Free, Lockstep, Realtime
 from rtmms.loop.pace import Pace
 from rtmms.loop.policies import OVERRUN_POLICIES, Policies, abort, catch_up, skip, slip
 from rtmms.loop.ports import Applied, Exchange
+from rtmms.loop.row_kernels import BINS, MAX_TIMED_NS, place, values_of
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.step_outcome import FallbackMemory
 from rtmms.loop.trace import CommandTrace, Recent, Trace

@@ -323,7 +323,7 @@ def test_limits_of_commands_hold() -> None:
 
 def test_they_are_drawn() -> None:
     """As lines through their points, which move with the bodies."""
-    from rtmms.shapes.drawings import shape_of
+    from rtmms.view.drawings import shape_of
     from rtmms.wire.protocol.state import PlantInfo
 
     plant = plant_of(finger("left"), tail(), rods=True)

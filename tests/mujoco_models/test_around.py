@@ -11,7 +11,7 @@ import pytest
 import rtmms
 from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.plant.protocol import describe_plant
-from rtmms.shapes.drawings import shape_of
+from rtmms.view.drawings import shape_of
 from rtmms.wire.protocol.state import PlantInfo
 from tests.cli.shell import process
 from tests.mujoco_models.models import BOX, KINDS, WALKER, mjcf

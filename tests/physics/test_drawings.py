@@ -13,10 +13,10 @@ import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.model.description import MAX_DRAWN_POINTS, Drawing, mesh, simplify_mesh
 from rtmms.model.solids import Placement, at
-from rtmms.shapes.drawings import shape_of
-from rtmms.shapes.surface import ellipsoid
-from rtmms.shapes.visual_bodies import BodiesVisual
-from rtmms.shapes.visuals import visual_of
+from rtmms.view.drawings import shape_of
+from rtmms.view.surface import ellipsoid
+from rtmms.view.visual_bodies import BodiesVisual
+from rtmms.view.visuals import visual_of
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.protocol.welcome import plain_shape, read_shape
 

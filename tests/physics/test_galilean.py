@@ -27,11 +27,11 @@ from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Blade, Element, Strip, Wake, elliptic_strip
 from rtmms.model.polars import Polar
 from rtmms.model.solids import Box, Ellipsoid, Placement
+from rtmms.plant.levels import Levels
 from rtmms.sensing.data_sheets import Depth
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Estimated, Sensed
 from rtmms.sensing.suite import read_profile
-from rtmms.world.levels import Levels
 from tests.random_tree import random_state, random_tree
 
 U = np.array([0.42, -0.3, 0.15])

@@ -16,8 +16,8 @@ import pytest
 
 from rtmms.base.contract import MISS_WORDS, OUTCOME_WORDS, Applied, MissPolicy, StepOutcome
 from rtmms.base.jit import COMPILED
-from rtmms.loop.kernels.row import ROW_HEAD
 from rtmms.loop.log_row import RowHead
+from rtmms.loop.row_kernels import ROW_HEAD
 from rtmms.loop.statistics import Statistics
 from rtmms.plant.protocol import CompiledOutputs
 from rtmms.record.log import Step, open_log
@@ -52,7 +52,7 @@ class Pushing:
         self.at = self.rows.bind(self.ring, self.head, sources, self.outputs)
 
     def push(self, ints: tuple[int, int], numbers: np.ndarray) -> bool:
-        from rtmms.loop.kernels.row import push_row
+        from rtmms.loop.row_kernels import push_row
 
         self.head[:] = array("q", ints)
         self.numbers[:7], self.more[:2] = numbers[:7], numbers[7:]
@@ -167,7 +167,7 @@ def test_a_judged_step_is_reported_by_one_row(tmp_path: Path) -> None:
 def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(expected: bool, tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
     kept = recorder(path, plant, patient=False)
-    from rtmms.loop.kernels.row import push_row
+    from rtmms.loop.row_kernels import push_row
 
     numbers = np.zeros(kept.ring.floats)
     names = {signal["name"]: len(np.ravel(plant.observe()[signal["name"]])) for signal in kept.origin["outputs"]}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from rtmms.report.tables import blocks
+from rtmms.view.tables import blocks
 
 DOCS = Path(__file__).parents[2] / "docs"
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")

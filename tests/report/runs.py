@@ -11,8 +11,8 @@ from rtmms.base.contract import UNDEFINED
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Recent, Trace
-from rtmms.report.robot_panels import RobotOutline, along, recent_names
-from rtmms.shapes.outline import figure_outline
+from rtmms.view.outline import figure_outline
+from rtmms.view.robot_panels import RobotOutline, along, recent_names
 
 
 def run(seconds: float, frequency: float = 1.0, timed: bool = True, **parameters: Any) -> tuple[Any, ...]:

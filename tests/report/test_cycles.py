@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.report.cycles import at, fundamental, lags_deg, last_period, peak, up_crossings
 from rtmms.robots.manta.plant import Flapping
+from rtmms.view.cycles import at, fundamental, lags_deg, last_period, peak, up_crossings
 from rtmms_controllers.rods import SoftStart, rod_angles
 
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from rtmms.base.errors import RtmmsError
 from rtmms.loop.statistics import Statistics
-from rtmms.report import manta_figure
-from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
+from rtmms.view import manta_figure
+from rtmms.view.manta_figure import LEFT, RIGHT, fin_points
 from tests.cli.shell import rtmms
 from tests.report.runs import run
 

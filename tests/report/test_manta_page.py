@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rtmms.base.parameters import parameters_of
-from rtmms.papers.qu2024_choices import READINGS
-from rtmms.report.manta_figure import MEANINGS
 from rtmms.robots.manta.parameters import PRESETS, MantaParameters
+from rtmms.studies.qu2024_choices import READINGS
+from rtmms.view.manta_figure import MEANINGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "manta.md"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmms.report.tables import blocks, fill_page, text_between_marks
+from rtmms.view.tables import blocks, fill_page, text_between_marks
 from tests.report import agreement
 
 

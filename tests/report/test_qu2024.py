@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.papers import qu2024
-from rtmms.papers.qu2024 import CLAIMS, rows
-from rtmms.papers.qu2024_runs import Settings
-from rtmms.report.tables import page
-from rtmms.report.verdict import DIFFERS
+from rtmms.studies import qu2024
+from rtmms.studies.qu2024 import CLAIMS, rows
+from rtmms.studies.qu2024_runs import Settings
+from rtmms.view.tables import page
+from rtmms.view.verdict import DIFFERS
 from tests.cli.shell import rtmms
 from tests.report.agreement import disagreements
 

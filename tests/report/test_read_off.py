@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.papers import khalil2007 as eel
-from rtmms.papers import khalil2007 as eel_claims
-from rtmms.papers import porez2014 as moth
-from rtmms.papers import porez2014 as moth_claims
-from rtmms.papers import qu2024 as manta
-from rtmms.papers.qu2024_runs import WINDOWS
-from rtmms.report.verdict import AGREES, DIFFERS
+from rtmms.studies import khalil2007 as eel
+from rtmms.studies import khalil2007 as eel_claims
+from rtmms.studies import porez2014 as moth
+from rtmms.studies import porez2014 as moth_claims
+from rtmms.studies import qu2024 as manta
+from rtmms.studies.qu2024_runs import WINDOWS
+from rtmms.view.verdict import AGREES, DIFFERS
 
 TIME = np.arange(6000) * 0.02
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.report import run_figure
-from rtmms.report.cycles import period_means
-from rtmms.report.figures import drawing, takes_outline
-from rtmms.report.robot_panels import (
+from rtmms.robots import eel, moth
+from rtmms.view import run_figure
+from rtmms.view.cycles import period_means
+from rtmms.view.figures import drawing, takes_outline
+from rtmms.view.outline import figure_outline
+from rtmms.view.robot_panels import (
     ABOVE,
     BEHIND,
     SIDE,
@@ -19,8 +21,6 @@ from rtmms.report.robot_panels import (
     along,
     stretch,
 )
-from rtmms.robots import eel, moth
-from rtmms.shapes.outline import figure_outline
 from tests.pendulum import Pendulum
 from tests.report.test_run_figure import kept, texts
 

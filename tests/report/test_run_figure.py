@@ -12,10 +12,10 @@ from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import UNDEFINED, Statistics
 from rtmms.loop.trace import Recent, Trace
 from rtmms.plant.protocol import Channel
-from rtmms.report import outputs_figure, run_figure
-from rtmms.report.figures import drawing
-from rtmms.report.run_figure import one_more_period
 from rtmms.robots import eel, moth
+from rtmms.view import outputs_figure, run_figure
+from rtmms.view.figures import drawing
+from rtmms.view.run_figure import one_more_period
 from tests.pendulum import Pendulum
 
 
@@ -101,7 +101,7 @@ def test_a_third_partys_plant(tmp_path, pages):
 
 
 def test_who_gets_one():
-    assert drawing("pendulum", Pendulum()).args[0] == "rtmms.report.outputs_figure"  # type: ignore[union-attr]
+    assert drawing("pendulum", Pendulum()).args[0] == "rtmms.view.outputs_figure"  # type: ignore[union-attr]
     assert drawing("fields", SimpleNamespace(outputs=(Channel("joints", shape=(2, 90)),))) is None  # type: ignore[arg-type]
     own = SimpleNamespace(figure=print, outputs=())
     assert drawing("anything", own) is print

@@ -8,7 +8,7 @@ from typing import IO, Any
 import pytest
 
 from rtmms.base.errors import RtmmsError
-from rtmms.report.style import figure, save
+from rtmms.view.style import figure, save
 
 
 def test_a_figure_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from rtmms.papers import boyer2015_claims as boyer2015
-from rtmms.papers import boyer2017_claims as boyer2017
-from rtmms.papers import khalil2007, porez2014, qu2024
-from rtmms.report import tables as beside
-from rtmms.report.tables import rows_as_table
-from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, about, above, at_least, at_most
+from rtmms.studies import boyer2015_claims as boyer2015
+from rtmms.studies import boyer2017_claims as boyer2017
+from rtmms.studies import khalil2007, porez2014, qu2024
+from rtmms.view import tables as beside
+from rtmms.view.tables import rows_as_table
+from rtmms.view.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, about, above, at_least, at_most
 from tests.every import every
 
 CLAIMS = [

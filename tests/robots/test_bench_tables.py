@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rtmms.base.errors import ModelError
-from rtmms.report.tables import blocks
+from rtmms.view.tables import blocks
 from rtmms_benchmarks import tables, tables_loop
 from tests.cli.shell import ROOT
 

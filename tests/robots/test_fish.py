@@ -15,7 +15,7 @@ from rtmms.mechanism.plant import TreePlant
 from rtmms.model.elongated import elongated_body
 from rtmms.robots import fish
 from rtmms.robots.fish_drawing import ROUND
-from rtmms.shapes.drawings import shape_of
+from rtmms.view.drawings import shape_of
 from rtmms_controllers.fish_wave import FishWave
 from tests.controllers.test_eel import drive, info_of
 from tests.robots.plain_fish import H, PlainFish

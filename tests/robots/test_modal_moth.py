@@ -14,7 +14,7 @@ from rtmms.mechanism.flow import fluid_wrench
 from rtmms.model.description import Joint
 from rtmms.robots import modal_moth
 from rtmms.robots.modal_moth import ModalMoth
-from rtmms.shapes.drawings import shape_of
+from rtmms.view.drawings import shape_of
 from rtmms.wire.protocol.state import PlantInfo
 
 PERIOD = 1.0 / 26.0

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.papers import boyer2015, boyer2017, khalil2007, porez2014
-from rtmms.papers import porez2014 as moth
-from rtmms.papers.porez2014 import Stroke
 from rtmms.plant.monitor import UNSTABLE
+from rtmms.studies import boyer2015, boyer2017, khalil2007, porez2014
+from rtmms.studies import porez2014 as moth
+from rtmms.studies.porez2014 import Stroke
 from tests.report.agreement import disagreements
 
 WORDS = ("twist_at", "bend_at", "bend_alone_at", "torque_at", "lift_at", "no_lift_at")

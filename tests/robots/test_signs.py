@@ -13,9 +13,9 @@ from scipy.spatial.transform import Rotation
 
 import rtmms
 from rtmms import dynamics
-from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
+from rtmms.view.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.gait import Gait

@@ -11,8 +11,8 @@ import pytest
 import rtmms
 from rtmms.base.parameters import parameter_values
 from rtmms.model.floor_rows import MARKER_WIDTH
-from rtmms.papers import fishsim, fishsim_laws
 from rtmms.robots import tendon_fish
+from rtmms.studies import fishsim, fishsim_laws
 
 
 def test_the_head_has_the_mass_of_the_authors_model() -> None:

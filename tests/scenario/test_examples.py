@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rtmms.cli.running.one_case import scenario_case
-from rtmms.sweep.case import Runner
-from rtmms.sweep.study import Axis, Study
+from rtmms.studies.case import Runner
+from rtmms.studies.study import Axis, Study
 from tests.cli.shell import ROOT, finish, start
 
 pytestmark = pytest.mark.full

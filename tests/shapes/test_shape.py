@@ -17,10 +17,10 @@ import rtmms.robots
 from rtmms.dynamics.kinematics import body_poses
 from rtmms.model.compiled import State
 from rtmms.plant.drawing import sheet
-from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
-from rtmms.shapes.drawings import shape_of
+from rtmms.view.drawings import shape_of
+from rtmms.view.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_bridges.motion.frames import xyzw
@@ -151,7 +151,7 @@ def test_drawings_load_neither_arrays_nor_kernels() -> None:
     names = [path.stem for path in Path(rtmms.robots.__file__).parent.glob("*_drawing.py")]
     assert {"manta_drawing", "eel_drawing"} <= set(names)
     program = "".join(f"import rtmms.robots.{name}\n" for name in names)
-    program += "import sys, rtmms.shapes.drawings; print({'numpy', 'scipy', 'numba'} & set(sys.modules))"
+    program += "import sys, rtmms.view.drawings; print({'numpy', 'scipy', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

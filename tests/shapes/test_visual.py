@@ -16,8 +16,9 @@ import pytest
 import rtmms
 from rtmms.plant.drawing import SCENES, Membrane
 from rtmms.plant.protocol import Channel
-from rtmms.shapes.drawings import robot_drawing, shape_of
-from rtmms.shapes.surface import (
+from rtmms.view.drawings import robot_drawing, shape_of
+from rtmms.view.scene import Picture
+from rtmms.view.surface import (
     Mesh,
     Visual,
     block,
@@ -32,8 +33,7 @@ from rtmms.shapes.surface import (
     tube,
     tyre,
 )
-from rtmms.shapes.visuals import DrawingVisual, visual_of
-from rtmms.view.scene import Picture
+from rtmms.view.visuals import DrawingVisual, visual_of
 from rtmms.wire.protocol.state import PlantInfo
 from tests.shapes.test_shape import plant_info
 

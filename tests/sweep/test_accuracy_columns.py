@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.sweep.case import Runner, has_settled
-from rtmms.sweep.study import Axis, Base, Study
+from rtmms.studies.case import Runner, has_settled
+from rtmms.studies.study import Axis, Base, Study
 
 
 def reports(dt: float, duration: float, frequencies: tuple[float, ...] = (0.6,)) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def test_the_summary_names_the_rows_that_cannot_be_trusted(
              "gait.frequency_hz=0.5,1", "-o", str(tmp_path / "s.parquet"), "--threads", "1", "--quiet"]  # fmt: skip
     doubt = "not to be trusted: 2 of 2 runs (0, 1): steps too long"
     pages: list[Figure] = []
-    monkeypatch.setattr("rtmms.sweep.figure.save", lambda page, _: pages.append(page))
+    monkeypatch.setattr("rtmms.studies.sweep_figure.save", lambda page, _: pages.append(page))
     assert program.main([*arguments, "--figure", str(tmp_path / "s.png")], standalone_mode=False) == 0
     assert doubt in capsys.readouterr().out
     (page,) = pages

@@ -10,7 +10,7 @@ import pytest
 
 from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as program
-from rtmms.sweep.envelope import farthest, measure_link
+from rtmms.studies.envelope import farthest, measure_link
 from tests.cli.shell import ROOT, rtmms
 
 pytest.importorskip("pyarrow")

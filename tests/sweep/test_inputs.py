@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from rtmms.base.errors import RtmmsError
-from rtmms.sweep.inputs import (
+from rtmms.studies.study import Axis, Base, Study
+from rtmms.studies.sweep_inputs import (
     changed_file,
     hash_of,
     input_files,
@@ -23,7 +24,6 @@ from rtmms.sweep.inputs import (
     refuse_changed,
     refuse_stale_modules,
 )
-from rtmms.sweep.study import Axis, Base, Study
 from tests.cli.shell import Finished, environment, process
 
 
@@ -190,7 +190,7 @@ def parts_of(folder: Path) -> list[dict[str, object]]:
     kept = folder / "kept"
     program = (
         "import shutil\n"
-        "from rtmms.sweep.table import Parts\n"
+        "from rtmms.studies.sweep_table import Parts\n"
         "join = Parts.join\n"
         f"Parts.join = lambda self, path: (shutil.copytree(self.folder, {str(kept)!r}), join(self, path))[1]\n"
         "from rtmms.cli.main import main\n"

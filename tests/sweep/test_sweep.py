@@ -17,7 +17,7 @@ import pytest
 
 from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.cli.main import rtmms as program
-from rtmms.sweep.running import read_cluster
+from rtmms.studies.sweep_running import read_cluster
 from tests.bridges.harness import wait
 from tests.cli.shell import ROOT, environment, finish, rtmms, start
 from tests.cli.shell import process as process_of

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from rtmms.base.errors import ModelError, RtmmsError
-from rtmms.sweep.figure import first_order
-from rtmms.sweep.inputs import hash_of
-from rtmms.sweep.rows import Column, Form, Table, join_tables, write_csv
-from rtmms.sweep.study import Axis, Base, Study
-from rtmms.sweep.table import Parts, refuse_wrong_name, rows_table, schema
+from rtmms.studies.study import Axis, Base, Study
+from rtmms.studies.sweep_figure import first_order
+from rtmms.studies.sweep_inputs import hash_of
+from rtmms.studies.sweep_rows import Column, Form, Table, join_tables, write_csv
+from rtmms.studies.sweep_table import Parts, refuse_wrong_name, rows_table, schema
 
 
 def made(method: str = "grid", samples: int = 0) -> Study:

@@ -12,7 +12,7 @@ import pytest
 from rtmms.base.errors import ModelError
 from rtmms.plant.protocol import Channel
 from rtmms.record.log import drawing
-from rtmms.shapes.drawings import shape_of
+from rtmms.view.drawings import shape_of
 from rtmms.view.goals import goal, set_points_of_output
 from rtmms.view.recording import Recording
 from rtmms.view.scene import Picture

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.endpoints.keys import make_keys
+from rtmms.wire.keys import make_keys
 from tests.wire.bench import Host, Raw
 
 

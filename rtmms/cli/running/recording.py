@@ -9,8 +9,8 @@ from rtmms.base.errors import ModelError
 from rtmms.cli.running.report import to_json_types
 from rtmms.cli.running.timing import policies_as_data
 from rtmms.plant.protocol import Composed, describe_plant
-from rtmms.report.figures import small_outputs
 from rtmms.scenario.links import as_word
+from rtmms.view.figures import small_outputs
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -150,8 +150,8 @@ class RunObservers:
             capacity = max(1024, min(MAX_SAMPLES, MAX_TRACE_BYTES // max(1, row)))
             self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_SAMPLE_S, first)
         if plan.figure is not None:
-            from rtmms.report.robot_panels import RobotOutline, along, recent_names
-            from rtmms.shapes.outline import figure_outline
+            from rtmms.view.outline import figure_outline
+            from rtmms.view.robot_panels import RobotOutline, along, recent_names
 
             outline = figure_outline(plan.robot, plant)
             self.recent = Recent(plant.outputs, recent_names(outline, plant), plant.dt)

@@ -45,9 +45,9 @@ from rtmms.cli.running.setup import await_stall_detector, begin_attribution, cha
 from rtmms.cli.running.slow_peers import PeerPace, SlowPeers
 from rtmms.cli.running.timing import Ticking, pacing, policies, step_time, warnings_before, warnings_of
 from rtmms.plant.protocol import Composed, describe_plant
-from rtmms.report.figures import drawing
 from rtmms.scenario import judge
 from rtmms.scenario.plant import agenda, whole_steps, with_faults, with_sensors
+from rtmms.view.figures import drawing
 
 if TYPE_CHECKING:
     from rtmms.bridging.bridge import Requirements
@@ -231,7 +231,7 @@ class Session:
 
     def _start_processes(self, sockets: Sockets) -> None:
         """Start controllers, bridges, and the display unless all is quiet; they start while the plant is loaded."""
-        from rtmms.wire.endpoints.addresses import seen_from
+        from rtmms.wire.addresses import seen_from
 
         plan = self.plan
         exchange = seen_from("", sockets.endpoints["exchange"])
@@ -275,7 +275,7 @@ class Session:
             raise ModelError(f"robot '{plan.robot}': {error}") from None
         whole_steps(plant, plan.robot, plan.duration, self._first)
         if plan.degrade and plan.parent is None:
-            from rtmms.world.levels import Levels
+            from rtmms.plant.levels import Levels
 
             plant = Levels(plant)
         if plan.parent is None:
@@ -461,7 +461,7 @@ class Session:
         if not self.plan.degrade or period_us is None:
             return None
         from rtmms.loop.policies import Governor
-        from rtmms.world.levels import levels_as_data, levels_of
+        from rtmms.plant.levels import levels_as_data, levels_of
 
         levels = levels_of(plant)
         if levels is None:

@@ -37,12 +37,12 @@ def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]
         Another process has an endpoint.
     """
     from rtmms.loop.machine import may_raise, parse_priority, prepare, raise_limit
-    from rtmms.wire.endpoints.addresses import DEFAULTS
-    from rtmms.wire.endpoints.keys import read_client, read_server
-    from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
+    from rtmms.wire.addresses import DEFAULTS
+    from rtmms.wire.keys import read_client, read_server
     from rtmms.wire.libzmq.threads import Threads
     from rtmms.wire.plant.sockets import Sockets
     from rtmms.wire.protocol.errors import BusyError
+    from rtmms.wire.session_files import new_token, remove_token, write_token
 
     raise_limit()
     keys = read_server(plan.keys) if plan.keys is not None else None
@@ -83,7 +83,7 @@ def changed_endpoints(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
     dict[str, str]
         Endpoints by role.
     """
-    from rtmms.wire.endpoints.addresses import DEFAULTS
+    from rtmms.wire.addresses import DEFAULTS
 
     asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
     return {role: endpoint for role, endpoint in endpoints.items() if endpoint != (asked[role] or DEFAULTS[role])}

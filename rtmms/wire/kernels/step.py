@@ -14,7 +14,7 @@ from rtmms.base.contract import UNDEFINED, MissPolicy, StepOutcome
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import bytes_at, call, numbers_at, words_at
 from rtmms.base.structs import NUMBER, WORD, record, record_at, records_at, words
-from rtmms.loop.kernels.miss_policies import (
+from rtmms.loop.miss_policies import (
     INTERRUPTED,
     PUBLISHED,
     RESOLVED,
@@ -26,7 +26,7 @@ from rtmms.loop.kernels.miss_policies import (
     replace_missing,
     take_complete,
 )
-from rtmms.loop.kernels.row import push_row, row_head_at, row_memory_at
+from rtmms.loop.row_kernels import push_row, row_head_at, row_memory_at
 from rtmms.wire.kernels.step_layout import layout_at, read_message, write_bits, write_integer, write_reals
 from rtmms.wire.kernels.system import (
     EAGAIN,

@@ -10,8 +10,7 @@ from time import monotonic, monotonic_ns, sleep
 from typing import Any
 
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
-from rtmms.wire.endpoints.addresses import INPROC, LOCAL_PREFIXES, nearest, seen_from
-from rtmms.wire.endpoints.session_files import origin_of_token, read_token
+from rtmms.wire.addresses import INPROC, LOCAL_PREFIXES, nearest, seen_from
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.peer_sockets import MUTE, Dealers, Handshake
 from rtmms.wire.peer.decode import read_places, read_welcome
@@ -21,6 +20,7 @@ from rtmms.wire.protocol.messages import PROTOCOL, Refusal, decode_from_plant, f
 from rtmms.wire.protocol.peer_values import read_settable
 from rtmms.wire.protocol.port import SENT, ConnectedSocket
 from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.session_files import origin_of_token, read_token
 from rtmms.wire.stream.dealer import Dealer
 
 Change = Callable[[dict[str, Any]], None]

@@ -15,8 +15,8 @@ from typing import Any
 
 from rtmms.base.errors import ModelError, RenamedWarning, UnknownNameError
 from rtmms.base.value_conversion import without_numpy
-from rtmms.wire.endpoints.addresses import EXCHANGE, check_endpoint
-from rtmms.wire.endpoints.keys import read_client
+from rtmms.wire.addresses import EXCHANGE, check_endpoint
+from rtmms.wire.keys import read_client
 from rtmms.wire.peer.attachment import PeerRequests, TunableParameters
 from rtmms.wire.peer.decode import read_message
 from rtmms.wire.peer.late_answers import LateAnswers

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from rtmms.base.errors import ModelError
-from rtmms.wire.endpoints.addresses import EXCHANGE
+from rtmms.wire.addresses import EXCHANGE
 from rtmms.wire.peer.attachment import TunableParameters
 from rtmms.wire.peer.client import Link, connect
 from rtmms.wire.peer.controller import COMMON, Controller, declaration_of

@@ -12,12 +12,12 @@ from typing import Any
 
 from rtmms.base.errors import ModelError, Renamed, UnknownNameError, safe_text
 from rtmms.base.terminal import print_text
-from rtmms.wire.endpoints.session_files import origin_of_token
 from rtmms.wire.peer.attachment import Attachment, PeerRequests
 from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
 from rtmms.wire.protocol.limits import MAX_EXCHANGE_BYTES, MAX_METRICS
 from rtmms.wire.protocol.messages import Refusal, in_version, packer
 from rtmms.wire.protocol.peer_values import read_figures, read_watch
+from rtmms.wire.session_files import origin_of_token
 
 PRINT = "print"
 RAISE = "raise"

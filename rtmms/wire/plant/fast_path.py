@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rtmms.base.contract import Applied
 from rtmms.base.pointers import ARGUMENTS, address
 from rtmms.base.structs import view
-from rtmms.loop.kernels.miss_policies import INTERRUPTED, PUBLISHED, RESOLVED
+from rtmms.loop.miss_policies import INTERRUPTED, PUBLISHED, RESOLVED
 from rtmms.loop.ports import Batched, Progress
 from rtmms.plant.protocol import HasCompiledOutputs, HasCompiledStep
 from rtmms.wire.kernels.step import BATCH, PEER, STATE, STEP, TIME, UNREAD, take_step, take_steps, write_states

@@ -14,7 +14,7 @@ from typing import Any
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of
 from rtmms.plant.protocol import Channel, Composed, Plant, describe_plant
-from rtmms.wire.endpoints.keys import AdmittedKeys
+from rtmms.wire.keys import AdmittedKeys
 from rtmms.wire.plant.peers import LIVE, READY, Peer, Peers, RateLimit
 from rtmms.wire.protocol.hello import Hello, read_hello
 from rtmms.wire.protocol.messages import (

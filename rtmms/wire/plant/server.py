@@ -18,8 +18,7 @@ from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.ports import Exchange
 from rtmms.plant.protocol import Plant, describe_plant
 from rtmms.plant.validation import checked_outputs
-from rtmms.wire.endpoints.keys import AdmittedKeys, ServerKeys
-from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
+from rtmms.wire.keys import AdmittedKeys, ServerKeys
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.allowance import max_messages
 from rtmms.wire.plant.fast_path import WireFastPath
@@ -34,6 +33,7 @@ from rtmms.wire.protocol.hello import Hello
 from rtmms.wire.protocol.limits import MAX_EXCHANGE_BYTES
 from rtmms.wire.protocol.messages import Reason, Refusal, Request
 from rtmms.wire.protocol.port import SocketCallbacks
+from rtmms.wire.session_files import new_token, remove_token, write_token
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, FastPath, Flags, Memory, StepRecorder
@@ -90,7 +90,7 @@ class Server(Exchange):
     telemetry_hz : float, default 100.0
         Most states a second of wall time for observers.
     keys : ServerKeys | None, optional
-        Keys that encrypt, and that replace the token, see rtmms/wire/endpoints/keys.py.
+        Keys that encrypt, and that replace the token, see rtmms/wire/keys.py.
     links : Mapping[str, ImpairedLink] | None, optional
         Impaired links by the name of the peer.
     duration_s : float | None, optional

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from rtmms.base.files import private_files
 from rtmms.loop.machine import may_raise
-from rtmms.wire.endpoints.addresses import DEFAULTS, check_endpoint, endpoint_to_bind, listen, listen_near
-from rtmms.wire.endpoints.keys import AdmittedKeys, ServerKeys
+from rtmms.wire.addresses import DEFAULTS, check_endpoint, endpoint_to_bind, listen, listen_near
+from rtmms.wire.keys import AdmittedKeys, ServerKeys
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.errors import AddressError
 from rtmms.wire.protocol.limits import MAX_COMMAND_BYTES, MAX_EXCHANGE_BYTES

@@ -14,7 +14,7 @@ import numpy as np
 
 from rtmms.base.contract import Applied
 from rtmms.base.errors import UnknownNameError
-from rtmms.loop.kernels.miss_policies import clamp_to_limits
+from rtmms.loop.miss_policies import clamp_to_limits
 from rtmms.plant.protocol import Channel, CoupledLimit
 from rtmms.wire.kernels.step import MAX_READS_AFTER_DEADLINE
 from rtmms.wire.plant.allowance import Allowance

@@ -14,12 +14,12 @@ import pytest
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.loop.clock import Schedule
-from rtmms.loop.kernels.miss_policies import RESOLVED
 from rtmms.loop.loop import LoopServices
+from rtmms.loop.miss_policies import RESOLVED
 from rtmms.loop.modes import Lockstep, Realtime
 from rtmms.loop.trace import CommandTrace
 from rtmms.plant.protocol import Channel
-from rtmms.wire.answering.answering import prepare
+from rtmms.wire.answering import prepare
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.protocol.state import PlantInfo, State
 from tests.wire.bench import Host
@@ -28,7 +28,7 @@ from tests.wire.plant.compiled_plant import Compiled, Run
 
 CONTROLLER = """
 import sys, math, time, numpy as np, rtmms
-from rtmms.wire.answering import answering
+from rtmms.wire import answering
 from rtmms.wire.peer.running import run_controller
 
 class Mine(rtmms.Controller):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rtmms.plant.protocol import Channel
-from rtmms.wire.answering.answering import prepare
+from rtmms.wire.answering import prepare
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.protocol.state import PlantInfo, State
 

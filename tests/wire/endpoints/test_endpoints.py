@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.wire.endpoints import session_files
-from rtmms.wire.endpoints.addresses import DEFAULTS, check_endpoint, seen_from
-from rtmms.wire.endpoints.session_files import read_token, remove_token, token_path, write_token
+from rtmms.wire import session_files
+from rtmms.wire.addresses import DEFAULTS, check_endpoint, seen_from
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.errors import AddressError, EndpointError
+from rtmms.wire.session_files import read_token, remove_token, token_path, write_token
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 
@@ -63,7 +63,7 @@ def test_a_malformed_address_is_refused(address: str) -> None:
 @pytest.mark.full
 def test_the_default_ports_are_of_the_environment(tmp_path: Path) -> None:
     """RTMMS_PORT moves all three; what is no port is refused where a default is used, and nowhere else."""
-    ask = "from rtmms.wire.endpoints.addresses import DEFAULTS; print(*DEFAULTS.values())"
+    ask = "from rtmms.wire.addresses import DEFAULTS; print(*DEFAULTS.values())"
     for word, first in (("19990", 19990), ("", 9870)):
         found = subprocess.run([sys.executable, "-c", ask], env=os.environ | {"RTMMS_PORT": word}, capture_output=True)
         assert found.stdout.decode().split() == [f"tcp://127.0.0.1:{first + k}" for k in range(3)]

@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.endpoints.keys import ALLOWED, AdmittedKeys, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.keys import ALLOWED, AdmittedKeys, make_keys, read_allowed, read_client, read_server
 
 
 def mode(path: Path) -> int:
@@ -64,7 +64,7 @@ def test_nothing_half_written_is_left(tmp_path: Path, monkeypatch: pytest.Monkey
             raise OSError(28, "No space left on device")
         return real(path, *rest)
 
-    monkeypatch.setattr("rtmms.wire.endpoints.keys.os.open", fill_up)
+    monkeypatch.setattr("rtmms.wire.keys.os.open", fill_up)
     with pytest.raises(rtmms.ModelError, match="No space left"):
         make_keys(tmp_path / "keys")
     assert [path for path in (tmp_path / "keys").rglob("*") if path.is_file()] == []

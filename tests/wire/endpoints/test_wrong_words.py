@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as command
-from rtmms.wire.endpoints.addresses import DEFAULTS, check_endpoint
+from rtmms.wire.addresses import DEFAULTS, check_endpoint
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.errors import AddressError
 from tests.wire.bench import Host

@@ -14,7 +14,7 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.endpoints.keys import ALLOWED, AdmittedKeys, make_keys, read_allowed, read_client, read_server
+from rtmms.wire.keys import ALLOWED, AdmittedKeys, make_keys, read_allowed, read_client, read_server
 from rtmms.wire.libzmq.plant_sockets import Gatekeeper, read_question
 from rtmms.wire.plant.sockets import Sockets
 from rtmms.wire.protocol.errors import AddressError, NotConnectedError
@@ -287,7 +287,7 @@ def test_the_folder_is_looked_at_once_a_second_and_read_when_it_changed(
         reads.append(path)
         return read_allowed(path)
 
-    monkeypatch.setattr("rtmms.wire.endpoints.keys.read_allowed", counted)
+    monkeypatch.setattr("rtmms.wire.keys.read_allowed", counted)
     allowed = AdmittedKeys(read_server(folder))
     now = time.monotonic_ns()
     for tick in range(1, 3500):

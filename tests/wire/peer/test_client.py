@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.wire.endpoints.session_files import token_path
 from rtmms.wire.peer.client import Link
 from rtmms.wire.protocol.errors import EndpointError, NotConnectedError, RequestError
 from rtmms.wire.protocol.messages import Refusal
 from rtmms.wire.protocol.peer_values import read_watch
+from rtmms.wire.session_files import token_path
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping, plant_process
 

@@ -116,8 +116,8 @@ def test_a_plant_of_this_user_that_starts_is_waited_for(
     listen: Listen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It has left its token and listens; without the token nobody knows who that is."""
-    from rtmms.wire.endpoints.session_files import remove_token, write_token
     from rtmms.wire.peer import attachment as joining
+    from rtmms.wire.session_files import remove_token, write_token
 
     monkeypatch.setattr(joining, "ANSWER_TIMEOUT_S", 0.5)
     monkeypatch.setattr(joining, "STARTING_TIMEOUT_S", 1.0)
@@ -137,7 +137,7 @@ def test_a_plant_of_this_user_that_starts_is_waited_for(
 
 def test_a_token_of_another_plant_names_who_wrote_it(make_host: Callable[..., Host]) -> None:
     """A plant that crashed, a container, a copied folder: the file is there, and its token is another plant's."""
-    from rtmms.wire.endpoints.session_files import remove_token, write_token
+    from rtmms.wire.session_files import remove_token, write_token
 
     host = make_host(token="of the plant that runs")
     with Looping(host):
@@ -163,7 +163,7 @@ def test_a_token_of_another_plant_names_who_wrote_it(make_host: Callable[..., Ho
 def test_a_token_of_a_process_that_ended_and_one_without_an_origin(
     runtime_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rtmms.wire.endpoints.session_files import origin_of_token, token_path, write_token
+    from rtmms.wire.session_files import origin_of_token, token_path, write_token
 
     def ended(pid: int, number: int) -> None:
         raise ProcessLookupError(pid)

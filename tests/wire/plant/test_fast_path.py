@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from rtmms.loop.clock import Schedule
-from rtmms.loop.kernels.miss_policies import PUBLISHED, RESOLVED
 from rtmms.loop.log_row import RowHead
 from rtmms.loop.loop import LoopServices
+from rtmms.loop.miss_policies import PUBLISHED, RESOLVED
 from rtmms.loop.modes import Lockstep, Realtime
 from rtmms.loop.ports import Progress
 from rtmms.loop.trace import CommandTrace

@@ -63,7 +63,7 @@ def test_a_delay_is_of_each_direction(make_host: Callable[..., Host], make_raw: 
 def test_the_same_in_every_mode_and_in_the_plants_own_process(
     make_host: Callable[..., Host], make_raw: Callable[[Host], Raw], every: int
 ) -> None:
-    from rtmms.sweep.in_process import InProcessExchange
+    from rtmms.studies.sweep_in_process import InProcessExchange
 
     delay, steps = (every if every > 1 else 0), 150
     found = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.wire.endpoints.session_files import token_path
+from rtmms.wire.session_files import token_path
 from tests.cli.shell import ROOT, environment, finish
 from tests.wire.plant.test_c_client import Serve, serve
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.loop.kernels.miss_policies import RESOLVED
+from rtmms.loop.miss_policies import RESOLVED
 from rtmms.loop.modes import Free, Lockstep
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rtmms.base.errors import ModelError
 from rtmms.plant.protocol import Channel
-from rtmms.wire.endpoints.addresses import nearest, seen_from
+from rtmms.wire.addresses import nearest, seen_from
 from rtmms.wire.peer.decode import read_message, read_places, read_welcome
 from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_EXCHANGE_BYTES
 from rtmms.wire.protocol.messages import PROTOCOL, Refusal, decode, decode_from_plant, packer

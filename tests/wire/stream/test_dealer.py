@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rtmms
-from rtmms.wire.endpoints.addresses import listen as listen_at
-from rtmms.wire.endpoints.addresses import nearest, sweep
-from rtmms.wire.endpoints.session_files import make_runtime_directory
+from rtmms.wire.addresses import listen as listen_at
+from rtmms.wire.addresses import nearest, sweep
 from rtmms.wire.libzmq.peer_sockets import Dealer as ZeroMQ
 from rtmms.wire.protocol.port import SENT
+from rtmms.wire.session_files import make_runtime_directory
 from rtmms.wire.stream import dealer as module
 from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.zmtp import GREETING, Reader, message_of_frames, ready
