@@ -312,6 +312,8 @@ class CommandTrace:
 
 
 SAMPLE_S = 0.02
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+"""Multiples of it, modulo 1, cover the interval from 0 to 1 evenly (Weyl)."""
 HELD_S = 1.0
 """Time within its band after which a set-point counts as reached, s."""
 SHARE = 0.05
@@ -398,6 +400,7 @@ class Tracking(Observer):
         self._dt, self._ask, self._from_s, self._report = dt, set_points, from_s, report
         self._last_points: Mapping[str, Any] = {}
         self._stride = max(1, round(SAMPLE_S / dt))
+        self._cell = 0
         self._rows: dict[str, _Samples] = {}
         self._truth: dict[str, Array] = {}
         self._courses: dict[str, tuple[Course | None, float]] = {}
@@ -410,26 +413,26 @@ class Tracking(Observer):
         self._truth.clear()
         self._courses.clear()
         self._last_points = {}
-        self.due = 0
+        self._cell, self.due = 0, 0
 
     @override
     def start(self, outputs: Mapping[str, Array]) -> None:
         """Begin with the state before the first step."""
-        self.due = self._stride - 1
+        self._cell, self.due = 0, self._stride - 1
 
     @override
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
         """Store the errors at the end of a step."""
-        self.due = step + self._stride
+        self._wait(step, 1)
         points = self._ask()
         if points != self._last_points:
             self._last_points = points
             if self._report is not None:
                 self._report(step, points)
         if not points:
-            self.due = step + 50 * self._stride
+            self._wait(step, 50)
             return
         truths: dict[str, Mapping[str, Array]] = {}
         for name, wanted in points.items():
@@ -448,6 +451,16 @@ class Tracking(Observer):
                 continue
             if math.isfinite(error):
                 rows.add(time, point, error)
+
+    def _wait(self, step: int, cells: int) -> None:
+        """Set the next step of a sample, some cells of SAMPLE_S later.
+
+        Its place within the cell differs from cell to cell, so that the samples of a periodic motion see all its
+        phases, whatever its period is.
+        """
+        while self.due <= step:
+            self._cell += cells
+            self.due = self._stride - 1 + math.floor((self._cell + self._cell * GOLDEN % 1.0) * self._stride)
 
     def _truth_of(self, outputs: Mapping[str, Array], prefix: str = "") -> Mapping[str, Array]:
         """Return the truth by the outputs' own names, or all outputs without a truth.

@@ -1,6 +1,5 @@
 """Provide several robots on one clock, as one plant.
 
 `members.py` has the robots and their places, `world.py` the plant and its compiled step. `relative_sensors.py` has the
-sensors of robots for one another. `levels.py` has a plant with cheaper variants of itself. Hydrodynamic interaction
-between robots is left out.
+sensors of robots for one another. Hydrodynamic interaction between robots is left out.
 """

@@ -157,7 +157,8 @@ def test_set_points_are_reported_when_they_are_others() -> None:
         if step == tracking.due:
             motion((step + 1) * DT, points)
             tracking.after_step(step, (step + 1) * DT, {}, np.zeros(0), None)  # type: ignore[arg-type]
-    assert seen == [(0, {"depth_m": 1.0}), (500, {"depth_m": 2.0})]
+    assert [points for _, points in seen] == [{"depth_m": 1.0}, {"depth_m": 2.0}]
+    assert seen[0][0] == 0 and 0 <= seen[1][0] - 499 <= 1.7 * SAMPLE_S / DT
 
 
 def test_a_set_point_that_nothing_can_be_compared_with_is_named() -> None:
@@ -172,3 +173,15 @@ def test_a_set_point_that_nothing_can_be_compared_with_is_named() -> None:
         "set-points height, one.speed: expected names of quantities to compare them with: depth_m,"
     )
     assert Tracking(DT, lambda: {}).warnings() == []
+
+
+@pytest.mark.parametrize("period", [0.005, SAMPLE_S, 2 * SAMPLE_S, 3 * SAMPLE_S, 0.1])
+@pytest.mark.parametrize("phase", [0.0, 1.0, 2.5])
+def test_samples_see_all_phases_of_a_stroke_whatever_its_period(period: float, phase: float) -> None:
+    def motion(t: float, points: Any) -> Any:
+        return (0.0, 0.0, -1.0 - 0.01 * np.sin(2 * np.pi * t / period + phase)), (1.0, 0.0, 0.0, 0.0)
+
+    found = tracked({"depth_m": 1.0}, motion, 20.0)["depth_m"]
+    assert found["mean"] == pytest.approx(0.0, abs=4e-4)
+    assert found["rms"] == pytest.approx(0.01 / np.sqrt(2.0), rel=0.05)
+    assert found["max"] == pytest.approx(0.01, rel=0.06)
