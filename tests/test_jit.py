@@ -195,7 +195,7 @@ def test_a_full_disk_costs_what_is_stored_and_no_run(
 def copied(tmp_path: Path) -> Path:
     """Sources of kernels at another path, with other times."""
     root = tmp_path / "elsewhere" / "rtmms"
-    for name in ("model", "loop/kernels", "wire/kernels", "planning", "gym"):
+    for name in ("model", "loop", "wire/kernels", "planning", "gym"):
         shutil.copytree(
             ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copy
         )
@@ -213,7 +213,7 @@ def _of(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_a_fingerprint_is_of_contents(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, "exchange", kernel_cache.EXCHANGE[:2])
+    monkeypatch.setitem(KINDS, "exchange", kernel_cache.EXCHANGE[:3])
     here = _of(copied, monkeypatch)
     assert _of(ROOT, monkeypatch) == here
     changed = next((copied / "model").rglob("*.py"))

@@ -13,7 +13,7 @@ import pytest
 import rtmms
 import rtmms.plant
 from rtmms.base.errors import RenamedWarning
-from rtmms.base.moved_modules import MOVED
+from rtmms.base.moved_modules import MOVED, MOVED_PACKAGES
 from rtmms.bridging import rates
 
 
@@ -40,17 +40,20 @@ def test_importing_it_loads_no_compiler() -> None:
     assert result.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("old", MOVED)
+MODULES = {**MOVED, **MOVED_PACKAGES, "rtmms.papers.fishsim": "rtmms.studies.fishsim"}
+
+
+@pytest.mark.parametrize("old", MODULES)
 def test_an_old_module_is_the_new_one_and_warns(old: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, old, raising=False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = import_module(old)  # of a package's part, the package warns too
-    assert f"module {old} is {MOVED[old]} now; the next version removes the old name" in map(
+    assert f"module {old} is {MODULES[old]} now; the next version removes the old name" in map(
         str, (one.message for one in caught)
     )
-    assert found is import_module(MOVED[old])
-    assert found.__name__ == MOVED[old]
+    assert found is import_module(MODULES[old])
+    assert found.__name__ == MODULES[old]
     del sys.modules[old]
 
 

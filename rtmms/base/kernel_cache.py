@@ -46,7 +46,13 @@ PLANTS = (
 DRAWING = "_drawing.py"
 """End of the names of robots' drawings, which have no kernels: a change there recompiles nothing."""
 
-EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "base/contract.py")
+EXCHANGE = (
+    "loop/miss_policies.py",
+    "loop/row_kernels.py",
+    "wire/kernels",
+    "wire/protocol/step_layout.py",
+    "base/contract.py",
+)
 """Sources of the exchange; they are separate, so that a change there recompiles no plant."""
 
 PLANNING = ("planning", "gym")
@@ -102,7 +108,7 @@ def kind_of(module: str) -> str:
         return "others"
     path = f"{module.removeprefix('rtmms.').replace('.', '/')}/"
     for kind, sources in (("exchange", EXCHANGE), ("planning", PLANNING), ("mujoco", MUJOCO)):
-        if path.startswith(tuple(f"{source}/" for source in sources)):
+        if path.startswith(tuple(f"{source.removesuffix('.py')}/" for source in sources)):
             return kind
     return "plants"
 

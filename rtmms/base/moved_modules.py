@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+MOVED_PACKAGES = {
+    "rtmms.identification": "rtmms.studies",
+    "rtmms.papers": "rtmms.studies",
+    "rtmms.report": "rtmms.view",
+    "rtmms.shapes": "rtmms.view",
+    "rtmms.sweep": "rtmms.studies",
+}
+"""Old name of a package, and the package that has its modules now, under the same or another name."""
 MOVED = {
     "rtmms.analysis.bordered": "rtmms.analysis.block_matrices",
     "rtmms.analysis.inverse": "rtmms.analysis.equilibrium",
@@ -84,7 +92,8 @@ class MovedModules(MetaPathFinder, Loader):
         ModuleSpec | None
             None for every other name.
         """
-        return ModuleSpec(fullname, self) if fullname in MOVED else None
+        known = fullname in MOVED or fullname in MOVED_PACKAGES or fullname.rpartition(".")[0] in MOVED_PACKAGES
+        return ModuleSpec(fullname, self) if known else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Import the new module under the old name.
@@ -95,10 +104,10 @@ class MovedModules(MetaPathFinder, Loader):
             The old module.
         """
         old = module.__name__
-        warnings.warn(
-            f"module {old} is {MOVED[old]} now; the next version removes the old name", RenamedWarning, stacklevel=2
-        )
-        sys.modules[old] = import_module(MOVED[old])
+        package, _, name = old.rpartition(".")
+        new = MOVED.get(old) or MOVED_PACKAGES.get(old) or f"{MOVED_PACKAGES[package]}.{name}"
+        warnings.warn(f"module {old} is {new} now; the next version removes the old name", RenamedWarning, stacklevel=2)
+        sys.modules[old] = import_module(new)
 
 
 def find_moved_modules() -> None:

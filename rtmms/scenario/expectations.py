@@ -256,6 +256,8 @@ def _value(report: Mapping[str, Any], name: str) -> float | str | None:
     if index is not None:
         at = int(index[2])
         found = found[at] if isinstance(found, list) and -len(found) <= at < len(found) else None
-    if isinstance(found, (bool, list, Mapping)) or found is None:
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    if isinstance(found, (list, Mapping)) or found is None:
         return None
     return found if isinstance(found, str) else float(found)
