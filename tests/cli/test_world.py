@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from rtmms.base.errors import ModelError
+from rtmms.cli.running.scenario import check_expectations, scenario
 from rtmms.cli.running.several import drivers, failing, robots_of_command, shared_out
+from rtmms.scenario.expectations import expectation, judge
 from tests.cli.shell import finish, start
 from tests.cli.shell import rtmms as shell
 
@@ -121,3 +123,27 @@ def test_tables_of_sensors_are_for_each_robot(tmp_path: Path) -> None:
     assert result.status == 2
     assert "robot 'one': " in result.err
     assert "sonar" in result.err
+
+
+def test_an_expectation_may_name_each_part_of_a_robots_report(tmp_path: Path) -> None:
+    path = tmp_path / "world.toml"
+    import rtmms
+
+    names = [
+        "robots.one.final.position[0]", "robots.one.robot", "robots.other.start_position_m[2]",
+        "robots.other.tracking.altitude_m.rms",
+    ]  # fmt: skip
+    head = 'duration = 1\nrobot = "quadrotor"\n[expect]\n'
+    path.write_text(head + "".join(f'"{name}" = "!= 7"\n' for name in names))
+    world = rtmms.World(robots_of_command(["quadrotor", "other=quadrotor"]), dt=1e-3)
+    check_expectations(scenario(str(path)), world, {"robot": "world", "steps": 0})
+    path.write_text(head + '"robots.third.final.position[0]" = "!= 7"\n')
+    with pytest.raises(ModelError, match=r"world.toml:4: expect: the report will have no 'robots.third.final.position"):
+        check_expectations(scenario(str(path)), world, {"robot": "world", "steps": 0})
+
+
+def test_a_true_or_false_of_the_report_is_compared_as_a_word() -> None:
+    report = {"realtime": {"memory_locked": True}}
+    held, other = judge([expectation("realtime.memory_locked", f"== {word}") for word in ("true", "false")], report)
+    assert (held.holds, other.holds) == (True, False)
+    assert other.sentence == "expected realtime.memory_locked == false, got true"

@@ -14,7 +14,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.local_addresses import refuse_endpoint
 from rtmms.base.trust import is_file, owner_of, peer_name, permit_below, split_word
 from rtmms.cli.option_types import type_of
-from rtmms.cli.running.report import add_outcome
+from rtmms.cli.running.report import add_outcome, begins, by_robot
 from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expectations import has
@@ -395,6 +395,8 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     soon["estimate"] = {name: {"rms": 0.0, "nees": 0.0} for name in parts}
     summary = _summary(plant, seen)
     soon["summary"] = dict.fromkeys(summary or (), 0.0)
+    if isinstance(plant, Composed):
+        soon["robots"] = by_robot(soon, plant, begins(plant))
     soon = _filled(soon)
     heads = {*soon, *report, *LATER}
     for one in found.expect:
