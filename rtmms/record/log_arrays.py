@@ -140,13 +140,43 @@ class LogArrays(Mapping[str, "Array"]):
         Each has 'step' and 'time' (s) before which it came, and 'values'. Damaged places, and the end of a log that was
         cut off, are notes with 'text' alone.
         """
-        dt, size = float(self._log.origin["dt"]), 0
-        found: list[Mapping[str, Any]] = []
+        dt = float(self._log.origin["dt"])
+        found: list[Mapping[str, Any]] = [
+            {"step": step, "time": step * dt, "values": values} for _, step, values in self._noted("note")
+        ]
+        found += [{"text": f"{sentence}; what was there is left out"} for sentence in self._log.damage]
+        if self._log.end is None:
+            found.append({"text": "the log was cut off: it has no end"})
+        return tuple(found)
+
+    @cached_property
+    def set_points(self) -> Mapping[str, Array]:
+        """Set-point that controllers reported, at the end of each step, {name: (n,)}; nan where there was none.
+
+        A set-point that is a text (the words of a course) is not among them.
+        """
+        changes = [
+            (run, step, {name: one for name, one in values.items() if isinstance(one, int | float)})
+            for run, step, values in self._noted("set_points")
+        ]
+        found = {name: np.full(len(self.step), np.nan) for _, _, values in changes for name in values}
+        for run in {run for run, _, _ in changes}:
+            begin, end = np.searchsorted(self.run, run, "left"), np.searchsorted(self.run, run, "right")
+            for _, step, values in (one for one in changes if one[0] == run):
+                first = begin + np.searchsorted(self.step[begin:end], step, "left")
+                for name, row in found.items():
+                    row[first:end] = values.get(name, np.nan)
+        return {name: _frozen(row) for name, row in found.items()}
+
+    def _noted(self, event: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """Yield run, step and values of each message of /event of one kind."""
+        size, run = 0, -1
         limit = max(MIN_NOTE_BYTES, self.path.stat().st_size)
         try:
             for text in self._events():
                 message = decode(text)
-                if message["event"] != "note" or not isinstance(message["values"], dict):
+                run += message["event"] == "start"
+                if message["event"] != event or not isinstance(message["values"], dict):
                     continue
                 size += len(text)
                 if size > limit:
@@ -154,15 +184,11 @@ class LogArrays(Mapping[str, "Array"]):
                 step = message["step"]
                 if type(step) is not int or not 0 <= step <= MAX_STEP:
                     raise ValueError(f"step: expected a whole number, got {step!r:.60}")
-                found.append({"step": step, "time": step * dt, "values": message["values"]})
+                yield max(run, 0), step, message["values"]
         except UNREADABLE as fault:
             if isinstance(fault, ModelError):
                 raise
             raise ModelError(f"{self.path}: a note: {unreadable(fault)}") from None
-        found += [{"text": f"{sentence}; what was there is left out"} for sentence in self._log.damage]
-        if self._log.end is None:
-            found.append({"text": "the log was cut off: it has no end"})
-        return tuple(found)
 
     @cached_property
     def info(self) -> Mapping[str, Any]:

@@ -89,6 +89,7 @@ def test_a_channel_is_read_alone_once_and_without_messages(written: Path, monkey
     assert (log.time.shape, log.outcomes.shape, log.outcomes[0]) == ((STEPS,), (STEPS,), "applied")
     assert (log.info["robot"], log.info["steps"], log.info["ended"]) == ("pendulum", STEPS, "duration")
     assert log.notes == ()
+    assert log.set_points == {}
     assert "pendulum, 4200 steps" in repr(log)
 
 
@@ -103,6 +104,39 @@ def test_no_such_file_and_no_log(tmp_path: Path) -> None:
     (tmp_path / "text.mcap").write_text("no log")
     with pytest.raises(ModelError, match="is not an MCAP file"):
         rtmms.read_log(str(tmp_path / "text.mcap"))
+
+
+@pytest.mark.full
+def test_set_points_hold_from_their_step_until_the_next_change_or_reset(tmp_path: Path) -> None:
+    path, plant = tmp_path / "run.mcap", Pendulum()
+    kept = recorder(path, plant)
+    changes = {
+        (0, 1): {"depth_m": 2.0, "cross_track_m": "circle"},
+        (0, 3): {"speed_m_s": 0.5},
+        (1, 2): {"depth_m": 1.0},
+    }
+    row = kept.after_step
+
+    def noted(step: int, *rest: Any) -> None:
+        if (run, step) in changes:
+            kept.note_set_points(step, changes[run, step])
+        row(step, *rest)
+
+    kept.after_step = noted  # type: ignore[method-assign]
+    try:
+        for run in range(2):
+            loop_of(plant, kept, 5).run()
+            kept.clear()
+        kept.finish({"ended": "steps", "message": "", "steps": 5}, None)
+    finally:
+        kept.close()
+    nan = np.nan
+    for log in (rtmms.read_log(path), without_columns(path)):
+        assert list(log.run) == [0] * 5 + [1] * 5
+        assert set(log.set_points) == {"depth_m", "speed_m_s"}
+        np.testing.assert_array_equal(log.set_points["depth_m"], [nan, 2, 2, nan, nan, nan, nan, 1, 1, 1])
+        np.testing.assert_array_equal(log.set_points["speed_m_s"], [nan, nan, nan, 0.5, 0.5] + [nan] * 5)
+        assert log.notes == ()
 
 
 @pytest.mark.full
