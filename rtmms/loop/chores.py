@@ -270,6 +270,16 @@ class Agenda:
         self._at = -1
         self._advance()
 
+    def of_peers(self) -> list[ScheduledChange]:
+        """Return the changes of peers' parameters.
+
+        Returns
+        -------
+        list[ScheduledChange]
+            In the order of their steps.
+        """
+        return [act for act in self._acts if act.owner]
+
     def take(self, step: int) -> list[ScheduledChange]:
         """Remove the changes that are due.
 

@@ -478,7 +478,7 @@ class Loop:
 
     def _take_steps(self) -> None:
         requests, advance, ready = self.requests, self.advance, self.pace.ready
-        requests.begun = True
+        requests.begin()
         agenda = requests.agenda
         batches = self._compiled.can_batch and self.commands is None and self.attribution is None and not self._limited
         run_batch = self._compiled.run_batch

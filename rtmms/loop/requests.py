@@ -198,6 +198,23 @@ class Requests:
         self._do_pending()
         return bool(self.run.ended)
 
+    def begin(self) -> None:
+        """Begin the run; it ends if its schedule names a parameter that a connected peer does not have."""
+        self.begun = True
+        changes = self.agenda.of_peers()
+        peers = self.run.exchange.report().get("peers", ()) if changes else ()
+        tunable = {one["name"]: one.get("settable", {}) for one in peers}
+        for act in changes:
+            known = tunable.get(act.owner)
+            own = [name.removeprefix(f"{act.owner}.") for name in act.values]
+            unknown = None if known is None else next((name for name in own if name not in known), None)
+            if unknown is not None:
+                reason = f"'{act.owner}' has no parameters that can change while it runs"
+                if known:
+                    reason = str(UnknownNameError(f"parameter of {act.owner}", unknown, known))
+                self.run.end("failed", f"{act.sentence}: set: {reason}")
+                return
+
     def while_waiting(self) -> None:
         """Perform waiting requests that neither move the run's time nor stop it, in their order.
 

@@ -120,3 +120,22 @@ def test_a_peer_that_refuses_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> No
     bench = run(monkeypatch, "lockstep", [ScheduledChange(1, "peer", {"peer.gain": 2.0})], steps=2, arrivals=on_time(2))
     assert (bench.outcome.ended, bench.outcome.message) == ("failed", "peer: no such gain")
     assert bench.outcome.steps <= 2
+
+
+@pytest.mark.parametrize(
+    ("settable", "message"),
+    [
+        ({"gain": 1.0}, "set: unknown parameter of peer 'gian'; did you mean gain?"),
+        ({}, "set: 'peer' has no parameters that can change while it runs"),
+    ],
+)
+def test_what_a_connected_peer_lacks_ends_the_run_before_its_first_step(
+    monkeypatch: pytest.MonkeyPatch, settable: dict[str, float], message: str
+) -> None:
+    peers = {"peers": [{"name": "peer", "settable": settable}]}
+    monkeypatch.setattr(bench_module.World, "report", lambda self: peers)
+    act = ScheduledChange(2, "peer", {"peer.gian": 2.0}, "run.toml:4")
+    bench = run(monkeypatch, "lockstep", [act], steps=3, arrivals=on_time(3))
+    assert bench.outcome.ended == "failed"
+    assert bench.outcome.message.startswith(f"run.toml:4: {message}")
+    assert bench.outcome.steps == 0

@@ -115,16 +115,17 @@ def test_set_points_hold_from_their_step_until_the_next_change_or_reset(tmp_path
         (0, 3): {"speed_m_s": 0.5},
         (1, 2): {"depth_m": 1.0},
     }
-    row = kept.after_step
+    row, runs = kept.after_step, list[int]()
 
     def noted(step: int, *rest: Any) -> None:
-        if (run, step) in changes:
-            kept.note_set_points(step, changes[run, step])
+        if (runs[-1], step) in changes:
+            kept.note_set_points(step, changes[runs[-1], step])
         row(step, *rest)
 
     kept.after_step = noted  # type: ignore[method-assign]
     try:
         for run in range(2):
+            runs.append(run)
             loop_of(plant, kept, 5).run()
             kept.clear()
         kept.finish({"ended": "steps", "message": "", "steps": 5}, None)
