@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import rtmms
-from rtmms.base.attitude import wrap_angle
+from rtmms.base.attitude import from_euler, rotate, rotate_back, wrap_angle
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.terminal import print_text
@@ -30,7 +30,7 @@ from rtmms.base.terminal import print_text
 from .allocation import AXES, Allocation
 from .loops import Loop
 from .pilot import FALLBACK
-from .senses import Motion, MotionSource, quaternion_of, to_body, to_world
+from .senses import Motion, MotionSource
 from .watch import Watch
 
 _MAX_SHARE = {"surge": 1.0, "sway": 1.0, "heave": 0.8, "roll": 0.5, "pitch": 0.5, "yaw": 0.6}
@@ -195,8 +195,8 @@ class DepthHold(rtmms.Controller):
         The first holds depth and attitude, the second drives the robot.
         """
         blind = {loop for doubt in now.doubts for loop in FALLBACK.get(doubt, ())}
-        loops, level = self._loops, quaternion_of(now.roll, now.pitch, 0.0)
-        ahead, left, _ = to_world(level, now.velocity)
+        loops, level = self._loops, from_euler(now.roll, now.pitch, 0.0)
+        ahead, left, _ = rotate(level, now.velocity)
         held = {}
         for axis, name, w, error, rate, most in (
             ("heave", "depth", self.depth_rad_s, -self.depth_m - now.position[2], now.world_velocity[2],
@@ -214,8 +214,8 @@ class DepthHold(rtmms.Controller):
             steady = self._resistance(axis, wanted)
             driven.append(loops[axis].hold(steady) if "speed" in blind else loops[axis](
                 wanted - speed, 0.0, dt, steady))  # fmt: skip
-        hold = np.array([*to_body(level, (0.0, 0.0, held["heave"])), held["roll"], held["pitch"], held["yaw"]])
-        push = np.array([*to_body(level, (driven[0], driven[1], 0.0)), 0.0, 0.0, 0.0])
+        hold = np.array([*rotate_back(level, (0.0, 0.0, held["heave"])), held["roll"], held["pitch"], held["yaw"]])
+        push = np.array([*rotate_back(level, (driven[0], driven[1], 0.0)), 0.0, 0.0, 0.0])
         return hold, push
 
     def _resistance(self, axis: str, rate: float) -> float:

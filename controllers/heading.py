@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import atan2, exp, pi, radians
+from math import exp, pi, radians
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.base.attitude import wrap_angle
+from rtmms.base.attitude import euler, wrap_angle
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 
@@ -40,8 +40,7 @@ def yaw(quaternion: Sequence[float]) -> float:
     >>> yaw((1.0, 0.0, 0.0, 0.0))
     0.0
     """
-    w, x, y, z = quaternion
-    return atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+    return euler(quaternion)[2]
 
 
 @dataclass

@@ -20,6 +20,7 @@ from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
+from rtmms.base.attitude import from_euler
 from rtmms.base.override import override
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.terminal import print_text
@@ -52,7 +53,7 @@ from .planned import (
     rotor_knots,
 )
 from .rods import rod_ratio
-from .senses import Motion, MotionSource, quaternion_of
+from .senses import Motion, MotionSource
 from .stroke_plans import StrokePlans
 from .strokes import RODS
 from .watch import Watch
@@ -631,7 +632,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             reconstructed.go(obeyed(block))
         reconstructed.place(
             position=now.position,
-            quaternion=quaternion_of(now.roll, now.pitch, now.yaw),
+            quaternion=from_euler(now.roll, now.pitch, now.yaw),
             velocity=now.velocity,
             angular_velocity=now.rate,
         )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import asin, atan2, cos, inf, sin
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import rtmms
+from rtmms.base.attitude import euler, rotate, rotate_back
 
 if TYPE_CHECKING:
     from rtmms.sensing.estimator import Estimate, Estimator
@@ -171,7 +172,7 @@ class MotionSource:
         velocity = _three(outputs["velocity"])
         q = outputs["quaternion"]
         return Motion(
-            time, _three(outputs["position"]), velocity, to_world(q, velocity), *angles(q),
+            time, _three(outputs["position"]), velocity, rotate(q, velocity), *euler(q),
             _three(outputs["angular_velocity"]),
         )  # fmt: skip
 
@@ -195,100 +196,10 @@ class MotionSource:
         q = now.quaternion.tolist()
         world = _three(now.velocity.tolist())
         self._motion = Motion(
-            time, _three(now.position.tolist()), to_body(q, world), world, *angles(q),
+            time, _three(now.position.tolist()), rotate_back(q, world), world, *euler(q),
             (gyro[0] - bias[0], gyro[1] - bias[1], gyro[2] - bias[2]), doubts,
         )  # fmt: skip
         return self._motion
-
-
-# rtmms.base.attitude has the same rotations; its sums have another order and so other last bits, its `euler` another
-# result at a pitch of a quarter turn, its `from_euler` the sign for which w >= 0. Tests and results have these bits.
-
-
-def angles(q: Sequence[float]) -> tuple[float, float, float]:
-    """Return roll, pitch and yaw of a quaternion: Rz(yaw) Ry(pitch) Rx(roll).
-
-    Parameters
-    ----------
-    q : Sequence[float]
-        (w, x, y, z), body to world.
-
-    Returns
-    -------
-    tuple[float, float, float]
-        rad.
-    """
-    w, x, y, z = q
-    return (
-        atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
-        asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x)))),
-        atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)),
-    )
-
-
-def quaternion_of(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
-    """Return the quaternion of Rz(yaw) Ry(pitch) Rx(roll).
-
-    Parameters
-    ----------
-    roll, pitch, yaw : float
-        Angles, rad.
-
-    Returns
-    -------
-    tuple[float, float, float, float]
-        (w, x, y, z), body to world.
-
-    Examples
-    --------
-    >>> from rtmms_controllers.senses import quaternion_of
-    >>> quaternion_of(0.0, 0.0, 0.0)
-    (1.0, 0.0, 0.0, 0.0)
-    """
-    a, b, c = cos(0.5 * roll), cos(0.5 * pitch), cos(0.5 * yaw)
-    p, q, r = sin(0.5 * roll), sin(0.5 * pitch), sin(0.5 * yaw)
-    return a * b * c + p * q * r, p * b * c - a * q * r, a * q * c + p * b * r, a * b * r - p * q * c
-
-
-def to_world(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:
-    """Return R v.
-
-    Parameters
-    ----------
-    q : Sequence[float]
-        (w, x, y, z), body to world.
-    v : Sequence[float]
-        Components, body.
-
-    Returns
-    -------
-    tuple[float, float, float]
-        Components, world.
-    """
-    w, x, y, z = q
-    a, b, c = v
-    # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
-    tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
-    return a + w * tx + y * tz - z * ty, b + w * ty + z * tx - x * tz, c + w * tz + x * ty - y * tx
-
-
-def to_body(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:
-    """Return R^T v.
-
-    Parameters
-    ----------
-    q : Sequence[float]
-        (w, x, y, z), body to world.
-    v : Sequence[float]
-        Components, world.
-
-    Returns
-    -------
-    tuple[float, float, float]
-        Components, body.
-    """
-    w, x, y, z = q
-    return to_world((w, -x, -y, -z), v)
 
 
 def _three(v: Sequence[float]) -> tuple[float, float, float]:

@@ -14,8 +14,9 @@ from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 import rtmms
+from rtmms.base.attitude import from_euler
 
-from .senses import Motion, quaternion_of
+from .senses import Motion
 
 if TYPE_CHECKING:
     from rtmms.planning.planner import BackgroundThread, Plan
@@ -239,7 +240,7 @@ class StrokePlans:
         if not well:  # the first, or a motion that the model cannot follow: joints as they hover
             reconstructed.model.put(linear.orbit[phase].copy(), phase * linear.steps)
         reconstructed.place(
-            position=np.array(now.position), quaternion=np.array(quaternion_of(now.roll, now.pitch, now.yaw)),
+            position=np.array(now.position), quaternion=np.array(from_euler(now.roll, now.pitch, now.yaw)),
             velocity=np.array(now.velocity), angular_velocity=np.array(now.rate),
         )  # fmt: skip
         state = reconstructed.state

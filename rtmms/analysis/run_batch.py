@@ -15,6 +15,7 @@ from numba import carray
 
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import call, numbers_at
+from rtmms.base.spatial import unit_quaternion_rows
 from rtmms.plant.protocol import Coordinates
 
 Array = npt.NDArray[np.float64]
@@ -60,10 +61,9 @@ def rotation(quaternion: Any, out: Any) -> None:
     out : Any
         (9,) result.
     """
-    w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
-    out[0], out[1], out[2] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
-    out[3], out[4], out[5] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
-    out[6], out[7], out[8] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+    rows = unit_quaternion_rows(quaternion[0], quaternion[1], quaternion[2], quaternion[3])
+    for k in range(9):
+        out[k] = rows[k]
 
 
 @kernel

@@ -423,6 +423,27 @@ def quaternion_columns(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @scalar
+def unit_quaternion_rows(w: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return the rotation matrix by rows of a quaternion of length one.
+
+    Parameters
+    ----------
+    w, x, y, z : float
+        The quaternion, body to world.
+
+    Returns
+    -------
+    tuple of 9 floats
+        The matrix by rows.
+    """
+    return (
+        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
+        2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
+        2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
+    )  # fmt: skip
+
+
+@scalar
 def times(m: Any, j: Any, c: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
     """Return [[A, B], [B^T, C]] (V; W) for a packed inertia.
 

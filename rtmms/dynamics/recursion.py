@@ -40,6 +40,7 @@ from rtmms.base.spatial import (
     quaternion_columns,
     scalar,
     times,
+    unit_quaternion_rows,
 )
 from rtmms.model.layout import (
     BASE_FREE,
@@ -691,16 +692,9 @@ def rotation_matrix(work: Array, quat: int, out: int) -> None:
     out : int
         First index of the result (3, 3).
     """
-    w, x, y, z = work[quat], work[quat + 1], work[quat + 2], work[quat + 3]
-    work[out + 0] = 1.0 - 2.0 * (y * y + z * z)
-    work[out + 1] = 2.0 * (x * y - w * z)
-    work[out + 2] = 2.0 * (x * z + w * y)
-    work[out + 3] = 2.0 * (x * y + w * z)
-    work[out + 4] = 1.0 - 2.0 * (x * x + z * z)
-    work[out + 5] = 2.0 * (y * z - w * x)
-    work[out + 6] = 2.0 * (x * z - w * y)
-    work[out + 7] = 2.0 * (y * z + w * x)
-    work[out + 8] = 1.0 - 2.0 * (x * x + y * y)
+    rows = unit_quaternion_rows(work[quat], work[quat + 1], work[quat + 2], work[quat + 3])
+    for k in range(9):
+        work[out + k] = rows[k]
 
 
 @kernel

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.base.jit import Array, Floats, kernel
+from rtmms.base.spatial import unit_quaternion_rows
 
 Whole = npt.NDArray[np.int64]
 
@@ -97,10 +98,10 @@ def rotation_of(x: Array, r: Array) -> None:
     r : Array
         (3, 3) or more rows; the first three are written.
     """
-    w, a, b, c = x[X_Q], x[X_Q + 1], x[X_Q + 2], x[X_Q + 3]
-    r[0, 0], r[0, 1], r[0, 2] = 1.0 - 2.0 * (b * b + c * c), 2.0 * (a * b - w * c), 2.0 * (a * c + w * b)
-    r[1, 0], r[1, 1], r[1, 2] = 2.0 * (a * b + w * c), 1.0 - 2.0 * (a * a + c * c), 2.0 * (b * c - w * a)
-    r[2, 0], r[2, 1], r[2, 2] = 2.0 * (a * c - w * b), 2.0 * (b * c + w * a), 1.0 - 2.0 * (a * a + b * b)
+    rows = unit_quaternion_rows(x[X_Q], x[X_Q + 1], x[X_Q + 2], x[X_Q + 3])
+    for i in range(3):
+        for j in range(3):
+            r[i, j] = rows[3 * i + j]
 
 
 @kernel

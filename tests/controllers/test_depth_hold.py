@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.base.attitude import euler
 from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters, surroundings_fields
 from rtmms_controllers.allocation import AXES, Allocation
 from rtmms_controllers.depth_hold import DepthHold
-from rtmms_controllers.senses import angles
 
 
 def info_of(plant: Any, robot: str = "bluerov2") -> PlantInfo:
@@ -49,7 +49,7 @@ class Dive:
             self.step += 1
             if self.step % round(0.1 / self.plant.dt) == 0:
                 now = self.bare.observe()
-                roll, pitch, yaw = (math.degrees(one) for one in angles(now["quaternion"].tolist()))
+                roll, pitch, yaw = (math.degrees(one) for one in euler(now["quaternion"].tolist()))
                 seen.append([-now["position"][2], yaw, roll, pitch, now["velocity"][0]])
         return np.array(seen)
 
