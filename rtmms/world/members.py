@@ -160,7 +160,7 @@ class Member:
         return plant
 
     def _loaded(self, dt: float | None, shared: Mapping[str, Any]) -> Plant:
-        """Load the robot; one that has the shared current by its components gets it so."""
+        """Load the robot; one that has the shared current by its components gets it so, one out of the water none."""
         assert isinstance(self.robot, str)
         try:
             return rtmms.plant.loading.build_plant(
@@ -171,7 +171,16 @@ class Member:
                 raise
         rest = {name: value for name, value in shared.items() if name != WORLD_CURRENT}
         given = rest | by_components(shared[WORLD_CURRENT]) | dict(self.parameters)
-        return rtmms.plant.loading.build_plant(self.robot, dt=dt, preset=self.preset, **given)
+        try:
+            return rtmms.plant.loading.build_plant(self.robot, dt=dt, preset=self.preset, **given)
+        except UnknownNameError as fault:
+            if fault.name not in CURRENT_COMPONENTS or fault.name in self.parameters:
+                raise
+            given = {name: value for name, value in given.items() if name not in CURRENT_COMPONENTS}
+            plant = rtmms.plant.loading.build_plant(self.robot, dt=dt, preset=self.preset, **given)
+            if describe_plant(plant).medium in ("", "water"):
+                raise
+            return plant
 
     def equipped(self, plant: Plant) -> Plant:
         """Add its faults and sensors to its plant.
