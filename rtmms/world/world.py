@@ -169,6 +169,8 @@ class World(Stage):
             for name, plant in self.robots.items()
         }
         self._descriptions = {name: describe_plant(plant) for name, plant in self.robots.items()}
+        if WORLD_CURRENT in parameters and all(one.medium not in ("", "water") for one in self._descriptions.values()):
+            raise ModelError(f"world: {WORLD_CURRENT}: expected a robot in water, got none")
         self.description = self._described()
         self._combine()
         for k, (member, plant) in enumerate(zip(members, self.robots.values(), strict=True)):

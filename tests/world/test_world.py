@@ -305,6 +305,16 @@ def test_a_typical_robot_has_typical_sights_and_all_share_the_flow() -> None:
         rtmms.World([("one", "eel")], current_m_s=(0.2, 0.0))
 
 
+@pytest.mark.full
+def test_a_current_reaches_the_robots_in_water_and_there_must_be_one() -> None:
+    world = rtmms.World([("air", "quadrotor"), ("one", "torpedo")], current_m_s=(0.2, 0.0, 0.0))
+    assert world.parameters["one"].current_x_m_s == 0.2
+    world.set(current_m_s=(0.1, 0.0, 0.0))
+    assert world.parameters["one"].current_x_m_s == 0.1
+    with pytest.raises(rtmms.ModelError, match="current_m_s: expected a robot in water, got none"):
+        rtmms.World([("air", "quadrotor")], current_m_s=(0.2, 0.0, 0.0))
+
+
 @pytest.mark.parametrize("second", ["bluerov2", "torpedo"])
 def test_a_component_of_the_current_is_that_of_all_or_of_none(second: str) -> None:
     """A manta has the current as one vector, others by its components."""
