@@ -499,6 +499,11 @@ class TreePlant(Running):
             A shape does not fit.
         UnknownNameError, ModelError
             A name is wrong, or the plant cannot be in this state.
+
+        Notes
+        -----
+        Contacts with the ground stop the velocities that they forbid, as an impact does: a wheel that does not turn stops
+        a velocity along it.
         """
         if state is None:
             state = self._placed(given)
