@@ -502,8 +502,8 @@ class TreePlant(Running):
 
         Notes
         -----
-        Contacts with the ground stop the velocities that they forbid, as an impact does: a wheel that does not turn stops
-        a velocity along it.
+        Contacts with the ground stop the velocities that they forbid, as an impact does: a wheel that does not turn
+        stops a velocity along it.
         """
         if state is None:
             state = self._placed(given)
