@@ -296,7 +296,7 @@ def drawn(name: str) -> Value:
 
     origin = import_module("rtmms.record.origin")
     to_json_types = getattr(origin, "to_json_types", None) or origin.plain  # its name before 0.3
-    from rtmms.wire.protocol.state import PlantInfo
+    from rtmms.wire.protocol.received_state import PlantInfo
 
     try:
         from rtmms.view.scene import Picture

@@ -14,7 +14,7 @@ from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
 from rtmms.bridging.channels import field as find_field
 from rtmms.bridging.untrusted import DRIVES, Refusal
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 from .bus.can_bus import CanBus, check_interface
 from .bus.canopen_node import DriveNode

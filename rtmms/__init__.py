@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rtmms.wire.peer.controller import Controller, compiled
     from rtmms.wire.plant.embed import embed
     from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
-    from rtmms.wire.protocol.state import PlantInfo, State
+    from rtmms.wire.protocol.received_state import PlantInfo, State
     from rtmms.world.world import World
 
 __all__ = [
@@ -60,7 +60,7 @@ _LATE = {
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
     **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors"),
-    **dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.state"),
+    **dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.received_state"),
 }  # fmt: skip
 """Names that are loaded when they are first used, and their modules."""
 

@@ -132,8 +132,8 @@ ALLOWED = {
         "rtmms/fmi/read_description.py",
         "text.read_bytes",
     ): "in a folder that was just made and filled; its size is looked at",
-    ("rtmms/studies/sweep_inputs.py", "os.open"): "to hash what was opened there, whatever it is; without waiting",
-    ("rtmms/studies/sweep_inputs.py", "os.fdopen"): "of a descriptor",
+    ("rtmms/studies/sweep_files.py", "os.open"): "to hash what was opened there, whatever it is; without waiting",
+    ("rtmms/studies/sweep_files.py", "os.fdopen"): "of a descriptor",
     ("rtmms/studies/sweep_table.py", "os.open"): "written and locked",
 }
 """(module, function) of files that are opened elsewhere, with the reason why nothing waits and nothing is too large."""

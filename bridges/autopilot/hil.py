@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from rtmms.base.attitude import Vector, rotate_back
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 from ..motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, to_integer
 from ..motion.imu import Imu

@@ -12,7 +12,7 @@ from typing import Any
 from rtmms.base.attitude import Vector, rotate
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.bridging.channels import field as find_field
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 from ..motion.frames import world_to_ned
 from ..motion.pose import Motion

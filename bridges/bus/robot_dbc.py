@@ -12,7 +12,7 @@ from math import isfinite, prod
 from typing import Any
 
 from rtmms.base.errors import ModelError
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 _OUTPUTS_FROM = 0x100
 _COUNTER = "Counter"

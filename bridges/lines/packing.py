@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from rtmms.base.errors import ModelError
 from rtmms.bridging.channels import Field, field
 from rtmms.bridging.untrusted import Refusal
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 from ..motion.frames import to_integer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rtmms.plant.drawing import Skin
 from rtmms.view.shape import Shape
-from rtmms.wire.protocol.state import State
+from rtmms.wire.protocol.received_state import State
 
 from ..motion.frames import xyzw
 from ..motion.pose import Motion

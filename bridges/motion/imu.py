@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtmms.base.attitude import Vector, rotate_back
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 from .frames import GRAVITY, flu_frd
 from .pose import Motion

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import nan, prod
 from typing import Any, Literal
 
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from rtmms.base.attitude import Vector, cross, rotate, rotate_back, upright
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 from .frames import attitude_to_ned, flu_frd, world_to_ned
 

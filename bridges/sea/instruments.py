@@ -17,7 +17,7 @@ from rtmms.base.attitude import Vector, euler, from_euler, rotate
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.errors import ModelError
 from rtmms.base.install import install_command
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 from ..motion.frames import Home, attitude_to_ned, bearing_deg, flu_frd, world_to_ned
 from ..motion.pose import Motion, PoseNames, PoseReader, truth_names

@@ -20,7 +20,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import check_npz, new_file_beside, open_input
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.trust import NamesFile
-from rtmms.gym.tasks import MantaDepth
+from rtmms.gym.robot_tasks import MantaDepth
 
 Array = npt.NDArray[np.float64]
 

@@ -37,6 +37,8 @@ PARTS = ("wake", "exchange", "plant", "slack")
 wake: lateness of its begin. exchange: from the published state to commands complete or given up. plant: plant.step
 alone. slack: rest of the period after the step, 0 at an overrun.
 """
+QUANTILES = {"p50": (50.0, "median"), "p99": (99.0, "99 %"), "p999": (99.9, "99.9 %"), "max": (100.0, "longest")}
+"""Quantiles of durations in a report: the share in %, and words for a person."""
 UNDEFINED = -1
 """Time of a part that a mode does not have."""
 

@@ -50,7 +50,7 @@ EXCHANGE = (
     "loop/miss_policies.py",
     "loop/row_kernels.py",
     "wire/kernels",
-    "wire/protocol/step_layout.py",
+    "wire/protocol/step_message_layout.py",
     "base/contract.py",
 )
 """Sources of the exchange; they are separate, so that a change there recompiles no plant."""

@@ -19,7 +19,7 @@ from rtmms.bridging.counters import Counters
 from rtmms.bridging.peer_watch import PeerWatch
 from rtmms.bridging.rates import Filter
 from rtmms.bridging.untrusted import Refusal
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 
 class Requirements(NamedTuple):

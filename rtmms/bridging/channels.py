@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite, prod
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 # The channel map: which actuator a channel of the peer's drives, with scale, trim and direction.
 

@@ -9,7 +9,7 @@ from math import exp, floor, pi, sqrt
 from typing import Any, Literal
 
 from rtmms.base.errors import RenamedWarning
-from rtmms.wire.protocol.state import State
+from rtmms.wire.protocol.received_state import State
 
 Filter = Literal["none", "mean", "lowpass"]
 CORNER = 0.2

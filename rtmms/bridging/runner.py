@@ -20,7 +20,7 @@ from rtmms.bridging.sending import Backoff
 from rtmms.wire.addresses import EXCHANGE
 from rtmms.wire.peer.client import DescriptorWait, Link, connect
 from rtmms.wire.protocol.errors import NotConnectedError
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 CHECK_S = 0.1
 MAX_STATES = 4

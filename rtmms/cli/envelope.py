@@ -60,7 +60,7 @@ def envelope(
     from rtmms.cli.running.scenario import scenario as read_scenario
     from rtmms.cli.sweep import base_of, carried_out, cluster_of
     from rtmms.studies.envelope import Ranges, controller_of, limits, measure_link, shares, studies, tolerance
-    from rtmms.studies.sweep_inputs import recorded_modules
+    from rtmms.studies.sweep_files import recorded_modules
     from rtmms.studies.sweep_table import Lock
 
     click.get_current_context().with_resource(recorded_modules())
@@ -116,7 +116,7 @@ def envelope(
 
 def _values(option: str, word: str) -> tuple[float, ...]:
     """Read 'A:B:N' or 'V,V,...'; a single value is one, too."""
-    from rtmms.studies.study import read_axis
+    from rtmms.studies.sweep_study import read_axis
 
     axis = read_axis(f"--{option}", option, word, "grid")
     if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in axis.values):
@@ -127,7 +127,7 @@ def _values(option: str, word: str) -> tuple[float, ...]:
 def _refuse_values(controller: str, ranges: Any) -> None:
     """Raise ModelError for impossible values of a link."""
     from rtmms.scenario.links import from_values
-    from rtmms.studies.study import values_to_check
+    from rtmms.studies.sweep_study import values_to_check
 
     for option, key in (("delay", "delay_ms"), ("loss", "loss"), ("jitter", "jitter_ms"), ("rates", "rate_hz")):
         for one in values_to_check(getattr(ranges, key)):

@@ -30,7 +30,7 @@ from rtmms.cli.option_types import (
 
 if TYPE_CHECKING:
     from rtmms.studies.fit_descent import Iteration
-    from rtmms.studies.fit_objectives import Objective
+    from rtmms.studies.fit_features import Objective
     from rtmms.studies.recordings import Recording
 
 _PROGRESS_S = 0.2
@@ -112,8 +112,8 @@ def identify(
     _refuse_outputs(files, written, output, force=force)
     from rtmms.plant.step_advice import known_step
     from rtmms.studies.fit_descent import Watch
+    from rtmms.studies.fit_features import read_objectives
     from rtmms.studies.fit_model import identify_recordings
-    from rtmms.studies.fit_objectives import read_objectives
 
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
     _refuse_beginnings(settings(words["set_"]), limits, priors)

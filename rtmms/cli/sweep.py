@@ -30,9 +30,9 @@ from rtmms.scenario.tables import METHODS
 
 if TYPE_CHECKING:
     from rtmms.scenario.expectations import Expectation
-    from rtmms.studies.study import Study
     from rtmms.studies.sweep_rows import Table
     from rtmms.studies.sweep_running import Cluster
+    from rtmms.studies.sweep_study import Study
 
 INCOMPLETE = 1
 
@@ -71,8 +71,8 @@ def sweep(
     Each run is what `rtmms run --mode lockstep` makes of the same words, in one process with its controllers. A table
     [sweep] in the scenario has the same entries as the options. The same command goes on where it was broken off.
     """
-    from rtmms.studies.study import read_study
-    from rtmms.studies.sweep_inputs import recorded_modules
+    from rtmms.studies.sweep_files import recorded_modules
+    from rtmms.studies.sweep_study import read_study
     from rtmms.studies.sweep_table import refuse_wrong_name
 
     click.get_current_context().with_resource(recorded_modules())

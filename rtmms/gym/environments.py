@@ -42,7 +42,7 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
     """
     names = [task for task, _ in IDS.values()]
     if isinstance(given, str) and (reward is None or given in names):
-        from rtmms.gym import tasks
+        from rtmms.gym import robot_tasks as tasks
 
         if given not in names:
             raise UnknownNameError("task", given, names, "for a robot of your own give a reward, or a rtmms.gym.Task")
@@ -91,7 +91,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
     Parameters
     ----------
     task : Any
-        A `Task`, its class, a name of rtmms.gym.tasks, or the name of a robot together with a reward.
+        A `Task`, its class, a name of rtmms.gym.robot_tasks, or the name of a robot together with a reward.
     reward : Callable[..., Any] | None, optional
         (seen, action, memory) -> (runs,), instead of the task's own.
     sensors, randomise : str | None, Mapping[str, Sequence[float]] | None

@@ -7,7 +7,7 @@ IDS = {
     "rtmms/MothHover-v0": ("MothHover", 200), "rtmms/EelCourse-v0": ("EelCourse", 1000),
     "rtmms/QuadrotorHover-v0": ("QuadrotorHover", 500),
 }  # fmt: skip
-"""Task in rtmms.gym.tasks, and steps until it is truncated, by id."""
+"""Task in rtmms.gym.robot_tasks, and steps until it is truncated, by id."""
 
 
 def register() -> None:

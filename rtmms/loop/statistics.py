@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from rtmms.base.contract import PARTS, UNDEFINED, StepOutcome
+from rtmms.base.contract import PARTS, QUANTILES, UNDEFINED, StepOutcome
 from rtmms.loop.row_kernels import BINS, MAX_TIMED_NS, tally, values_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _histogram: Any = partial(HdrHistogram, 1, MAX_TIMED_NS, 3)  # the library is not typed
 _OUTCOMES = tuple(StepOutcome)
 """Outcomes by their codes."""
-_QUANTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 
 
 class Statistics:
@@ -223,11 +222,10 @@ class Statistics:
         for place, part in enumerate(PARTS):
             histogram = self._histogram(place)
             if histogram.get_total_count() == 0:
-                table[part] = dict.fromkeys((*_QUANTILES, "max"))
+                table[part] = dict.fromkeys(QUANTILES)
                 continue
-            found = histogram.get_percentile_to_value_dict(list(_QUANTILES.values()))
-            table[part] = {name: found[share] * 1e-3 for name, share in _QUANTILES.items()}
-            table[part]["max"] = histogram.get_max_value() * 1e-3
+            found = histogram.get_percentile_to_value_dict([share for share, _ in QUANTILES.values()])
+            table[part] = {name: found[share] * 1e-3 for name, (share, _) in QUANTILES.items()}
         return table
 
     def histogram(self, part: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:

@@ -83,7 +83,7 @@ class Scenario:
     sensors : Mapping[str, Any]
         Tables over those of the profile, which is an option.
     sweep : Mapping[str, Any]
-        Table of `rtmms sweep` (rtmms.studies.study), with the keys of rtmms.scenario.tables.
+        Table of `rtmms sweep` (rtmms.studies.sweep_study), with the keys of rtmms.scenario.tables.
     places : Mapping[Place, int]
         Lines of the keys.
     links : tuple[Impairment, ...], default ()

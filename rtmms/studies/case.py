@@ -25,8 +25,8 @@ from rtmms.plant.step_advice import Calibration
 from rtmms.scenario.links import from_values
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
 from rtmms.scenario.run_options import run_options
-from rtmms.studies.study import LINK, Base, Study
 from rtmms.studies.sweep_in_process import InProcessExchange, UnobservedLockstep
+from rtmms.studies.sweep_study import LINK, Base, Study
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import build, load_controller, split_spec
 from rtmms.world.members import Member, read

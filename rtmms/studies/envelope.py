@@ -15,7 +15,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.scenario.expectations import Expectation
 from rtmms.scenario.plant import called_names
 from rtmms.studies.case import PROBE_STEPS, Runner
-from rtmms.studies.study import LINK, Axis, Base, Study
+from rtmms.studies.sweep_study import LINK, Axis, Base, Study
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -21,8 +21,8 @@ from rtmms.base.spatial import Array
 from rtmms.base.terminal import print_json, print_text
 from rtmms.robots import tendon_fish
 from rtmms.studies.fit_descent import Iteration
+from rtmms.studies.fit_features import Objective
 from rtmms.studies.fit_model import identify
-from rtmms.studies.fit_objectives import Objective
 from rtmms.view.tables import canvas, save
 
 FOLDER = Path(__file__).parent / "fishsim_recordings"
@@ -59,7 +59,7 @@ SIGMA_TAIL_M = 0.004
 SIGMA_YAW_DEG = 0.7
 """Weight of the amplitude of the head's yaw, deg."""
 HEAD_AXES = f"{MARKERS[0]}:{MARKERS[1]}"
-"""Axes of the head by its two markers (rtmms.studies.fit_objectives.Objective)."""
+"""Axes of the head by its two markers (rtmms.studies.fit_features.Objective)."""
 
 
 class Swim(NamedTuple):

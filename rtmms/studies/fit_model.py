@@ -20,7 +20,7 @@ from rtmms.plant.protocol import Plant
 from rtmms.record.log_arrays import LogArrays
 from rtmms.studies.fit_descent import Watch
 from rtmms.studies.fit_evidence import Evidence, as_words, assess_fit, sentences
-from rtmms.studies.fit_objectives import Objective, read_objectives, with_objectives
+from rtmms.studies.fit_features import Objective, read_objectives, with_objectives
 from rtmms.studies.fit_tables import ENDINGS, Column, from_table, of_mapping, of_table, read_columns, refuse_twice
 from rtmms.studies.fit_unknowns import Unknown, asked_for
 from rtmms.studies.fitting import Settings, Solution
@@ -209,7 +209,7 @@ def identify(
     delay_per_recording : bool, default False
         Each recording has its own delay of its clock against the commands.
     objectives : Sequence[Objective | Mapping[str, Any] | str], default ()
-        Numbers instead of time series, see `rtmms.studies.fit_objectives.Objective`.
+        Numbers instead of time series, see `rtmms.studies.fit_features.Objective`.
     budget_s : float | None, optional
         Wall time, s, after which the best values so far are returned, with a note.
     threads : int | None, optional
@@ -506,6 +506,6 @@ def _objective(one: Objective | Mapping[str, Any] | str) -> Objective:
         return one
     if isinstance(one, str):
         return read_objectives([one])[0]
-    from rtmms.studies.fit_objectives import read_objective
+    from rtmms.studies.fit_features import read_objective
 
     return read_objective("identify: objectives", one, words=False)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.base.errors import ModelError
-from rtmms.studies.fit_objectives import aligning_delay
+from rtmms.studies.fit_features import aligning_delay
 from rtmms.studies.fit_prediction import Case, Predictor, Segment
 from rtmms.studies.fit_unknowns import ALL_CHANNELS, OFFSETS, Kind, Unknown
 from rtmms.studies.recordings import Recording, Series

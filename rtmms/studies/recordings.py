@@ -62,7 +62,7 @@ class Series:
     instrument : Instrument | None, optional
         Instrument of a sensor, None for an output.
     feature : Any, optional
-        Feature of an objective with one number (rtmms.studies.fit_objectives.Feature), else None.
+        Feature of an objective with one number (rtmms.studies.fit_features.Feature), else None.
     """
 
     channel: str

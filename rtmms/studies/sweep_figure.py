@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.studies.envelope import DONE
-from rtmms.studies.study import Study
+from rtmms.studies.sweep_study import Study
 from rtmms.studies.sweep_table import numbers
 from rtmms.view.style import BLUE, CORAL, INK, ORDERED, figure, project_style, save
 

@@ -25,7 +25,7 @@ from rtmms.wire.plant.handshake import Scopes
 from rtmms.wire.plant.multirate import Multirate
 from rtmms.wire.plant.state_message import PatternMatcher, select
 from rtmms.wire.protocol.messages import Refusal
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -15,8 +15,8 @@ from rtmms.base.processes import process_pool
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import asked_by_process, permitted_files
 from rtmms.studies.case import Runner
-from rtmms.studies.study import Study
-from rtmms.studies.sweep_inputs import input_files, opened_files, refuse_changed, refuse_stale_modules
+from rtmms.studies.sweep_files import input_files, opened_files, refuse_changed, refuse_stale_modules
+from rtmms.studies.sweep_study import Study
 from rtmms.studies.sweep_table import Parts, rows_table
 from rtmms.version import VERSION
 

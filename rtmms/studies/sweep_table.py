@@ -19,8 +19,7 @@ from rtmms.base.files import Kind as FileKind
 from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.scenario.run_options import run_options
 from rtmms.studies.case import unit_of
-from rtmms.studies.study import Study
-from rtmms.studies.sweep_inputs import changed_file, refuse_changed
+from rtmms.studies.sweep_files import changed_file, refuse_changed
 from rtmms.studies.sweep_rows import (
     ENDS,
     Column,
@@ -34,6 +33,7 @@ from rtmms.studies.sweep_rows import (
     write_csv,
     write_parquet,
 )
+from rtmms.studies.sweep_study import Study
 
 # A lock that one process at a time has, as long as it lives: for files that two commands would both write.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from rtmms.base.attitude import HOME, Pose, Quaternion, Vector
 from rtmms.plant.drawing import JOINTS, KINDS, Drawing, Frame, OutputSkin, Point, PointSkin, Skin, Solid, Turn
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 MAX_ENTRIES = 4096
 """Joints, parts, indices of a skin: more are not drawn."""

@@ -17,7 +17,7 @@ from rtmms.plant.drawing import Drawing
 from rtmms.view.bodies import exposed_drawing
 from rtmms.view.shape import DrawingShape, Shape
 from rtmms.view.together import TogetherShape, outputs_of_robot
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, UnknownNameError)
 """Faults of a drawing for another robot's parameters or outputs, or for a malformed table."""

@@ -19,7 +19,7 @@ from rtmms.bridging.bridge import Bridge
 from rtmms.view import stage as plots
 from rtmms.view.scene import Picture
 from rtmms.view.stage import Stage, end, serve
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 KEPT_S = 20.0
 PLOTS_S = 0.25

@@ -16,7 +16,7 @@ from rtmms.view.robot_panels import ColouredSurface, Surfaces
 from rtmms.view.shape import Shape
 from rtmms.view.surface import Visual
 from rtmms.view.visuals import visual_of
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms.wire.protocol.welcome import plain_parameters
 
 

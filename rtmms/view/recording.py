@@ -15,7 +15,7 @@ from rtmms.base.contract import OUTCOME_WORDS, PARTS, UNDEFINED, StepOutcome
 from rtmms.base.errors import ModelError
 from rtmms.plant.protocol import Channel
 from rtmms.record.log import Log, Start
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.base.contract import PARTS
+from rtmms.base.contract import PARTS, QUANTILES
 from rtmms.base.errors import RtmmsError
 from rtmms.base.robot_title import robot_title
 from rtmms.loop.statistics import Statistics
@@ -198,9 +198,8 @@ def timing_panels(page: Any, place: Any, statistics: Statistics) -> None:
         values, counts = statistics.histogram(part)
         deadline = statistics.deadline_us if part == "exchange" else None
         _histogram(panel, values, counts, _COLOURS[part])
-        marks = {name: statistics.timing_us()[part][name] for name in ("p50", "p99", "p999", "max")}
-        text = "   ".join(f"{label} {_short(marks[name])}" for name, label in
-                          (("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max")))  # fmt: skip
+        marks = statistics.timing_us()[part]
+        text = "   ".join(f"{word} {_short(marks[name])}" for name, (_, word) in QUANTILES.items())
         panel.set_xlabel(f"µs      {text}")
         if marks["p50"]:
             panel.axvline(marks["p50"], color=INK, lw=0.9)

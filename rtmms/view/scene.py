@@ -19,7 +19,7 @@ from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import WATER
 from rtmms.view.drawings import shape_of
 from rtmms.view.visuals import visual_of
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 if TYPE_CHECKING:
     from rtmms.view.recording import Recording

@@ -27,7 +27,7 @@ from rtmms.plant.drawing import (
     rings,
     sheet,
 )
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 
 class Shape(Protocol):

@@ -35,7 +35,7 @@ from rtmms.view.guard import guarding
 from rtmms.view.scene import DrawnState, Picture, cell, floor_height
 from rtmms.view.surface import Surface
 from rtmms.view.visual_bodies import solid_mesh
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 Array = npt.NDArray[np.float64]
 

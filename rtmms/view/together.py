@@ -9,7 +9,7 @@ from typing import Any
 from rtmms.base.attitude import HOME, Pose, after, at
 from rtmms.plant.drawing import Skin, Solid
 from rtmms.view.shape import Shape
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 BODY = "body"
 POSE = ("position", "quaternion")

@@ -24,7 +24,7 @@ from rtmms.view.surface import (
     tiles,
     tube,
 )
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 PAINT: tuple[Colour, ...] = (
     (70, 118, 170),

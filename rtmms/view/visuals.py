@@ -18,7 +18,7 @@ from rtmms.view.shape import DrawingShape, Shape
 from rtmms.view.surface import Array, Surface, Visual, fixed_surface, generate_mesh, seen_from
 from rtmms.view.together import BODY, TogetherShape, outputs_of_robot
 from rtmms.view.visual_bodies import BodiesVisual, scene_of
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 # Several robots' visuals as one, in the frame of the first one's body.
 

@@ -22,12 +22,12 @@ from rtmms.base.pointers import address
 from rtmms.base.structs import view
 from rtmms.wire.kernels import answer as a
 from rtmms.wire.kernels.step import ANSWER
-from rtmms.wire.kernels.step_layout import CompiledLayout
+from rtmms.wire.kernels.step_message_layout import CompiledLayout
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.controller import CompiledUpdate, memory_of
-from rtmms.wire.protocol.state import PlantInfo
-from rtmms.wire.protocol.step_layout import command_layout, state_layout
+from rtmms.wire.protocol.received_state import PlantInfo
+from rtmms.wire.protocol.step_message_layout import command_layout, state_layout
 from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.listener import Alarm
 from rtmms.wire.stream.zmtp import frame_head

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import rtmms
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.runner import watch_of
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms.wire.protocol.welcome import plain_parameters
 from tests.bridges.harness import plant_info
 

@@ -11,7 +11,7 @@ from typing import Any
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.runner import Runner
 from rtmms.plant.protocol import Channel
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 

@@ -27,7 +27,7 @@ from rosbags.typesys import Stores, get_typestore
 import rtmms
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant.protocol import Channel
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms_bridges.dds import HASHES, Dds, configuration, values_of
 from rtmms_bridges.messages import ros2 as ros
 from tests.bridges.by_hand import opened, swum

@@ -12,7 +12,7 @@ import pytest
 import rtmms
 from rtmms.base.attitude import euler, rotate, rotate_back
 from rtmms.plant.protocol import Channel
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms_controllers.autopilot import Autopilot
 from rtmms_controllers.guiding import Guide
 from rtmms_controllers.loops import Loop

@@ -11,7 +11,7 @@ import pytest
 
 import rtmms
 from rtmms.plant.protocol import Channel
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms_controllers.cpg import Cpg
 from rtmms_controllers.mixer import Mixer
 from rtmms_controllers.mixing import StrokeLimits, mix

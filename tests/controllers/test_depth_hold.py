@@ -13,7 +13,7 @@ import rtmms
 from rtmms.base.attitude import euler
 from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters, surroundings_fields
 from rtmms_controllers.allocation import AXES, Allocation
 from rtmms_controllers.depth_hold import DepthHold

@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.robots import eel
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms_controllers.computed_torque import ComputedTorque
 from rtmms_controllers.eel_wave import EelWave
 

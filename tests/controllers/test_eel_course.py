@@ -9,7 +9,7 @@ import pytest
 
 import rtmms
 from rtmms.plant.protocol import Channel
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms_controllers.eel_course import EelCourse
 from tests.cli.shell import finish, start
 

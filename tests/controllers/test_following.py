@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rtmms.plant.protocol import Channel
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms_controllers.following import RodMonitor
 from rtmms_controllers.strokes import RODS
 

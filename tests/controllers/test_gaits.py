@@ -11,7 +11,7 @@ import pytest
 
 import rtmms
 from rtmms.base.attitude import wrap_angle
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms_controllers.gait import Gait
 from rtmms_controllers.heading import Heading, yaw
 from rtmms_controllers.rods import SoftStart

@@ -10,7 +10,7 @@ import pytest
 import rtmms
 from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters, surroundings_fields
 from rtmms_controllers.hover import Hover
 

@@ -10,7 +10,7 @@ import pytest
 
 import rtmms
 from rtmms.robots import moth
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.lqr import Lqr
 from rtmms_controllers.moth_hover import MothHover

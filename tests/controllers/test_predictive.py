@@ -15,7 +15,7 @@ import rtmms
 from rtmms.planning.planner import Knots
 from rtmms.planning.reconstructed_state import distance_apart
 from rtmms.view.goals import candidate_motions, planned_motions
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.plan_figures import summary
 from rtmms_controllers.predictive import Predictive

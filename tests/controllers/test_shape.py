@@ -14,7 +14,7 @@ import pytest
 
 import rtmms
 from rtmms.robots.shape_gaits import GAITS
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms_controllers.shape import Shape
 
 

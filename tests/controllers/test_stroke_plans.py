@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.moth_hover import MothHover
 from rtmms_controllers.plan_figures import summary

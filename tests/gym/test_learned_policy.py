@@ -110,7 +110,7 @@ def test_a_policy_for_other_observations_or_actions_is_refused(module: ModuleTyp
 
 def test_the_controller_commands_what_the_task_makes_of_the_policy_s_actions(module: ModuleType) -> None:
     """Rods, rad, over several updates: the memory of the beat is that of the environment."""
-    from rtmms.gym.tasks import MantaDepth
+    from rtmms.gym.robot_tasks import MantaDepth
 
     controller = module.Learned(depth_m=2.2)
     policy, task = module.Policy.load(FOLDER / "depth.npz"), MantaDepth()

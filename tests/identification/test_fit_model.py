@@ -20,8 +20,8 @@ from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Box, at
 from rtmms.plant.loading import robots
 from rtmms.studies.fit_descent import Iteration, Watch
+from rtmms.studies.fit_features import Feature, Objective, aligning_delay, drive_frequency, read_objectives
 from rtmms.studies.fit_model import Identified, Reader, fit_and_assess
-from rtmms.studies.fit_objectives import Feature, Objective, aligning_delay, drive_frequency, read_objectives
 from rtmms.studies.fit_prediction import free_start
 from rtmms.studies.fit_unknowns import asked_for
 from rtmms.studies.fitting import Settings

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.studies.fit_objectives import read_objectives
+from rtmms.studies.fit_features import read_objectives
 from rtmms.studies.fit_tables import read_columns
 from rtmms.studies.fit_unknowns import asked_for
 from tests.cli.shell import ROOT

@@ -324,7 +324,7 @@ def test_limits_of_commands_hold() -> None:
 def test_they_are_drawn() -> None:
     """As lines through their points, which move with the bodies."""
     from rtmms.view.drawings import shape_of
-    from rtmms.wire.protocol.state import PlantInfo
+    from rtmms.wire.protocol.received_state import PlantInfo
 
     plant = plant_of(finger("left"), tail(), rods=True)
     plant.place(joint_position=0.3 * np.ones(plant.model.n))

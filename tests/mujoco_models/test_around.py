@@ -12,7 +12,7 @@ import rtmms
 from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.plant.protocol import describe_plant
 from rtmms.view.drawings import shape_of
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from tests.cli.shell import process
 from tests.mujoco_models.models import BOX, KINDS, WALKER, mjcf
 

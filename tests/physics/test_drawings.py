@@ -17,7 +17,7 @@ from rtmms.view.drawings import shape_of
 from rtmms.view.surface import ellipsoid
 from rtmms.view.visual_bodies import BodiesVisual
 from rtmms.view.visuals import visual_of
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms.wire.protocol.welcome import plain_shape, read_shape
 
 LINK = """<link name="{name}"><inertial><origin xyz="0 0 0.25"/><mass value="1"/>

@@ -15,7 +15,7 @@ from rtmms.model.description import Joint
 from rtmms.robots import modal_moth
 from rtmms.robots.modal_moth import ModalMoth
 from rtmms.view.drawings import shape_of
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 PERIOD = 1.0 / 26.0
 pytestmark = pytest.mark.full

@@ -16,7 +16,7 @@ from rtmms import dynamics
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
 from rtmms.view.manta_figure import LEFT, RIGHT, fin_points
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.gait import Gait
 

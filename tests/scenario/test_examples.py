@@ -13,7 +13,7 @@ import pytest
 
 from rtmms.cli.running.one_case import scenario_case
 from rtmms.studies.case import Runner
-from rtmms.studies.study import Axis, Study
+from rtmms.studies.sweep_study import Axis, Study
 from tests.cli.shell import ROOT, finish, start
 
 pytestmark = pytest.mark.full

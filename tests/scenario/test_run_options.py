@@ -17,7 +17,7 @@ from rtmms.cli.running.scenario import merge_options, scenario
 from rtmms.cli.sweep import sweep
 from rtmms.scenario import run_options as declarations
 from rtmms.scenario.run_options import Option, StudyUse, run_options
-from rtmms.studies.study import Base
+from rtmms.studies.sweep_study import Base
 from tests.cli.shell import rtmms
 
 

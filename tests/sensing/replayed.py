@@ -22,7 +22,7 @@ from rtmms.sensing.instruments import look, remember
 from rtmms.sensing.layout import M_TIME
 from rtmms.sensing.readings import compare_with_truth
 from rtmms.sensing.sensed import Estimated
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_controllers.hover import Hover
 

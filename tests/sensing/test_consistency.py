@@ -12,7 +12,7 @@ from rtmms.sensing.data_sheets import Depth
 from rtmms.sensing.readings import Consistency
 from rtmms.sensing.sensed import Estimated
 from rtmms.view.scene import Picture
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from tests.sensing.mover import Mover
 from tests.sensing.test_estimator import SENSORS, swim
 

@@ -21,7 +21,7 @@ from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
 from rtmms.view.drawings import shape_of
 from rtmms.view.manta_figure import LEFT, RIGHT, fin_points
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms.wire.protocol.welcome import plain_parameters
 from rtmms_bridges.motion.frames import xyzw
 from rtmms_bridges.motion.joints import Joints

@@ -11,7 +11,7 @@ import pytest
 from rtmms.base.attitude import HOME, at
 from rtmms.plant.protocol import Channel
 from rtmms.view.scene import Picture
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 HULL = {"parts": [{"name": "hull", "body": 0, "kind": "box", "position": [0.5, 0.0, 0.0],
                    "quaternion": [1.0, 0.0, 0.0, 0.0], "size": [1.0, 0.2, 0.2]}]}  # fmt: skip

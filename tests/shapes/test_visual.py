@@ -34,7 +34,7 @@ from rtmms.view.surface import (
     tyre,
 )
 from rtmms.view.visuals import DrawingVisual, visual_of
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from tests.shapes.test_shape import plant_info
 
 ROBOTS = sorted(one.name for one in entry_points(group="rtmms.plants") if one.module.startswith("rtmms."))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rtmms.studies.case import Runner, has_settled
-from rtmms.studies.study import Axis, Base, Study
+from rtmms.studies.sweep_study import Axis, Base, Study
 
 
 def reports(dt: float, duration: float, frequencies: tuple[float, ...] = (0.6,)) -> list[dict[str, Any]]:

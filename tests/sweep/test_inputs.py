@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from rtmms.base.errors import RtmmsError
-from rtmms.studies.study import Axis, Base, Study
-from rtmms.studies.sweep_inputs import (
+from rtmms.studies.sweep_files import (
     changed_file,
     hash_of,
     input_files,
@@ -24,6 +23,7 @@ from rtmms.studies.sweep_inputs import (
     refuse_changed,
     refuse_stale_modules,
 )
+from rtmms.studies.sweep_study import Axis, Base, Study
 from tests.cli.shell import Finished, environment, process
 
 

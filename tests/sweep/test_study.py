@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rtmms.base.errors import ModelError
-from rtmms.studies.study import Base, Study, read_axis, read_study
+from rtmms.studies.sweep_study import Base, Study, read_axis, read_study
 
 BASE = Base("pendulum", controllers=("swing",), duration=1.0, dt=0.01)
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from rtmms.base.errors import ModelError, RtmmsError
-from rtmms.studies.study import Axis, Base, Study
 from rtmms.studies.sweep_figure import first_order
-from rtmms.studies.sweep_inputs import hash_of
+from rtmms.studies.sweep_files import hash_of
 from rtmms.studies.sweep_rows import Column, Form, Table, join_tables, write_csv
+from rtmms.studies.sweep_study import Axis, Base, Study
 from rtmms.studies.sweep_table import Parts, refuse_wrong_name, rows_table, schema
 
 

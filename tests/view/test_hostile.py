@@ -16,7 +16,7 @@ from rtmms.view.drawings import shape_of
 from rtmms.view.goals import goal, set_points_of_output
 from rtmms.view.recording import Recording
 from rtmms.view.scene import Picture
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 
 pytestmark = pytest.mark.full
 

@@ -25,7 +25,7 @@ from rtmms.view.page import write_page
 from rtmms.view.recording import Recording, info_of, read_recording
 from rtmms.view.scene import DrawnState, Picture
 from rtmms.view.stage import Stage, end, serve
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from tests.cli.shell import finish, rtmms, start
 from tests.view.browser import browsed, coloured, needs_chromium
 from tests.view.silhouette import Mask, dark_blue, kept, overlap, silhouette, text

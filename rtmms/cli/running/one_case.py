@@ -17,7 +17,7 @@ from rtmms.scenario.run_options import Option, StudyUse, run_options
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
     from rtmms.scenario import Scenario
-    from rtmms.studies.study import Base
+    from rtmms.studies.sweep_study import Base
 
 
 def why_not(option: Option, value: Any) -> str:
@@ -140,7 +140,7 @@ def case_of(asked: Plan) -> Base:
     Base
         The case.
     """
-    from rtmms.studies.study import Base
+    from rtmms.studies.sweep_study import Base
 
     options = {one.field: getattr(asked, one.field) for one in run_options().values() if one.study is StudyUse.CARRIED}
     return Base(asked.robot, **options)
@@ -162,7 +162,7 @@ def check_table(found: Scenario, asked: Plan) -> None:
         The table is wrong.
     """
     if found.sweep:
-        from rtmms.studies.study import read_study
+        from rtmms.studies.sweep_study import read_study
 
         over = () if found.sweep.get("over") else ("seed=0,1",)  # what differs may stand on the command line
         read_study(str(found.path), case_of(asked), found.sweep, over, None, None, ())

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import rtmms
-from rtmms.base.contract import PARTS
+from rtmms.base.contract import PARTS, QUANTILES
 from rtmms.loop.fault_attribution import CAUSES
 from rtmms.plant.protocol import Composed, bare, describe_plant
 
@@ -28,7 +28,6 @@ MAX_REPEAT_S = 5.0
 """Wall time to repeat a long run for its accuracy, s."""
 HURRIED_REPEAT_S = 0.3
 """Wall time to repeat a run for its accuracy after Ctrl-C, s."""
-QUANTILES = ("p50", "p99", "p999", "max")
 
 
 def blank(plan: Plan) -> dict[str, Any]:

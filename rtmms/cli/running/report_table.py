@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rtmms.base.contract import PARTS
+from rtmms.base.contract import PARTS, QUANTILES
 
-QUANTILES = {"p50": "median", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 PART_WORDS = {
     "wake": "start after its instant", "exchange": "state out, commands in", "plant": "the robot's step",
     "slack": "time left",
@@ -235,7 +234,7 @@ def _timings(timing: Mapping[str, Mapping[str, float | None]]) -> list[str]:
     if not known:
         return []
     width = max(len(PART_WORDS[part]) for part in known)
-    head = f"{'time of a step, us':<{width + 2}}" + "".join(f"{name:>10}" for name in QUANTILES.values())
+    head = f"{'time of a step, us':<{width + 2}}" + "".join(f"{name:>10}" for _, name in QUANTILES.values())
     return [head, *(f"  {PART_WORDS[part]:<{width}}" + "".join(f"{timing[part][q]:>10.1f}" for q in QUANTILES)
                     for part in known)]  # fmt: skip
 

@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import bytes_at, numbers_at, words_at
 from rtmms.wire.kernels.step import answer_at, frame_extent
-from rtmms.wire.kernels.step_layout import layout_at, read_message, write_integer, write_reals
+from rtmms.wire.kernels.step_message_layout import layout_at, read_message, write_integer, write_reals
 from rtmms.wire.kernels.system import (
     EAGAIN,
     IN,
@@ -27,7 +27,7 @@ from rtmms.wire.kernels.system import (
     send,
     wait,
 )
-from rtmms.wire.protocol.step_layout import COMMAND_SEQ, COMMAND_STEP, STATE_DEADLINE, STATE_STEP
+from rtmms.wire.protocol.step_message_layout import COMMAND_SEQ, COMMAND_STEP, STATE_DEADLINE, STATE_STEP
 
 LOOK, UNREAD, UNSENT, FAILED, PAUSE = range(5)
 """Results of `answer`.

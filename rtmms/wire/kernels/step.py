@@ -27,7 +27,7 @@ from rtmms.loop.miss_policies import (
     take_complete,
 )
 from rtmms.loop.row_kernels import push_row, row_head_at, row_memory_at
-from rtmms.wire.kernels.step_layout import layout_at, read_message, write_bits, write_integer, write_reals
+from rtmms.wire.kernels.step_message_layout import layout_at, read_message, write_bits, write_integer, write_reals
 from rtmms.wire.kernels.system import (
     EAGAIN,
     EINTR,
@@ -42,7 +42,7 @@ from rtmms.wire.kernels.system import (
     wait,
     wait_for_one,
 )
-from rtmms.wire.protocol.step_layout import (
+from rtmms.wire.protocol.step_message_layout import (
     APPLIED_LATENESS,
     APPLIED_SEQ,
     APPLIED_STEP,
@@ -95,7 +95,7 @@ PEER = words(
     "descriptor",
     "state_at", "state_bytes", "budget_place",  # its state as sent, and the place of the budget in it (0: none)
     "own_at", "n_own",  # its actuators, in the order of its commands
-    "layout_at",  # layout of its commands, see rtmms.wire.kernels.step_layout
+    "layout_at",  # layout of its commands, see rtmms.wire.kernels.step_message_layout
     "buffer_at", "buffer_bytes",  # memory for its messages
     # written
     "seq",  # seq of its newest command (given, too)

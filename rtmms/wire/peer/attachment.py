@@ -19,7 +19,7 @@ from rtmms.wire.protocol.hello import Hello, hello_message
 from rtmms.wire.protocol.messages import PROTOCOL, Refusal, decode_from_plant, from_version, packer
 from rtmms.wire.protocol.peer_values import read_settable
 from rtmms.wire.protocol.port import SENT, ConnectedSocket
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms.wire.session_files import origin_of_token, read_token
 from rtmms.wire.stream.dealer import Dealer
 

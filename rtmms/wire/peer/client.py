@@ -35,7 +35,7 @@ from rtmms.wire.protocol.hello import INTERPOLATIONS, Hello
 from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_EVERY_STEPS
 from rtmms.wire.protocol.messages import Refusal
 from rtmms.wire.protocol.port import SENT
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.listener import NOW, Alarm
 

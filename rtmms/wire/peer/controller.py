@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rtmms.base.errors import ModelError, RenamedWarning
 from rtmms.base.parameters import settable
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rtmms.wire.protocol.state import State
+    from rtmms.wire.protocol.received_state import State
 
 
 Update = Callable[..., None]

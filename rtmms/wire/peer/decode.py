@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from rtmms.wire.protocol.messages import Reason, Refusal, decode_from_plant, peer_text
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms.wire.protocol.welcome import read_channel, read_shape
 
 _APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}

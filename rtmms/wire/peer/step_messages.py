@@ -17,8 +17,8 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.wire.peer.decode import read_message
 from rtmms.wire.protocol.limits import MAX_PLANT_ENTRIES
 from rtmms.wire.protocol.messages import Refusal
-from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms.wire.protocol.step_layout import StepLayout, command_layout, state_layout
+from rtmms.wire.protocol.received_state import PlantInfo, State
+from rtmms.wire.protocol.step_message_layout import StepLayout, command_layout, state_layout
 from rtmms.wire.stream.zmtp import frame_head
 
 if TYPE_CHECKING:

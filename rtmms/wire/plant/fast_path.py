@@ -20,11 +20,11 @@ from rtmms.loop.miss_policies import INTERRUPTED, PUBLISHED, RESOLVED
 from rtmms.loop.ports import Batched, Progress
 from rtmms.plant.protocol import HasCompiledOutputs, HasCompiledStep
 from rtmms.wire.kernels.step import BATCH, PEER, STATE, STEP, TIME, UNREAD, take_step, take_steps, write_states
-from rtmms.wire.kernels.step_layout import CompiledLayout
+from rtmms.wire.kernels.step_message_layout import CompiledLayout
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.plant.peers import LIVE
 from rtmms.wire.protocol.port import GONE, Answering
-from rtmms.wire.protocol.step_layout import command_layout
+from rtmms.wire.protocol.step_message_layout import command_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable

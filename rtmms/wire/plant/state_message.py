@@ -13,7 +13,7 @@ from rtmms.base.contract import TRUTH, Applied
 from rtmms.base.errors import UnknownNameError
 from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.messages import Reason, Refusal
-from rtmms.wire.protocol.step_layout import (
+from rtmms.wire.protocol.step_message_layout import (
     APPLIED_LATENESS,
     APPLIED_SEQ,
     APPLIED_STEP,

@@ -18,7 +18,7 @@ import rtmms
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.runner import watch_of
 from rtmms.plant.protocol import Channel
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 MODULES = (
     "rtmms_bridges.ardupilot", "rtmms_bridges.betaflight", "rtmms_bridges.px4", "rtmms_bridges.lines.pacing",

@@ -12,7 +12,7 @@ import pytest
 import rtmms
 from rtmms.plant.protocol import Channel, describe_plant
 from rtmms.robots.quadrotor import ROTORS
-from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.received_state import PlantInfo
 from rtmms_bridges.ardupilot import ArduPilot
 from rtmms_bridges.autopilot.airframes import AIRFRAMES
 from rtmms_bridges.autopilot.hil import CORRELATION_S, GaussMarkovError

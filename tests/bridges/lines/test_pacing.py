@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.protocol.state import State
+from rtmms.wire.protocol.received_state import State
 from rtmms_bridges.lines import pacing
 from rtmms_bridges.lines.pacing import RESET_S, Pacer
 from tests.bridges.by_hand import Desk

@@ -21,7 +21,7 @@ from rtmms.loop.trace import CommandTrace
 from rtmms.plant.protocol import Channel
 from rtmms.wire.answering import prepare
 from rtmms.wire.kernels.system import AVAILABLE
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 from tests.wire.plant.compiled_plant import Compiled, Run

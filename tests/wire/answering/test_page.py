@@ -12,7 +12,7 @@ import pytest
 from rtmms.plant.protocol import Channel
 from rtmms.wire.answering import prepare
 from rtmms.wire.kernels.system import AVAILABLE
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "realtime.md"
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from rtmms.base.contract import APPLIED_POLICIES, Applied
 from rtmms.plant.protocol import Channel
-from rtmms.wire.kernels.step_layout import CompiledLayout, layout_at, read_message, write_integer, write_reals
+from rtmms.wire.kernels.step_message_layout import CompiledLayout, layout_at, read_message, write_integer, write_reals
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.peer.step_messages import command_writer
 from rtmms.wire.plant.state_message import Selection
 from rtmms.wire.protocol.limits import MAX_COMMAND_BYTES
 from rtmms.wire.protocol.messages import decode, decode_from_plant
-from rtmms.wire.protocol.step_layout import StepLayout, command_layout, state_layout
+from rtmms.wire.protocol.step_message_layout import StepLayout, command_layout, state_layout
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiled exchange here")
 

@@ -23,7 +23,7 @@ from rtmms.wire.peer.decode import read_message
 from rtmms.wire.peer.step_messages import Head, ReceivedState, as_floats, command_writer, rehearse, state_heads
 from rtmms.wire.plant.state_message import Selection
 from rtmms.wire.protocol.messages import Refusal
-from rtmms.wire.protocol.state import PlantInfo, State
+from rtmms.wire.protocol.received_state import PlantInfo, State
 from rtmms.wire.stream.zmtp import message_of_frame
 
 CHANNELS = (

@@ -18,7 +18,7 @@ from rtmms.wire.addresses import nearest, seen_from
 from rtmms.wire.peer.decode import read_message, read_places, read_welcome
 from rtmms.wire.protocol.limits import MAX_AHEAD_STEPS, MAX_EXCHANGE_BYTES
 from rtmms.wire.protocol.messages import PROTOCOL, Refusal, decode, decode_from_plant, packer
-from rtmms.wire.protocol.state import State
+from rtmms.wire.protocol.received_state import State
 from rtmms.wire.protocol.welcome import channel_map
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, message_of_frames, ready
 from tests.parsers import frames_near, try_parser

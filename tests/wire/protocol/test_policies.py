@@ -8,7 +8,7 @@ import pytest
 
 from rtmms.base.contract import APPLIED_POLICIES, MISS_WORDS
 from rtmms.wire.protocol.messages import packer
-from rtmms.wire.protocol.step_layout import ending, state_layout
+from rtmms.wire.protocol.step_message_layout import ending, state_layout
 
 
 def test_the_contract_names_what_may_stand_in() -> None:

@@ -4,7 +4,7 @@ A plant and its peers derive the same layout from the welcome, and write msgpack
 int64 (0xd3), each other number as a float64 (0xcb). So each field has one place in the message. Only the end of a state
 varies: it contains the name of a policy. Messages of any other form go to the general reader (`decode`).
 
-`rtmms.wire.kernels.step_layout` has the compiled reader and writer, `rtmms.wire.plant.state_message` and
+`rtmms.wire.kernels.step_message_layout` has the compiled reader and writer, `rtmms.wire.plant.state_message` and
 `rtmms.wire.peer.step_messages` those in Python.
 """
 

@@ -101,7 +101,7 @@ class Study:
     columns : tuple[str, ...], default ()
         Columns of the table; () for all.
     inputs : Mapping[str, str]
-        Hashes of the files that determine the rows, by name (rtmms.studies.sweep_inputs).
+        Hashes of the files that determine the rows, by name (rtmms.studies.sweep_files).
     """
 
     base: Base

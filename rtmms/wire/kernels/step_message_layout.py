@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import address, bytes_at, words_at
 from rtmms.base.structs import record_at, words
-from rtmms.wire.protocol.step_layout import StepLayout
+from rtmms.wire.protocol.step_message_layout import StepLayout
 
 LAYOUT = words(
     "body_at", "mask_at", "body_bytes",
