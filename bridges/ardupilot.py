@@ -159,42 +159,12 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
 class ArduPilot(ParameterBridge):
     """Drives the plant from ArduPilot's software in the loop (--model JSON), and sends it the robot's motion.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
-    host : str, default '127.0.0.1'
-        Address at which the bridge listens.
-    port : int, default 9002
-        Port at which the bridge listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.
-    peer : tuple[str, ...], optional
-        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
-    channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us. none: those of the
-        airframe, or channel i is actuator i. Its limits are at 1000 and 2000 us, an ROV's at 1100 and 1900 us.
-    parameter_channels : dict[str, str], optional
-        Channels that set parameters of a controller, as `3=mixer.thrust`. 1000 to 2000 us are -1 to 1; '-' before the
-        name changes the sign.
-    frame_rate : float, default 0.0
-        Frames of whole plant steps per second of simulated time; 0: each step of the plant is a frame. Unit: Hz.
-    home : Home, optional
-        Compass bearing of the world's x axis (x_bearing_deg); the place is the autopilot's own (--custom-location).
-    pose : PoseNames, optional
-        Outputs of the plant that have its motion.
-    more : dict[str, str], optional
-        Further keys of ArduPilot's JSON, each an output or `output[index]`. Keys are rng_1 to rng_6, airspeed,
-        windvane_direction and windvane_speed. Some versions have velocity_wind, rc_1 to rc_12, battery_voltage and
-        battery_current.
-    time_sync : bool | None, optional
-        Whether ArduPilot paces itself by wall time; false: the bridge sends `no_time_sync`; none: true in lockstep,
-        else false.
     peer_timeout_s : float, default 1.0
         Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
-    peer_gone_s : float, default PEER_GONE_S
-        Silence of an autopilot after its first packet that ends a run with a duration (wall time); 0: never. Unit: s.
-    reset : bool, default True
-        Whether a restarted autopilot resets the plant, at most once in 2 s.
-    plant_silent : Literal['wait', 'still'], default 'wait'
-        Messages to the autopilot while the plant is silent (watchdog_periods). wait: none, so that its clock waits;
-        still: the last place, at rest.
     """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"

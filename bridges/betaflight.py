@@ -178,39 +178,12 @@ def write(
 class Betaflight(rtmms.Bridge):
     """Lets Betaflight's software in the loop drive the plant's motors, and sends it the robot's motion.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
-    host : str, default '127.0.0.1'
-        Address at which motors arrive.
-    port : int, default 9002
-        Port at which motors arrive, 9002 of Betaflight; 0: a free one.
-    peer : str, default '127.0.0.1'
-        Host of Betaflight; the bridge refuses others.
-    state_port : int, default 9003
-        Betaflight's port for the motion.
-    rc_port : int, default 9004
-        Betaflight's port for the remote control.
-    channels : tuple[ChannelMapping, ...], optional
-        Motors 1 to 4, each with its actuator: actuator = scale (value - trim), value 0 to 1. none: those of the
-        airframe, or motor i is actuator i, over its limits.
-    rc : dict[str, str], optional
-        Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant. Outputs from -1 to 1 are
-        1000 to 2000 us; other channels are 1500 us. none: another program sends them to Betaflight, or to rc_listen.
-    rc_listen : int, default 0
-        Port at which another program's remote control arrives, for Betaflight once that has started. `rc` replaces
-        channels of it; 0: none.
-    home : Home, optional
-        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
-    pose : PoseNames, optional
-        Outputs of the plant that have its motion.
-    noise : float, default 1.0
-        Factor on the usual errors of the receiver; 0: none.
     peer_timeout_s : float, default 1.0
         Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
-    peer_gone_s : float, default PEER_GONE_S
-        Silence of Betaflight after its first packet that ends a run with a duration (wall time); 0: never. Unit: s.
-    reset : bool, default True
-        Whether a restarted Betaflight resets the plant, at most once in 2 s.
     """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address at which motors arrive.")] = "127.0.0.1"

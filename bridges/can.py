@@ -32,46 +32,10 @@ _MAX_UNLIMITED = 1e6
 class Can(rtmms.Bridge):
     """CAN: outputs and sensors as cyclic messages by a DBC file, actuators from messages; and as CiA 402 drives.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
-    interface : str, default 'socketcan'
-        Interface of python-can: socketcan, udp_multicast, pcan, slcan, ...
-    channel : str, default 'can0'
-        Channel of the interface: can0, 239.74.163.2, ...
-    options : dict[str, str], optional
-        Further options of the interface, as bitrate=500000; those that name a file or a library are refused.
-    fd : bool, default False
-        Whether to use CAN FD.
-    far : bool, default False
-        Whether other machines may join the group of udp_multicast.
-    dbc : str, default ''
-        FILE.dbc; own: the robot's own, as --write-dbc writes it; none: the drives' messages only; '': own, or none with
-        drives.
-    first_id : int, default 256
-        First identifier of messages, dbc=own.
-    cycle_ms : int, default 10
-        Cycle of messages without a cycle in the file, in simulated time. Unit: ms.
-    signals : dict[str, str], optional
-        Outputs by signal, with a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX] or OUTPUT[INDEX]*SCALE.
-    channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, with a file: [MESSAGE.]SIGNAL, each with its actuator: actuator = scale (value - trim).
-    counter : str, default 'Counter'
-        Name of the signals that are counters; '': none.
-    checksum : str, default 'Checksum'
-        Name of the signals that are checksums; '': none.
-    checksum_kind : Checksum, default 'crc8'
-        Checksum: crc8 (SAE J1850), xor or sum.
-    time_out_cycles : float, default 5.0
-        Cycles after which a command is late (peer_timeout_s where the file has no cycle); 0: never.
-    time_out : Literal['peer_lost', 'loop'], default 'peer_lost'
-        Reaction to a late command: its actuators follow `peer_lost`, or the plant gets no command and its miss policy
-        acts.
-    drives : tuple[DriveAt, ...], optional
-        Actuators as CiA 402 drives, NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]].
-    drive_ms : int, default 10
-        Time between TPDOs that answer no SYNC (wall time). Unit: ms.
-    heartbeat_ms : int, default 500
-        Period of the drives' heartbeats. Unit: ms.
     peer_timeout_s : float, default 1.0
         Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
     """

@@ -203,36 +203,14 @@ def fuzzed() -> Fuzzed:
 class Dds(rtmms.Bridge):
     """The robot over DDS as ROS 2 tools see one: odometry, IMU, joints, clock, transforms.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
     outputs : tuple[str, ...], optional
         Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.
     rate_hz : float, default 50.0
         States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
-    domain : int, default 0
-        Domain of DDS, as ROS_DOMAIN_ID.
-    interface : str, default '127.0.0.1'
-        Network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI).
-    namespace : str, default ''
-        Namespace of the topics: rt/NAMESPACE/odom; clock and tf have none.
-    odom : str, default 'odom'
-        Frame of the odometry.
-    body : str, default 'base_link'
-        Frame of the body.
-    tf : bool, default True
-        Whether to publish the transform from odom to body as rt/tf, too.
-    fin_joints : bool, default False
-        Whether joint_states has the joints of each chain of a fin, too (`left_fin_LINK_CHAIN`).
-    reliability : Literal['reliable', 'best_effort'], default 'reliable'
-        Quality of service of the topics; a best-effort reader reads both.
-    depth : int, default 10
-        Messages that are stored for a slow reader.
-    command_type : Literal['JointState', 'Float64MultiArray'], default 'JointState'
-        Type of rt/joint_commands, which needs a `claim`.
-    pose : PoseNames, optional
-        Outputs of the plant that have its motion.
-    gravity : float | None, optional
-        Gravity in the readings of the IMU; none: the plant's own. Unit: m/s2.
     """
 
     outputs: tuple[str, ...] = ("*",)

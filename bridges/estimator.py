@@ -33,18 +33,7 @@ _ANEW_S = 3.0
 class Estimator(rtmms.Bridge):
     """Publishes position, attitude and velocity as the plant's sensors have them: JSON, a datagram an estimate.
 
-    Parameters
-    ----------
-    to : tuple[Annotated[str, NamesAddress(connect)], ...], optional
-        Targets of the estimates, HOST:PORT each.
-    sensors : str, default 'typical'
-        Data sheets of the sensors: typical, or the FILE.toml of --sensors.
-    position : tuple[float, ...], optional
-        Place of the robot at the start and after a reset, known to 0.1 m; none: the origin. Unit: m.
-    heading_deg : float, default 0.0
-        Heading at the start and after a reset, from world x to the left, known to 3 deg. Unit: deg.
-    publish_hz : float, default 0.0
-        Estimates per second of simulated time; 0: one a sample of the imu. Unit: Hz.
+    The declaration of each field has its meaning, unit and range.
     """
 
     to: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Parameter(

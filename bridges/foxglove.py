@@ -124,32 +124,14 @@ class Foxglove(rtmms.Bridge):
 
     With a `claim` clients may publish commands as JSON on /command; without one nothing is taken from them.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
     outputs : tuple[str, ...], optional
         Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.
     rate_hz : float, default 30.0
         States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
-    host : str, default '127.0.0.1'
-        Address at which the bridge listens.
-    port : int, default 8765
-        Port at which the bridge listens; 0: a free one.
-    backlog : int, default 64
-        Messages that are stored for a slow client; beyond that the oldest are dropped.
-    tls_cert : str, default ''
-        PEM file of the certificate; with it the server speaks wss:// only.
-    tls_key : str, default ''
-        PEM file of the certificate's key.
-    world : str, default 'world'
-        Frame of the world.
-    body : str, default 'body'
-        Frame of the body.
-    fin_joints : bool, default False
-        Whether /joint_states has the joints of each chain of a fin, too.
-    pose : PoseNames, optional
-        Outputs of the plant that have its motion.
-    origins : tuple[str, ...], default ORIGINS
-        Sites whose pages may connect; pages of other sites in a browser are refused.
     """
 
     outputs: tuple[str, ...] = ("*",)

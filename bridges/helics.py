@@ -82,56 +82,7 @@ def fuzzed() -> Fuzzed:
 class Helics(rtmms.Bridge):
     """The robot as a federate of a HELICS federation.
 
-    Parameters
-    ----------
-    federate : str, default '{robot}'
-        Name in the federation; {robot} is the plant's name, {name} the bridge's.
-    core : str, default 'zmq'
-        Type of the core.
-    broker : str, default ''
-        Broker: HOST or HOST:PORT; a name for ipc and inproc; '': HELICS' own default.
-    broker_key : str, default ''
-        Key that broker and core share; '': none.
-    local_interface : str, default ''
-        Address at which the core itself listens; '': HELICS' own default, which is loopback.
-    local_port : int, default 0
-        Port at which the core itself listens; 0: HELICS' own default.
-    timeout_s : float, default 0.0
-        Time that the core waits for a connection (`timeout`); 0: HELICS' own default. Unit: s.
-    network_timeout_s : float, default 0.0
-        Time that the core waits for the broker (`networktimeout`); 0: HELICS' own default. Unit: s.
-    heartbeat_s : float, default 0.0
-        Time between the core's heartbeats (`tick`); 0: HELICS' own default. Unit: s.
-    slow_responding : bool, default False
-        Whether the broker keeps a core that answers heartbeats late.
-    encryption_config : str, default ''
-        JSON file of HELICS' encryption, for a HELICS that was built with it; '': not encrypted.
-    core_words : str, default ''
-        Free arguments of the core, which are refused, because they could name files that HELICS writes.
-    period_s : float, default 0.01
-        Period of the federation: a multiple of the plant's step. Unit: s.
-    layout : Literal['arrays', 'numbers'], default 'arrays'
-        Publications of an array: one, or one for each number, FEDERATE/OUTPUT[0], because HELICS converts units of
-        scalars only.
-    commands : Literal['inputs', 'endpoint'], default 'inputs'
-        Commands: an input FEDERATE/ACTUATOR for each claimed actuator, or JSON messages to the endpoint
-        FEDERATE/command.
-    subscribe : dict[str, str], optional
-        Publications of other federates by actuator, as {"pilot/thrust" = "left.front"}.
-    realtime : bool, default False
-        Whether to be a real-time federate, to which HELICS grants time by the wall clock.
-    rt_lag_s : float, default 0.05
-        Maximum lag of a grant behind the wall clock, of a real-time federate. Unit: s.
-    rt_lead_s : float, default 0.05
-        Maximum lead of a grant before the wall clock, of a real-time federate. Unit: s.
-    stall_s : float, default 0.5
-        Time after which the log names a partner that holds a grant back or does not answer. Unit: s.
-    on_stall : Literal['wait', 'leave'], default 'wait'
-        Reaction to a lost federation: the plant continues (lockstep: waits) until the federation does, or leaves it.
-    partners : tuple[str, ...], optional
-        Federates whose silence counts as a loss; none: all.
-    patience_s : float, default 20.0
-        Time to look for a broker, and for the others at the start. Unit: s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     federate: Annotated[str, Parameter(

@@ -50,36 +50,12 @@ Kind = Literal["UUV", "USV", "UAV", "UGV"]
 class Imc(ParameterBridge):
     """IMC over UDP with discovery: Neptus shows the robot and steers it, DUNE's tasks drive its actuators.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
-    system : str, default ''
-        Name in the bridge's announcements; '': the robot's.
-    number : int, default 2049
-        IMC number of the system.
-    kind : Kind, default 'UUV'
-        Type of the vehicle.
-    network : str, default '127.0.0.1'
-        Address of the network; 127.0.0.1: this machine only.
-    port : int, default 6002
-        Port at which messages arrive; 0: a free one.
-    peer : tuple[str, ...], optional
-        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all of the network.
-    nodes : tuple[Annotated[str, NamesAddress(connect)], ...], optional
-        Addresses HOST:PORT of nodes that receive everything without announcing themselves.
-    home : Home, optional
-        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
-    state_hz : float, default 5.0
-        EstimatedState per second of simulated time. Unit: Hz.
-    channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim); channels servo.N and thruster.N.
-    parameter_channels : dict[str, str], optional
-        Parameters of a controller that heading_deg, depth_m, speed_m_s and pitch_deg set; plans need heading_deg.
-    reached_m : float, default 2.0
-        Distance within which a plan's waypoint counts as reached. Unit: m.
     peer_timeout_s : float, default 10.0
         Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
-    pose : PoseNames, optional
-        Outputs of the plant that have its motion.
     """
 
     system: Annotated[str, Parameter("Name in the bridge's announcements; '': the robot's.")] = ""

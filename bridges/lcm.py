@@ -162,16 +162,12 @@ class Lcm(rtmms.Bridge):
 
     Commands are taken only with a `claim`.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
     rate_hz : float, default 100.0
         States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
-    url : str, default 'udpm://239.255.76.67:7667?ttl=0'
-        Network of LCM, udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.
-    prefix : str, default 'RTMMS'
-        Prefix of the channels PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.
-    pose : PoseNames, optional
-        Outputs of the plant that have its motion.
     """
 
     rate_hz: float = 100.0

@@ -69,20 +69,7 @@ class Mosaik(rtmms.Bridge):
     In lockstep the run ends when mosaik stops it. Otherwise it continues (peer_lost), and mosaik may come again. A
     mosaik that leaves without a stop is lost: its step ends at once, and in lockstep the plant waits for another one.
 
-    Parameters
-    ----------
-    host : str, default '127.0.0.1'
-        Address at which the bridge listens.
-    port : int, default 5678
-        Port at which the bridge listens for mosaik.
-    step_s : float, default 0.01
-        Time from step to step, a multiple of the plant's step. Unit: s.
-    kind : Literal['time-based', 'hybrid'], default 'time-based'
-        Type of the simulator in mosaik; in hybrid, a new value of an actuator causes a step at its own time.
-    stall_s : float, default 1.0
-        Time without a request of mosaik after which the log names it; 0: never. Unit: s.
-    on_stall : Literal['wait', 'leave'], default 'wait'
-        Reaction to a lost mosaik: the plant continues (lockstep: waits), or the bridge disconnects.
+    The declaration of each field has its meaning, unit and range.
     """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"

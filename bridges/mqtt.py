@@ -96,38 +96,12 @@ def fuzzed() -> Fuzzed:
 class Mqtt(rtmms.Bridge):
     """States as MQTT topics at a chosen rate, commands in, last will, reconnecting, TLS.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
-    host : str, default '127.0.0.1'
-        Address of the broker.
-    port : int, default 0
-        Port of the broker; 0: 1883, or 8883 with TLS.
-    topic : str, default 'rtmms/{robot}'
-        Prefix of all topics; {robot} is the plant's name, {name} the bridge's.
-    client_id : str, default ''
-        Name of this client at the broker; '': the broker chooses.
-    layout : Literal['json', 'topics', 'both'], default 'json'
-        Messages of a state: all of it in TOPIC/state, each output in TOPIC/state/NAME, or both.
     rate_hz : float, default 10.0
         States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
-    qos : Literal[0, 1], default 0
-        Quality of service of states and commands; status and info have 1.
-    user : str, default ''
-        User at the broker; '': none.
-    password_file : str, default ''
-        File whose first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if it exists.
-    tls : bool, default False
-        Whether to encrypt, and to check the broker's certificate.
-    ca_file : str, default ''
-        Certificates of authorities for the broker's certificate; '': the system's.
-    cert_file : str, default ''
-        Certificate of this client, if the broker asks for one.
-    key_file : str, default ''
-        Key of this client's certificate.
-    channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
-    waiting : int, default 100
-        States that are stored for a slow broker; the oldest are dropped first.
     """
 
     host: Annotated[str, NamesAddress("connect"), Parameter("Address of the broker.")] = "127.0.0.1"

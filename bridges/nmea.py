@@ -40,52 +40,12 @@ _WATER_C = 15.0
 class Nmea(ParameterBridge):
     """NMEA 0183 sentences out over UDP, TCP or a serial line; set-points in (APB, RMB, your own sentences); PD6.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
-    to : str, default 'udp://127.0.0.1:10110'
-        Target of the sentences: udp://HOST:PORT, tcp://HOST:PORT (one client connects), or DEVICE[@BAUD] (4800).
-    listen : str, default 'udp://127.0.0.1:10111'
-        Address at which set-points arrive if `to` is UDP.
-    peer : tuple[str, ...], optional
-        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
-    sentences : tuple[str, ...], optional
-        Sentences, [TALKER]TYPE[:HZ] each; none: all that the robot has instruments for.
-    source : Source, default 'instruments'
-        Source of the sentences: the sensors (of a plant without sensors the truth), or the truth.
-    home : Home, optional
-        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
-    variation_deg : float | None, optional
-        Variation of the compass, east positive; none: the World Magnetic Model's at home. Unit: deg.
-    bottom_m : float | None, optional
-        Height of the bottom in the world, for DPT, DBT and PD6 of the truth; none: unknown. Unit: m.
-    beam_deg : float, default 22.5
-        Angle of the Doppler log's beams against its axis. Unit: deg.
-    water_speed : str, default ''
-        Output with the speed through the water, OUTPUT[INDEX]; '': over the ground along the bow, if the truth is sent.
-    water_c : float | None, optional
-        Temperature of the water, for MTW and PD6; none: no MTW. Unit: deg C.
-    epoch : str, default ''
-        UTC at simulated time 0, as 2026-06-01T12:00:00; '': the first state is now.
-    pd6 : str, default ''
-        Target of a Doppler log's ensembles, as `to`; '': none.
-    pd6_hz : float, default 10.0
-        Ensembles of pd6 per second, at most. Unit: Hz.
-    sound_m_s : float, default 1500.0
-        Speed of sound that pd6 sends. Unit: m/s.
-    set_points : dict[str, str], optional
-        Sentences of your own: NAME to FIELD[:compass|knots], separated by '/'.
-    checksums : of.Checksums, default 'required'
-        Whether a sentence needs a checksum.
-    channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim); channels are set-points.
-    parameter_channels : dict[str, str], optional
-        Set-points that set parameters of a controller, as `APB.heading_deg=autopilot.heading_deg`.
-    lost : dict[str, float], optional
-        New values of `parameter_channels` by channel when the peer is lost; the others do not change.
     peer_timeout_s : float, default 10.0
         Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
-    pose : PoseNames, optional
-        Outputs of the plant that have its motion.
     """
 
     to: Annotated[str, NamesAddress("connect"), NamesFile("device"), Parameter(

@@ -136,51 +136,12 @@ def fuzzed() -> Fuzzed:
 class Px4(ParameterBridge):
     """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and sends it readings of sensors.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
-    host : str, default '127.0.0.1'
-        Address at which the bridge listens.
-    port : int, default 4560
-        Port at which the bridge listens; instance n of PX4 connects to 4560 + n; 0: a free one.
-    peer : tuple[str, ...], optional
-        Hosts that may connect: HOST or NETWORK/BITS; none: all that reach the port.
-    channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1. none: those of the
-        airframe, or channel i is actuator i, over its limits. The value is from 0 where the lower limit is 0, else from
-        -1.
-    parameter_channels : dict[str, str], optional
-        Controls that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the sign; 0 while
-        not armed.
-    sensor_hz : float, default 250.0
-        Frames of HIL_SENSOR, of whole plant steps, per second of simulated time. Unit: Hz.
-    mag_hz : float, default 50.0
-        Rate of the magnetic field within the frames. Unit: Hz.
-    baro_hz : float, default 50.0
-        Rate of the pressure within the frames. Unit: Hz.
-    gps_hz : float, default 10.0
-        Rate of HIL_GPS. Unit: Hz.
-    state_hz : float, default 50.0
-        Rate of HIL_STATE_QUATERNION, until PX4 asks for another. Unit: Hz.
-    home : Home, optional
-        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
-    field_ned_gauss : tuple[float, ...], optional
-        Magnetic field, north, east, down; none: the World Magnetic Model's at home. Unit: G.
-    pose : PoseNames, optional
-        Outputs of the plant that have its motion.
-    noise : float, default 1.0
-        Factor on the usual noise of sensors that the plant does not have; without noise PX4 considers sensors broken.
-    unanswered_s : float, default 1.0
-        Time after which a frame without an answer is followed by the next (wall time); 0: never. Unit: s.
     peer_timeout_s : float, default 1.0
         Silence after a peer's first message from which it counts as lost (wall time); 0: never. Unit: s.
-    peer_gone_s : float, default PEER_GONE_S
-        Time after which a run with a duration ends when PX4 has gone (wall time); 0: never. Unit: s.
-    reset : bool, default True
-        Whether a PX4 that connects again resets the plant, at most once in 2 s.
-    ground : str, default ''
-        Address HOST:PORT of a ground station that gets a copy of all messages (UDP).
-    plant_silent : Literal['wait', 'still'], default 'wait'
-        Messages to PX4 while the plant is silent (watchdog_periods): none, so that its clock waits, or a robot at rest.
     """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address at which the bridge listens.")] = "127.0.0.1"

@@ -68,30 +68,7 @@ def fuzzed() -> Fuzzed:
 class Serial(rtmms.Bridge):
     """Packed states out and commands in over a serial line, in COBS frames with a CRC: a device in the loop.
 
-    Parameters
-    ----------
-    device : str
-        Serial device, as /dev/ttyUSB0 or /dev/serial/by-id/...; it may be unplugged and plugged in again.
-    baud : int, default 115200
-        Baud rate.
-    parity : Parity, default 'none'
-        Parity.
-    stop_bits : StopBits, default 1
-        Stop bits.
-    flow : Flow, default 'none'
-        Flow control.
-    endian : Endian, default 'little'
-        Byte order of structures.
-    state_fields : tuple[Packed, ...]
-        Fields of a state, in order: FIELD:TYPE[:SCALE] each.
-    command_fields : tuple[Packed, ...], optional
-        Fields of a command, in order; needed with a claim or channels.
-    channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
-    safe : dict[str, float], optional
-        Values by field that replace the last ones while the plant is silent, and at the end. none: nothing is sent.
-    paced : bool, default False
-        Whether the device's next command answers each state, so that in lockstep the device sets the pace.
+    The declaration of each field has its meaning, unit and range.
     """
 
     device: Annotated[str, NamesFile("device"), Parameter(

@@ -83,36 +83,7 @@ def fuzzed_struct() -> Fuzzed:
 class Udp(rtmms.Bridge):
     """States out and commands in over UDP, as JSON or packed structures: microcontrollers, MATLAB, scripts.
 
-    Parameters
-    ----------
-    host : str, default '127.0.0.1'
-        Address to which the bridge sends states.
-    port : int, default 9900
-        Port to which the bridge sends states; 0: that of the last good command.
-    bind : str, default '127.0.0.1'
-        Address at which commands arrive; 0.0.0.0 for other machines.
-    bind_port : int, default 9901
-        Port at which commands arrive.
-    peer : tuple[str, ...], optional
-        Accepted senders: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.
-    format : Literal['json', 'struct'], default 'json'
-        Format of states and commands.
-    command_format : Literal['json', 'struct'] | None, optional
-        Format of commands; none: `format`.
-    endian : Endian, default 'little'
-        Byte order of structures.
-    state_fields : tuple[Packed, ...], optional
-        Fields of a state, in order: FIELD:TYPE[:SCALE] each; none (JSON): everything.
-    command_fields : tuple[Packed, ...], optional
-        Fields of a command, in order (struct).
-    channels : tuple[ChannelMapping, ...], optional
-        Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
-    safe : dict[str, float], optional
-        Values by field that replace the last ones while the plant is silent, and at the end. none: nothing is sent.
-    paced : bool, default False
-        Whether the peer's next command answers each state, so that in lockstep the peer sets the pace.
-    strangers : bool, default False
-        Whether to accept commands from everyone, without `peer`.
+    The declaration of each field has its meaning, unit and range.
     """
 
     host: Annotated[str, NamesAddress("connect"), Parameter("Address to which the bridge sends states.")] = "127.0.0.1"

@@ -133,24 +133,12 @@ class Zenoh(rtmms.Bridge):
 
     Commands are taken only with a `claim`.
 
+    The declaration of each field has its meaning, unit and range.
+
     Parameters
     ----------
-    prefix : str, default 'rtmms/{robot}'
-        Prefix of all keys; {robot} is the plant's name.
-    layout : Literal['both', 'outputs', 'state'], default 'both'
-        Keys of a state: one for each output, one with all of it, or both.
-    encoding : Literal['json', 'msgpack'], default 'json'
-        Encoding of states and commands.
     rate_hz : float, default 50.0
         States that `on_state` receives per second of simulated time; 0: all. Unit: Hz.
-    listen : tuple[Annotated[str, NamesAddress(listen)], ...], optional
-        Endpoints at which the bridge listens.
-    connect : tuple[Annotated[str, NamesAddress(connect)], ...], optional
-        Endpoints of others, as a router's; the bridge tries again until they answer.
-    scouting : bool, default False
-        Whether to find others, and be found, by multicast and gossip.
-    zenoh_config : str, default ''
-        Configuration file of Zenoh (TLS, users, routers), in place of listen, connect and scouting.
     """
 
     prefix: Annotated[str, Parameter("Prefix of all keys; {robot} is the plant's name.")] = "rtmms/{robot}"

@@ -33,24 +33,10 @@ class Autopilot(rtmms.Controller):
     It answers each fifth step, with one sample of delay. It falls back where a sensor is silent or the estimate lost;
     see docs/controllers.md.
 
+    The declaration of each field has its meaning, unit and range.
+
     Attributes
     ----------
-    depth_m : float, default 2.5
-        Depth, positive down. Unit: m.
-    heading_deg : float, default 0.0
-        Heading, counted to the left from world x. Unit: deg.
-    speed_m_s : float, default 0.4
-        Speed over the ground. Unit: m/s.
-    roll_deg : float, default 0.0
-        Roll, > 0: right side down. Unit: deg.
-    pitch_deg : float, default 0.0
-        Pitch, > 0: nose down; the fins' bias can do no more than 0.25. Unit: deg.
-    turn : str, default 'phase'
-        Method by which the inner fin loses thrust.
-    frequency_hz : float, default 0.8
-        Frequency of the stroke. Unit: Hz.
-    amplitude_deg : float, default 30.0
-        Amplitude of the stroke at full thrust. Unit: deg.
     depth_p : float, optional
         Gain, see `rtmms_controllers.pilot.Gains`.
     depth_i : float, optional

@@ -20,22 +20,7 @@ from rtmms.base.parameters import Parameter, check_parameters
 class ComputedTorque(rtmms.Controller):
     """Drives an eel with drive=torque, its own servo and gait off (gait=none, kp_n_m=0, kd_n_m_s=0).
 
-    Attributes
-    ----------
-    gait : str, default 'planar'
-        Gait, as the eel's parameter of that name.
-    bandwidth_rad_s : float, default 20.0
-        Bandwidth of the error: k_p = bandwidth^2, k_d = 2 bandwidth. Unit: rad/s.
-    amplitude_rad : float, default 0.06
-        Amplitude of the gait, as the eel's parameter of that name. Unit: rad.
-    period_s : float, default 2.0
-        Period of the gait, as the eel's parameter of that name. Unit: s.
-    wavelength_m : float, default 1.8
-        Wavelength of the gait, as the eel's parameter of that name. Unit: m.
-    yaw_offset_rad : float, default 0.0
-        Offset of the yaw joints in the gait, as the eel's parameter of that name. Unit: rad.
-    pitch_offset_rad : float, default 0.07853981633974483
-        Offset of the pitch joints, for gait=loop, as the eel's parameter of that name. Unit: rad.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

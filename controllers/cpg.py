@@ -34,41 +34,7 @@ class Cpg(rtmms.Controller):
 
     Without a value: 25 deg, 0.8 Hz, 60 deg for the manta; 6 deg, 0.5 Hz, 28 deg for the eel; else 0.
 
-    Attributes
-    ----------
-    amplitude_deg : float | None, optional
-        Amplitude of the manta's back rods, or of the eel's last yaw joint. Front rods follow by the rule of equal
-        height. Unit: deg.
-    frequency_hz : float | None, optional
-        Frequency of all oscillators. Unit: Hz.
-    phase_deg : float | None, optional
-        Phase of the wave. Manta: lead of the front rods, > 0 drives forward. Eel: lag of each joint to the one before
-        it. Unit: deg.
-    bias_deg : float, default 0.0
-        Bias of all rods of the manta, or of every yaw joint of the eel, where > 0 turns right. Unit: deg.
-    incidence_deg : float, default 0.0
-        Incidence. Manta: bias of front rods up and back rods down, which climbs. Eel: bias of every pitch joint, > 0
-        dives. Unit: deg.
-    left_amplitude_deg : float | None, optional
-        Amplitude of the manta's left side alone. Unit: deg.
-    left_phase_deg : float | None, optional
-        Phase of the manta's left side alone. Unit: deg.
-    left_bias_deg : float | None, optional
-        Bias of the manta's left side alone. Unit: deg.
-    left_incidence_deg : float | None, optional
-        Incidence of the manta's left side alone. Unit: deg.
-    right_amplitude_deg : float | None, optional
-        Amplitude of the manta's right side alone. Unit: deg.
-    right_phase_deg : float | None, optional
-        Phase of the manta's right side alone. Unit: deg.
-    right_bias_deg : float | None, optional
-        Bias of the manta's right side alone. Unit: deg.
-    right_incidence_deg : float | None, optional
-        Incidence of the manta's right side alone. Unit: deg.
-    rate_1_s : float, default 6.0
-        Rate at which the oscillators follow the parameters, by three poles at -rate. Unit: 1/s.
-    coupling_1_s : float, default 5.0
-        Rate at which phases follow each other. Unit: 1/s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

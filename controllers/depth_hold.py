@@ -47,20 +47,10 @@ class DepthHold(rtmms.Controller):
     Where the plant has sensors, the estimate from them is controlled (docs/estimator.md). Without a sensor that a loop
     needs, the loop keeps its integral.
 
+    The declaration of each field has its meaning, unit and range.
+
     Attributes
     ----------
-    depth_m : float, default 2.0
-        Depth, positive down. Unit: m.
-    heading_deg : float, default 0.0
-        Heading, counted to the left from world x. Unit: deg.
-    speed_m_s : float, default 0.0
-        Speed ahead, over the ground. Unit: m/s.
-    sway_m_s : float, default 0.0
-        Speed to the left, over the ground. Unit: m/s.
-    roll_deg : float, default 0.0
-        Roll, > 0: right side down. Unit: deg.
-    pitch_deg : float, default 0.0
-        Pitch, > 0: nose down. Unit: deg.
     depth_rad_s : float, default 1.5
         Frequency w of the control loop of the depth. Unit: rad/s.
     heading_rad_s : float, default 1.5
@@ -69,22 +59,6 @@ class DepthHold(rtmms.Controller):
         Frequency w of the control loop of roll and pitch. Unit: rad/s.
     speed_rad_s : float, default 1.0
         Frequency w of the control loop of the speeds. Unit: rad/s.
-    climb_m_s : float, default 0.4
-        Largest speed up and down. Unit: m/s.
-    turn_deg_s : float, default 45.0
-        Largest rate of the heading. Unit: deg/s.
-    surge_kg : float, default 19.86
-        Mass and added mass along x; the plant's value has precedence. Unit: kg.
-    sway_kg : float, default 20.62
-        Mass and added mass along y; the plant's value has precedence. Unit: kg.
-    heave_kg : float, default 32.18
-        Mass and added mass along z; the plant's value has precedence. Unit: kg.
-    roll_kg_m2 : float, default 0.449
-        Inertia with added mass about x; the plant's value has precedence. Unit: kg m2.
-    pitch_kg_m2 : float, default 0.365
-        Inertia with added mass about y; the plant's value has precedence. Unit: kg m2.
-    yaw_kg_m2 : float, default 0.592
-        Inertia with added mass about z; the plant's value has precedence. Unit: kg m2.
     """
 
     # fmt: off

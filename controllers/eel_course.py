@@ -27,30 +27,7 @@ _MAX_PITCH_RAD = radians(20.0)
 class EelCourse(rtmms.Controller):
     """A turn by the mean bend, a dive by the mean pitch, both limited.
 
-    Attributes
-    ----------
-    heading_deg : float, default 0.0
-        Heading, counted to the left from world x. Unit: deg.
-    depth_m : float, default 2.0
-        Depth, positive down. Unit: m.
-    amplitude_deg : float, default 8.0
-        Amplitude of the wave, as in `cpg`. Unit: deg.
-    frequency_hz : float, default 0.8
-        Frequency of the wave, as in `cpg`. Unit: Hz.
-    phase_deg : float, default 28.0
-        Phase of the wave, as in `cpg`. Unit: deg.
-    turn_deg : float, default 5.0
-        Maximum yaw of a joint. Unit: deg.
-    dive_deg : float, default 3.0
-        Maximum pitch of a joint. Unit: deg.
-    heading_p : float, default 6.0
-        Yaw of a joint per error of the heading. Unit: deg/rad.
-    heading_d : float, default 10.0
-        Yaw of a joint per rate of the heading. Unit: deg s/rad.
-    depth_p : float, default 0.6
-        Pitch of the eel per error of the depth. Unit: rad/m.
-    depth_d : float, default 8.0
-        Pitch of a joint per error of the eel's pitch. Unit: deg/rad.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

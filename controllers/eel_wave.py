@@ -23,24 +23,7 @@ from .rods import SoftStart
 class EelWave(rtmms.Controller):
     """Swims an eel whose own gait is off (gait=none) and whose actuators are angles.
 
-    Attributes
-    ----------
-    amplitude_rad : float, default 0.06
-        Amplitude A at the head. Unit: rad.
-    growth_1_m : float, default 1.2
-        Growth alpha of the amplitude. Unit: 1/m.
-    wavelength_m : float, default 1.8
-        Wavelength lambda. Unit: m.
-    period_s : float, default 2.0
-        Period T of the wave. Unit: s.
-    speed_m_s : float | None, optional
-        Speed of the wave, lambda / T; if it is given, it determines the period. Unit: m/s.
-    yaw_offset_deg : float, default 0.0
-        Offset of every yaw joint, which turns the eel. Unit: deg.
-    pitch_offset_deg : float, default 0.0
-        Offset of every pitch joint, which lets the eel climb or dive. Unit: deg.
-    ramp_s : float, default 2.0
-        Duration of the soft start. Unit: s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

@@ -22,18 +22,7 @@ from .rods import SoftStart
 class FishWave(rtmms.Controller):
     """Swims a fish by torques on its joints.
 
-    Attributes
-    ----------
-    torque_n_m : float, default 0.02
-        Amplitude A of the torque at the head's end. Unit: N m.
-    wavelength_m : float, default 0.2
-        Wavelength lambda. Unit: m.
-    period_s : float, default 0.5
-        Period T of the wave. Unit: s.
-    bias_n_m : float, default 0.0
-        Torque that is added to every joint, which turns the fish. Unit: N m.
-    ramp_s : float, default 0.5
-        Duration of the soft start. Unit: s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     torque_n_m: Annotated[float, Parameter("Amplitude A of the torque at the head's end.", "N m", ge=0)] = 0.02

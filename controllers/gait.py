@@ -28,34 +28,7 @@ class Gait(rtmms.Controller):
 
     A stronger left fin turns right: right_phase_deg=0, or right_amplitude_deg=20, beside the defaults.
 
-    Attributes
-    ----------
-    amplitude_deg : float, default 40.0
-        Amplitude of the back rod; the front rod's follows from the rule of equal height. Unit: deg.
-    frequency_hz : float, default 0.6
-        Frequency of the flapping. Unit: Hz.
-    phase_deg : float, default 40.0
-        Phase lead of the front rod; > 0 drives forward. Unit: deg.
-    bias_deg : float, default 0.0
-        Angle that is added to both rods. Unit: deg.
-    ramp_s : float, default 1.0
-        Duration of the soft start. Unit: s.
-    left_amplitude_deg : float | None, optional
-        Amplitude of the left side alone. Unit: deg.
-    left_frequency_hz : float | None, optional
-        Frequency of the left side alone. Unit: Hz.
-    left_phase_deg : float | None, optional
-        Phase of the left side alone. Unit: deg.
-    left_bias_deg : float | None, optional
-        Bias of the left side alone. Unit: deg.
-    right_amplitude_deg : float | None, optional
-        Amplitude of the right side alone. Unit: deg.
-    right_frequency_hz : float | None, optional
-        Frequency of the right side alone. Unit: Hz.
-    right_phase_deg : float | None, optional
-        Phase of the right side alone. Unit: deg.
-    right_bias_deg : float | None, optional
-        Bias of the right side alone. Unit: deg.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

@@ -28,28 +28,7 @@ class Hover(rtmms.Controller):
     Where the plant sends its sensors alone, an estimator provides its motion (docs/estimator.md). Rotors front and back
     turn clockwise, left and right counter-clockwise, as those of robot `quadrotor`.
 
-    Attributes
-    ----------
-    x_m : float, default 0.0
-        Position to hold along x, world frame. Unit: m.
-    y_m : float, default 0.0
-        Position to hold along y, world frame. Unit: m.
-    z_m : float, default 1.0
-        Position to hold along z, world frame. Unit: m.
-    yaw_deg : float, default 0.0
-        Heading to hold, world frame. Unit: deg.
-    mass_kg : float, default 0.5
-        Mass of the quadrotor; the plant's value has precedence. Unit: kg.
-    ixx_kg_m2 : float, default 0.0023
-        Inertia about x; the plant's value has precedence. Unit: kg m2.
-    izz_kg_m2 : float, default 0.004
-        Inertia about z; the plant's value has precedence. Unit: kg m2.
-    arm_m : float, default 0.17
-        Distance of a rotor from the centre of mass; the plant's value has precedence. Unit: m.
-    thrust_n_s2 : float, default 5.6e-06
-        Thrust coefficient of a rotor; the plant's value has precedence. Unit: N s2.
-    drag_n_m_s2 : float, default 1.4e-07
-        Drag torque coefficient of a rotor; the plant's value has precedence. Unit: N m s2.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

@@ -29,24 +29,7 @@ _STEPS = (1e-4,) * 3 + (1e-3,) * 3 + (1e-3,) * 3 + (1e-2,) * 3
 class Lqr(rtmms.Controller):
     """Hovers at a place.
 
-    Attributes
-    ----------
-    x_m : float, default 0.0
-        Place to hold along x, world. Unit: m.
-    y_m : float, default 0.0
-        Place to hold along y, world. Unit: m.
-    z_m : float, default 0.0
-        Place to hold along z, world. Unit: m.
-    position_m : float, default 0.1
-        Error of the position that counts as one in the quadratic cost. Unit: m.
-    attitude_rad : float, default 1.0
-        Error of the attitude that counts as one in the quadratic cost. Unit: rad.
-    velocity_m_s : float, default 0.5
-        Error of the velocity that counts as one in the quadratic cost. Unit: m/s.
-    rate_rad_s : float, default 20.0
-        Error of the angular velocity that counts as one in the quadratic cost. Unit: rad/s.
-    word : float, default 0.015
-        Change of a command that counts as one in the quadratic cost.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

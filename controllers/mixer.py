@@ -25,26 +25,7 @@ from .strokes import Fins, check_rods
 class Mixer(rtmms.Controller):
     """Words to fins through the coupled oscillators, smooth whatever comes.
 
-    Attributes
-    ----------
-    thrust : float, default 0.0
-        Thrust forward; < 0 swims backward.
-    yaw : float, default 0.0
-        Turn; > 0 to the left.
-    pitch : float, default 0.0
-        Lift; > 0 climbs while the robot swims forward.
-    roll : float, default 0.0
-        Roll; > 0: the right side goes down.
-    turn : str, default 'phase'
-        Method by which the inner fin loses thrust.
-    amplitude_deg : float, default 30.0
-        Amplitude of the stroke at thrust 1. Unit: deg.
-    phase_deg : float, default 60.0
-        Phase of the stroke at thrust 1. Unit: deg.
-    frequency_hz : float, default 0.8
-        Frequency of the stroke at thrust 1. Unit: Hz.
-    incidence_deg : float, default 12.0
-        Incidence of the fins at pitch 1. Unit: deg.
+    The declaration of each field has its meaning, unit and range.
     """
 
     thrust: Annotated[float, Parameter("Thrust forward; < 0 swims backward.", signed=True, le=1, live=True)] = 0.0

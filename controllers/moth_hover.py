@@ -26,18 +26,7 @@ from .rods import SoftStart
 class MothHover(rtmms.Controller):
     """Hovers the moth at a height, or flies it ahead at a speed.
 
-    Attributes
-    ----------
-    altitude_m : float, default 0.0
-        Height to hold, world. Unit: m.
-    speed_m_s : float, default 0.0
-        Speed forward to hold, backward < 0. Unit: m/s.
-    gain : float, default 0.0
-        Fraction that is added to both wings' amplitudes: 0.1 for a tenth more.
-    bias_rad : float, default 0.0
-        Angle that is added to both wings' offsets: > 0 turns both to the left, the body to the right. Unit: rad.
-    ramp_s : float, default 0.5
-        Time in which altitude, speed, gain and bias reach their values. Unit: s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

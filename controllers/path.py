@@ -27,34 +27,7 @@ from .pilot import Aim
 class Path(rtmms.Controller):
     """Line of sight along a course, over the autopilot's cascades; at its end it swims straight on.
 
-    Attributes
-    ----------
-    course : str, default 'helix'
-        Course: waypoints, helix or eight.
-    waypoints : str, default ''
-        Points 'x y z; x y z; ...' in m, world; for course=waypoints.
-    radius_m : float, default 4.0
-        Radius of the helix, and of the narrowest turn of the eight. Unit: m.
-    rise_m : float, default -1.0
-        Rise of the helix in a turn. Unit: m.
-    turns : float, default 2.0
-        Turns of helix and eight.
-    depth_m : float, default 2.5
-        Depth below the origin at which helix and eight begin. Unit: m.
-    course_heading_deg : float, default 0.0
-        Direction in which helix and eight begin. Unit: deg.
-    speed_m_s : float, default 0.4
-        Speed over the ground. Unit: m/s.
-    lookahead_m : float, default 0.7
-        Length of the line of sight. Unit: m.
-    compensate : str, default 'estimate'
-        Method to compensate a current.
-    turn : str, default 'phase'
-        Method by which the inner fin loses thrust, as the autopilot's.
-    frequency_hz : float, default 0.8
-        Frequency of the stroke, as the autopilot's. Unit: Hz.
-    amplitude_deg : float, default 30.0
-        Amplitude of the stroke at full thrust, as the autopilot's. Unit: deg.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

@@ -40,36 +40,7 @@ STROKE_LIMITS = StrokeLimits(radians(30.0), radians(60.0), radians(12.0), radian
 class Gains:
     """Gains of the cascades, from the period-averaged model (tests/controllers/test_gains.py); SI.
 
-    Attributes
-    ----------
-    depth_p : float, default 5.5
-        Proportional gain of the depth. Unit: 1/m.
-    depth_i : float, default 0.46
-        Integral gain of the depth. Unit: 1/(m s).
-    climb_d : float, default 0.0
-        Derivative gain of the climb. Unit: s/m.
-    heading_p : float, default 1.0
-        Proportional gain of the heading. Unit: 1/s.
-    turn_p : float, default 4.7
-        Proportional gain of the turn. Unit: s/rad.
-    turn_i : float, default 0.8
-        Integral gain of the turn. Unit: 1/rad.
-    roll_p : float, default 4.0
-        Proportional gain of the roll. Unit: 1/rad.
-    roll_i : float, default 3.0
-        Integral gain of the roll. Unit: 1/(rad s).
-    roll_d : float, default 0.0
-        Derivative gain of the roll. Unit: s/rad.
-    pitch_i : float, default 13.5
-        Integral gain of the pitch. Unit: 1/(rad s).
-    pitch_d : float, default 0.0
-        Derivative gain of the pitch. Unit: s/rad.
-    speed_p : float, default 2.5
-        Proportional gain of the speed. Unit: s/m.
-    speed_i : float, default 0.375
-        Integral gain of the speed. Unit: 1/m.
-    steady_s2_m2 : float, default 1.9
-        Ratio of the steady thrust word to the square of the speed. Unit: s2/m2.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

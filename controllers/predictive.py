@@ -82,67 +82,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     that is a number, the last plan continues, with a message. After a horizon of such plans nothing is left to follow,
     and the controller ends with an error. `failed_plans` counts them.
 
-    Attributes
-    ----------
-    course : str, default ''
-        Course: waypoints, helix or eight, as in `path`; '': hold depth, heading and speed.
-    waypoints : str, default ''
-        Points of the course, as in `path`.
-    radius_m : float, default 3.0
-        Radius of helix and eight, as in `path`. Unit: m.
-    rise_m : float, default -1.0
-        Rise of the helix in a turn, as in `path`. Unit: m.
-    turns : float, default 2.0
-        Turns of helix and eight, as in `path`.
-    depth_m : float, default 2.5
-        Depth, positive down. Unit: m.
-    course_heading_deg : float, default 0.0
-        Direction in which helix and eight begin, as in `path`. Unit: deg.
-    heading_deg : float, default 0.0
-        Heading, counted to the left from world x. Unit: deg.
-    speed_m_s : float | None, optional
-        Speed over the ground. Unit: m/s.
-    cost : str, default ''
-        File FILE.py:NAME with a cost of your own (rtmms.cost), in place of the course and set-points.
-    method : str | None, optional
-        Method of planning; default cem, and linear for the moth, which then uses no `cost`.
-    samples : int | None, optional
-        Number of candidates of a plan.
-    horizon_s : float | None, optional
-        Horizon of a plan, more than a beat. Unit: s.
-    rate_hz : float | None, optional
-        Plans per second. Unit: Hz.
-    grid_s : float | None, optional
-        Step of the planner's model. Unit: s.
-    targets : int | None, optional
-        Number of targets of each command word within the horizon.
-    frequency_hz : float | None, optional
-        Frequency of the stroke. Unit: Hz.
-    observe_current : bool, default True
-        Whether to estimate a current, by replays of the last seconds.
-    threads : int, default 1
-        Number of threads of the planner.
-    seed : int, default 0
-        Seed of the samples.
-    model : str, default 'manta'
-        Robot of the model: manta, quadrotor, eel or moth; with `cost` any that can be planned for, or FILE.py:NAME.
-    x_m : float, default 0.0
-        Place of the quadrotor's or the moth's destination along x. Unit: m.
-    y_m : float, default 0.0
-        Place of the quadrotor's or the moth's destination along y. Unit: m.
-    z_m : float | None, optional
-        Place of the quadrotor's or the moth's destination along z; default 1 and 0. Unit: m.
-    yaw_deg : float, default 0.0
-        Heading of the quadrotor or the moth. Unit: deg.
-    iterations : int | None, optional
-        Maximum number of iterations of a plan by ilqr; default 4 of the quadrotor, 2 of others.
-    stage_s : float | None, optional
-        Time from knot to knot of the commands, for ilqr. Unit: s.
-    smooth : float, default 0.001
-        Weight of changes of the knots in the cost.
-    preset : str, default ''
-        File FILE.toml of parameters of the model, in place of the plant's own. If it names a preset, it begins from
-        that.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

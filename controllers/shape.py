@@ -29,32 +29,7 @@ from .shape_players import ClosedPathPlayer, Swing
 class Shape(rtmms.Controller):
     """Plays a gait of shapes, as `rtmms gaits` computes it.
 
-    Attributes
-    ----------
-    gait : str, default ''
-        Gait of the robot, circle (a, c1, c2), square (a) or rectangle (a, b). Default: the first that the robot can do.
-    a : float | None, optional
-        Radius of a circle, or half the first side of a square or rectangle; default the gait's own. Unit: rad.
-    b : float | None, optional
-        Half the second side of a rectangle; default the gait's own. Unit: rad.
-    c1 : float | None, optional
-        First coordinate of a circle's centre; default the gait's own. Unit: rad.
-    c2 : float | None, optional
-        Second coordinate of a circle's centre; default the gait's own. Unit: rad.
-    file : str, default ''
-        File of shapes in place of a gait.
-    period_s : float | None, optional
-        Period of a cycle; default: the gait's own, or 4 s for a path. Unit: s.
-    frequency_hz : float | None, optional
-        Frequency of the cycle, in place of period_s. Unit: Hz.
-    amplitude : float, default 1.0
-        Factor on the gait's own amplitude.
-    steer : float, default 0.0
-        Addition to the steering input: > 0 to the left; for gaits of sines. Unit: rad, rad/s.
-    cycles : int, default 0
-        Number of cycles, after which the robot stays; sines are then played as a closed path; 0: without end.
-    ramp_s : float, default 1.0
-        Duration of the soft start, or of the motion to the begin of the path. Unit: s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

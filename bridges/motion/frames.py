@@ -230,16 +230,7 @@ class Home:
 
     A protocol with the altitude above the sea gets the one above the ellipsoid.
 
-    Parameters
-    ----------
-    lat_deg : float, default 0.0
-        Latitude, WGS 84. Unit: deg.
-    lon_deg : float, default 0.0
-        Longitude, WGS 84. Unit: deg.
-    alt_m : float, default 0.0
-        Altitude above the ellipsoid. Unit: m.
-    x_bearing_deg : float, default 90.0
-        Compass bearing of the world's x axis: 90 east (ENU), 0 north. Unit: deg.
+    The declaration of each field has its meaning, unit and range.
 
     Examples
     --------

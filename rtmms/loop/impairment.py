@@ -33,26 +33,7 @@ _ROUNDING = 1e-9
 class Impairment:
     """Impairment of one controller's link, in each direction, while from_s <= t < until_s; times are simulated.
 
-    Parameters
-    ----------
-    controller : str
-        Controller of the run.
-    delay_ms : float, default 0.0
-        Delay, ms; the message arrives at the first step that does not begin earlier.
-    jitter_ms : float, default 0.0
-        Half width of the delay's uniform distribution, ms; the delay is never negative.
-    loss : float, default 0.0
-        Probability of a loss.
-    duplicate : float, default 0.0
-        Probability of a second copy; each copy has its own delay and loss.
-    reorder : float, default 0.0
-        Probability of no delay, so that the message overtakes earlier ones.
-    rate_hz : float | None, optional
-        Maximum number of states per second, Hz; None: all.
-    from_s : float, default 0.0
-        Begin of the impairment, s.
-    until_s : float | None, optional
-        End of the impairment, s; None: the end of the run.
+    The declaration of each field has its meaning, unit and range.
 
     Examples
     --------

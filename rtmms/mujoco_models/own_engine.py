@@ -49,26 +49,7 @@ TENDON_RATE = 0.7
 class OwnOptions:
     """Parameters of an MJCF file on rtmms's own engine; the defaults of the surroundings are the model's.
 
-    Attributes
-    ----------
-    engine : str, default 'rtmms'
-        Simulator of the file; mujoco has parameters of its own.
-    ignore : str, default ''
-        Features of the file to leave out, separated by commas; an error names those that the file has.
-    integrator : str, default 'auto'
-        Integration method; auto: rk4, or implicit2 where springs or servos are stiff.
-    substeps : int | None, optional
-        Steps of the integration method in a step of the plant; none: as many as springs and servos need.
-    sites : bool, default True
-        Whether the positions of named sites are outputs.
-    gravity_m_s2 : tuple[float, float, float], default (0.0, 0.0, -9.81)
-        Gravity, world frame; one number: along -z. Unit: m/s2.
-    wind_m_s : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        Velocity of the fluid, world frame. Unit: m/s.
-    fluid_density_kg_m3 : float, default 0.0
-        Density of the fluid, for added mass, buoyancy and drag of geoms with fluidshape=ellipsoid. Unit: kg/m3.
-    fluid_viscosity_pa_s : float, default 0.0
-        Viscosity of the fluid. Unit: Pa s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

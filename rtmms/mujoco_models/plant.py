@@ -43,20 +43,7 @@ _REPEATED = 16
 class Options:
     """Parameters of a MuJoCo plant that are not fields of single objects; their defaults are the model's.
 
-    Attributes
-    ----------
-    engine : str, default 'mujoco'
-        Simulator of the file; rtmms has parameters of its own.
-    substeps : int, default 1
-        Steps of MuJoCo in a step of the plant.
-    gravity_m_s2 : tuple[float, float, float], default (0.0, 0.0, -9.81)
-        Gravity, world frame; one number: along -z. Unit: m/s2.
-    wind_m_s : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        Velocity of the fluid, world frame. Unit: m/s.
-    fluid_density_kg_m3 : float, default 0.0
-        Density of the fluid, which acts by drag and lift alone. Unit: kg/m3.
-    fluid_viscosity_pa_s : float, default 0.0
-        Viscosity of the fluid. Unit: Pa s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

@@ -31,16 +31,7 @@ MUJOCO_MESHES = (".stl", ".obj", ".msh")
 class UrdfOptions(Options):
     """Parameters of a URDF file on MuJoCo.
 
-    Attributes
-    ----------
-    base : str, default 'auto'
-        Base of the root link; auto: fixed if the root link has no mass.
-    drive : str, default 'torque'
-        Drive of every joint.
-    servo_n_m : float, default 20.0
-        Stiffness of servos. Unit: N m/rad.
-    servo_n_m_s : float, default 1.0
-        Damping of servos. Unit: N m s/rad.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

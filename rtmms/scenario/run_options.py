@@ -179,104 +179,18 @@ class Option:
 class RunOptions:
     """Options of a run, in the order of their help. Times in s; None: the robot's own, the default, or unlimited.
 
+    The declaration of each field has its meaning, unit and range.
+
     Attributes
     ----------
     robot : str
         Name of the robot, or a file.
-    from_ : str | None, optional
-        Continue a log's run from that time. Options that are not given remain as in the log; --set acts at that time.
-    trust_log : bool, default False
-        Allow the files that the log of --from names to run.
-    controllers : tuple[str, ...], default ()
-        A controller, each in a process of its own; may be repeated; 'none' for none.
-    duration : float | None, default 20.0
-        Simulated time. Unit: s.
-    bridges : tuple[str, ...], default ()
-        A bridge to other software, each in a process of its own; may be repeated.
-    links : tuple[Impairment, ...], default ()
-        Impair the link of a controller, each direction, in simulated time: delay_ms, jitter_ms, loss, duplicate,
-        reorder, rate_hz, from_s, until_s; may be repeated.
-    degrade : bool, default False
-        Change to cheaper variants of the robot when steps are about to overrun, and back later.
-    view : bool, default False
-        Show the robot in the browser; the same as --bridge view.
-    mode : str, default 'realtime'
-        Pace of the steps.
-    rate : float, default 1.0
-        Simulated time over wall time.
-    dt : float | None, optional
-        Simulated time of a step (default: the robot's own). Unit: s.
-    deadline : float | None, optional
-        Time from the start of a step by which its commands must arrive. Unit: s.
-    on_miss : str, default 'hold'
-        Replacement of a missing command.
-    on_overrun : str, default 'skip'
-        Reaction of the schedule to a step that takes longer than its period.
-    hold_timeout : float, default 0.5
-        Age at which a held value returns to neutral. Unit: s.
-    catchup : int, default 5
-        Steps that catchup may be behind, at most.
-    max_stale : str | None, optional
-        Limit of steps with a value older than its sender allows: end the run after more than N, or exit with 1 if they
-        are more than P% at the end.
-    max_misses : str | None, optional
-        Limit of steps without a command in time: end the run after more than N, or exit with 1 if
-        they are more than P% at the end.
-    max_consecutive_misses : int | None, optional
-        End the run after more than N misses in a row.
-    max_overruns : str | None, optional
-        Limit of steps that took longer than their period: end the run after more than N, or exit with 1 if
-        they are more than P% at the end.
-    max_consecutive_overruns : int | None, optional
-        End the run after more than N overruns in a row.
-    on_surface : str, default 'warn'
-        Reaction to a robot in water nearer to the surface than half its span: a warning (warn, default), the end of
-        the run with exit status 1 (stop), or none (ignore).
-    peer_failure : str, default 'fail'
-        Exit status after a controller or bridge of the run crashed, or all its commands were refused: 1 (fail,
-        default) or 0 (continue). Until the end the run applies the miss policy.
-    grace : float, default 0.0
-        Time from the start during which neither limits nor abort apply. Unit: s.
-    coupling : str | None, optional
-        Method by which the robot's parts share a step, if it has several (rtmms list ROBOT).
-    parameters : Mapping[str, Any], optional
-        Set a parameter; may be repeated.
-    preset : str | None, optional
-        A named set of the robot's parameters, or a file.
-    sensors : str, default 'ideal'
-        Outputs for controllers: the true state (default), typical instruments, or those of a file.
-    seed : int, default 0
-        Seed of all random numbers.
-    priority : str, default 'auto'
-        Real-time priority: where permitted (default), none, or SCHED_FIFO N.
-    keys : Path | None, optional
-        Encrypt, and admit only the keys in this folder (rtmms keys DIR creates one).
-    affinity : str, default 'auto'
-        Core of the loop, and after ':' those of controllers. Default: the last core for both, where permitted.
     exchange : str | None, optional
         Endpoint at which peers send their hello.
     step : str | None, optional
         Endpoint of states and commands.
     telemetry : str | None, optional
         Endpoint of observers.
-    log : Path | None, optional
-        Record every step, for rtmms replay, log and plot; a log of that name is overwritten.
-    force : bool, default False
-        Let --log, --trace and --figure overwrite files of other kinds, too.
-    telemetry_hz : float, default 100.0
-        States per second of wall time for observers, at most. Unit: Hz.
-    as_json : bool, default False
-        Print the report as one JSON object.
-    quiet : bool, default False
-        Print no progress on standard error.
-    figure : Path | None, optional
-        Draw the run.
-    trace : Path | None, optional
-        Store every step's command, for rtmms replay.
-    estimate : bool, default False
-        Run the estimator beside the plant; the report states its error.
-    tracking_start : float, default 0.0
-        Simulated time from which distances from set-points count. Unit: s.
     """
 
     # fmt: off

@@ -23,26 +23,7 @@ MAX_RUNS = 10_000_000
 class RobotTable:
     """Table [[robot]]: one of several robots on one clock.
 
-    Attributes
-    ----------
-    robot : str
-        Robot: a name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.
-    name : str, default ''
-        Name of this robot in the run; '': one, two, three, .
-    position : Point | None, optional
-        Place at the start and after a reset, world frame; none: the robot's own. Unit: m.
-    heading_deg : float | None, optional
-        Heading at the start and after a reset, about z; none: the robot's own. Unit: deg.
-    preset : str | None, optional
-        Named set of the robot's parameters, or FILE.toml.
-    parameters : dict
-        Parameters of the robot, over [parameters].
-    sensors : str, default 'ideal'
-        Sensors of the robot: ideal, typical, FILE.toml; otherwise those of the run.
-    estimate : bool, default False
-        Whether the estimator runs; the outputs then have its estimate.
-    sees : list | dict
-        Robots that the robot senses: names, or a table of tables with keys of `sight`.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off
@@ -70,20 +51,7 @@ class RobotTable:
 class EventTable:
     """Table [[event]]: changes at one time, by `set`, or by a fault.
 
-    Attributes
-    ----------
-    at_s : float
-        Simulated time of the event. Unit: s.
-    set : dict | None, optional
-        New values: PARAMETER of the plant, or CONTROLLER.PARAMETER.
-    fault : str | None, optional
-        Fault that begins.
-    target : str | None, optional
-        Sensor, actuator or fin that has the fault.
-    value : float | None, optional
-        Size of the fault.
-    until_s : float | None, optional
-        Time at which the fault ends; none: never. Unit: s.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off
@@ -102,18 +70,7 @@ class EventTable:
 class SweepTable:
     """Table [sweep]: a study of many runs.
 
-    Attributes
-    ----------
-    method : str | None, optional
-        Method of the study: combinations of all values, or samples; none: grid, and sobol where `samples` is given.
-    samples : int, default 0
-        Number of runs of the methods sobol and lhs.
-    seed : int, default 0
-        Seed of the samples.
-    columns : tuple[str, ...], default ()
-        Columns of the table; none: all numbers of the summary and of outputs with at most four.
-    over : dict
-        Variables, each with from:to:count, from:to, or values.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

@@ -40,16 +40,7 @@ STATIONS = 3
 class FishWithLaws(tendon_fish.TendonFish):
     """Parameters of tendon_fish, and of laws of the drag of its head.
 
-    Attributes
-    ----------
-    wave : float, default 0.0
-        Factor of the wave drag of the box on the head.
-    power_area_m2 : float, default 0.0
-        Drag area along the head at 0.1 m/s, of a power law. Unit: m2.
-    power : float, default 2.0
-        Exponent of the speed in the power law of power_area_m2.
-    separated_drag : float, default 0.0
-        Coefficient of the drag across the head at 0.1 m/s, proportional to the speed to the power 5/3.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off

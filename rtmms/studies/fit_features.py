@@ -38,29 +38,7 @@ _COMPONENT = re.compile(r"(.+?)(?:\[(\d+)\])?")
 class Objective:
     """Objective of a person: a table [[objective]] of a file, or KIND:KEY=VALUE,... of a command line.
 
-    Attributes
-    ----------
-    kind : str
-        Measured quantity.
-    channel : str, default ''
-        Output of the robot, OUTPUT or OUTPUT[k]; of mean_speed position, a marker, or velocity[0].
-    axes : str, default ''
-        Two markers A:B of a harmonic. The channel is a position in axes at A whose x points to B. Without a channel,
-        the angle of the axes counts.
-    order : int, default 1
-        Order of the harmonic; 1 is at the frequency of the drive.
-    frequency_hz : float | None, optional
-        Frequency of the drive; default that of the commands. Unit: Hz.
-    value : float | None, optional
-        Measured speed or amplitude; default that of the recording's own channel.
-    phase_rad : float | None, optional
-        Measured phase p of A cos(n w t + p); without it the amplitude alone counts. Unit: rad.
-    noise : float | None, optional
-        Standard deviation of the value, in its unit.
-    clock : str, default 'free'
-        Time from which phases count: their own (free), or that of the commands (common).
-    recording : str, default ''
-        Name of the recording; default all of them.
+    The declaration of each field has its meaning, unit and range.
     """
 
     # fmt: off
