@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -124,6 +124,8 @@ class SteadyMotion:
         (steps, n_actuators) of one period.
     snapshot : bytes
         The plant at the period's start.
+    amplitude_factor : float, default 1.0
+        Factor on the amplitude of the plant's own gait, which the snapshot does not have; see `on`.
     """
 
     robot: str
@@ -138,6 +140,25 @@ class SteadyMotion:
     period_s: float
     commands: Array = field(repr=False)
     snapshot: bytes = field(repr=False)
+    amplitude_factor: float = 1.0
+
+    @contextmanager
+    def on(self, plant: Any) -> Iterator[None]:
+        """Put a plant at the start of the motion; its own gait has the found amplitude while the block runs.
+
+        Parameters
+        ----------
+        plant : Plant
+            A plant like the one of the search.
+
+        Yields
+        ------
+        None
+            Step it with `commands`, again and again.
+        """
+        plant.restore(self.snapshot)
+        with nullcontext() if self.amplitude_factor == 1.0 else plant.scaled(self.amplitude_factor, 1.0):
+            yield
 
     @property
     def is_steady(self) -> bool:
@@ -177,7 +198,8 @@ def trim(
     """Find a steady motion of any plant.
 
     Free variables are the parameters of a gait of commands where the plant has one, else held commands; of a plant with
-    a gait of its own, held commands and the gait's amplitude. The plant is left at the start of the period.
+    a gait of its own, held commands and the gait's amplitude. The plant is left at the start of the period, with its
+    own amplitude: `with motion.on(plant):` gives it the found one.
 
     Parameters
     ----------
@@ -634,6 +656,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
         tuple(name for name, end in zip(drive.names, ends, strict=True) if end and free), dict(targets), motion,
         misses, float(np.max(np.abs(closure), initial=0.0)), shooting.names[worst] if shooting.names else "",
         drive.steps * plant.dt, drive.commands(values), shooting.snapshot(body),
+        float(values[-1]) if drive.amplitude else 1.0,
     )  # fmt: skip
 
 

@@ -119,6 +119,25 @@ def test_a_plant_without_inertia_travels_by_its_stroke():
     assert moved(plant, motion)["speed"] == pytest.approx(0.01, rel=5e-3)
 
 
+@pytest.mark.full
+def test_a_plant_with_a_gait_of_its_own_moves_so_with_the_found_amplitude() -> None:
+    plant = rtmms.load("eel")
+    motion = rtmms.trim(plant, speed=0.2)
+    assert motion.is_reached, motion.message
+    assert motion.amplitude_factor == motion.variables["amplitude"] != 1.0
+
+    def turned() -> float:
+        before = heading(plant.observe()["quaternion"])
+        for command in motion.commands:
+            plant.step(command)
+        return abs(heading(plant.observe()["quaternion"]) - before)
+
+    with motion.on(plant):
+        assert max(turned() for _ in range(3)) < 1e-7
+    plant.restore(motion.snapshot)
+    assert turned() > 1e-2, "the snapshot alone has the plant's own amplitude"
+
+
 @pytest.mark.parametrize(
     ("robot", "targets", "text"),
     [
