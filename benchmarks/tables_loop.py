@@ -365,9 +365,9 @@ def in_real_time(loop: Result, hour: Result) -> str:
         ["state to command, a Python controller that computes nothing", pair("steady, exchange"), "the same"],
     ]
     return "\n".join([
-        f"The second table has medians of {blocks(loop)} at {hertz(case['rate_hz'])} in real time, "
+        f"The runs of the second table have {blocks(loop)} at {hertz(case['rate_hz'])} in real time, "
         f"{'without an artificial load' if case['condition'] == 'idle' else 'beside stress-ng'} "
-        f"([loop.json](benchmarks/results/loop.json); {_cpu(loop)}).",
+        f"([loop.json](benchmarks/results/loop.json); {_cpu(loop)}). Each number is the median over the blocks.",
         "",
         table(["p50, p99 in us", "rtmms", "yardstick in the same run"], rows),
         "",
@@ -401,7 +401,7 @@ def one_step(plant: Result) -> str:
             f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
         ],
         [
-            "10 ms of swimming (180 000 us on the paper's laptop): in ten steps; in one step",
+            "computing time for 10 ms of swimming (180 000 us on the paper's laptop): in ten steps; in one step",
             f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us",
         ],
         [
@@ -410,8 +410,8 @@ def one_step(plant: Result) -> str:
             f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
         ],
         [
-            "growth of the step time with chains (32 to 992), links (1 to 24)",
-            f"exponents {growth['exponent_chains']:.2f}, {growth['exponent_links']:.2f}",
+            "exponent e of the step time ~ n^e, for n chains per fin (32 to 992); for n links per chain (1 to 24)",
+            f"{growth['exponent_chains']:.2f}; {growth['exponent_links']:.2f}",
         ],
         ["new Python objects after a step; memory allocations in its compiled code (both tested)", "0, 0"],
     ])  # fmt: skip

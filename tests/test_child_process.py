@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -122,6 +123,25 @@ def test_children_do_not_import_from_the_working_directory(tmp_path: Path, monke
     with process_pool(2) as pool:
         assert list(pool.map(abs, [-1, -2, -3])) == [1, 2, 3]
     assert SAFE_PATH not in os.environ
+
+
+@pytest.mark.full
+def test_a_pool_ends_at_once_after_an_error_or_ctrl_c() -> None:
+    """A worker that slept to its end would keep the process for ten minutes."""
+    waiting = []
+
+    def interrupted() -> None:
+        with process_pool(2) as pool:
+            pool.submit(os.getpid).result()  # one of them has begun
+            waiting.extend(pool.submit(time.sleep, 600) for _ in range(4))
+            while not waiting[0].running():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert multiprocessing.active_children() == []
+    assert all(one.cancelled() or one.exception() is not None for one in waiting)
 
 
 PARENTS = {

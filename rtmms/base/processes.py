@@ -157,7 +157,8 @@ def end_with_parent(number: int = signal.SIGTERM, parent: int | None = None) -> 
 def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> Iterator[ProcessPoolExecutor]:
     """Provide a pool of Python processes that do not import from the working directory and end with this process.
 
-    At the end of the block the pool accepts no further work, and its processes end after their present work.
+    At the end of the block the pool accepts no further work, and its processes end after their present work; after an
+    error or Ctrl-C in the block they end at once.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> 
         The pool.
     """
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
 
     own = {**(environment or {}), SAFE_PATH: "1"}
     before = {name: os.environ.get(name) for name in own}
@@ -180,6 +181,10 @@ def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> 
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (os.getpid(),))
     try:
         yield pool
+    except BaseException:
+        for process in active_children():
+            process.terminate()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
         for name, value in before.items():

@@ -14,7 +14,16 @@ from rtmms.base.budget import Budget
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, new_file_beside, refuse_output
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.option_types import MAX_THREADS, Installed, KnownName, NumberType, as_in_run, folder, settings
+from rtmms.cli.option_types import (
+    MAX_THREADS,
+    Installed,
+    KnownName,
+    NumberType,
+    as_in_run,
+    folder,
+    refuse_without_effect,
+    settings,
+)
 from rtmms.view.style import FORMATS, written_as
 
 if TYPE_CHECKING:
@@ -25,6 +34,10 @@ if TYPE_CHECKING:
     from rtmms.locomotion.reconstruction import Motion
 
 PER = ("cost", "length")
+
+
+SEARCH_OPTIONS = ("at", "most_power", "points", "generations", "seed", "threads", "budget")
+"""Options of the command that only --search uses."""
 
 
 @click.command()
@@ -77,6 +90,11 @@ def gaits(
     Without --gait, of the best gait that is found. With --search, of a robot that swims by the words of a controller:
     the gaits that are best for goals. Ctrl-C ends it; with -o DIR the same command goes on from there.
     """
+    context = click.get_current_context()
+    refuse_without_effect(context, ("form",) if out is None else (), "-o DIR")
+    refuse_without_effect(context, SEARCH_OPTIONS if search is None else ("cycles", "goal", "per"),
+                          "--search" if search is None else "no --search")  # fmt: skip
+    refuse_without_effect(context, ("goal", "per") if word is not None else (), "no --gait")
     if search is not None:
         from rtmms.cli.gait_search import search_and_print
         from rtmms.studies.gait_search import Search
@@ -88,8 +106,6 @@ def gaits(
             parameters=settings(set_),
         )  # fmt: skip
         return search_and_print(asked, out, form, threads, Budget(budget), as_json=as_json)
-    if at is not None or most_power is not None or budget is not None:
-        raise click.UsageError("--at, --most-power, --budget: expected --search with them")
     from rtmms.locomotion.connections import Connection
     from rtmms.locomotion.paths import gait_path, keep_limits
     from rtmms.locomotion.reconstruction import is_closed

@@ -436,3 +436,43 @@ def as_in_run(*names: str) -> Callable[[Any], Any]:
 
     found = [run_options()[name] for name in names]
     return options(*(declared_option(one, one.default, one.help_text(one.default)) for one in found))
+
+
+def given_options(context: click.Context) -> set[str]:
+    """Return the names of the options on the command line.
+
+    Parameters
+    ----------
+    context : click.Context
+        The command's context.
+
+    Returns
+    -------
+    set[str]
+        Names of the function's parameters.
+    """
+    source = click.core.ParameterSource.COMMANDLINE
+    return {name for name in context.params if context.get_parameter_source(name) is source}
+
+
+def refuse_without_effect(context: click.Context, names: Iterable[str], expected: str) -> None:
+    """Refuse options on the command line that have no effect with the others.
+
+    Parameters
+    ----------
+    context : click.Context
+        The command's context.
+    names : Iterable[str]
+        Names of the function's parameters.
+    expected : str
+        What must be, or must not be, beside them, for the error.
+
+    Raises
+    ------
+    click.UsageError
+        One of them is on the command line.
+    """
+    given = given_options(context) & set(names)
+    if given:
+        words = {one.name: one.opts[-1] for one in context.command.params}
+        raise click.UsageError(f"{', '.join(sorted(words[name] for name in given))}: expected {expected} with it")

@@ -9,7 +9,7 @@ import click
 
 from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError
-from rtmms.cli.option_types import Installed
+from rtmms.cli.option_types import Installed, given_options
 from rtmms.cli.running.plan import command_options, plan
 from rtmms.cli.running.several import robots_of_command
 from rtmms.plant.loading import WORLD
@@ -102,16 +102,10 @@ def _from(
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    robot, words, chosen = parent_run(word, robot, words, _typed(context), driving(controllers, None))
+    robot, words, chosen = parent_run(word, robot, words, given_options(context), driving(controllers, None))
     asked = plan(robot, words, chosen)
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
-
-
-def _typed(context: click.Context) -> set[str]:
-    """Return the names of the options on the command line."""
-    source = click.core.ParameterSource.COMMANDLINE
-    return {name for name in context.params if context.get_parameter_source(name) is source}
 
 
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
@@ -120,7 +114,7 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
     from rtmms.cli.running.session import Session
 
     found = scenario(file)
-    typed = _typed(context)
+    typed = given_options(context)
     words = merge_options(found, words, typed)
     if "mode" in typed and words["mode"] not in TIMED:  # what the file has of its own mode's schedule
         options = [one for one in run_options().values() if one.timed and one.name not in typed]

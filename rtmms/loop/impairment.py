@@ -109,7 +109,7 @@ class Direction:
 
     def __init__(self, impairments: Sequence[Impairment], dt: float, key: int, counts: Counts) -> None:
         self._impairments, self._dt, self._key, self._counts = impairments, dt, key, counts
-        self._under_way: list[tuple[int, int, int, Any]] = []
+        self._under_way: list[tuple[int, int, int, int, Any]] = []
         self._newest = self._order = self._taken_at = -1
 
     def forget(self) -> None:
@@ -134,7 +134,7 @@ class Direction:
         self._counts.sent += 1
         for delay in self._copies(now, drawn_by):
             self._order += 1
-            heapq.heappush(self._under_way, (now + delay, number, self._order, message))
+            heapq.heappush(self._under_way, (now + delay, number, self._order, delay, message))
 
     def take(self, now: int) -> tuple[int, Any] | None:
         """Return the newest message that has arrived.
@@ -152,7 +152,8 @@ class Direction:
         found: tuple[int, Any] | None = None
         waiting = self._under_way
         while waiting and waiting[0][0] <= now:
-            _, number, _, message = heapq.heappop(waiting)
+            _, number, _, delay, message = heapq.heappop(waiting)
+            self._counts.timed, self._counts.steps = self._counts.timed + 1, self._counts.steps + delay
             if number > self._newest:
                 self._counts.overtaken += self._taken_at == now  # within one step, even of two calls
                 self._newest, found, self._taken_at = number, (number, message), now
@@ -165,7 +166,6 @@ class Direction:
         held = now * self._dt
         active = next((one for one in self._impairments if one.holds(held)), None)
         if active is None:
-            self._counts.timed += 1
             return (0,)
         found, counts = [], self._counts
         copies = 1
@@ -182,7 +182,6 @@ class Direction:
             else:
                 delay = self._delay(active, drawn_by, first + 2)
             counts.delayed += delay > 0
-            counts.timed, counts.steps = counts.timed + 1, counts.steps + delay
             found.append(delay)
         return found
 

@@ -28,7 +28,7 @@ DONE = "duration"
 
 @dataclass(frozen=True)
 class Ranges:
-    """Values to try, in one direction each.
+    """Values to try, in one direction each, from the mildest on: delays, losses and jitters rise, rates fall.
 
     Attributes
     ----------
@@ -46,6 +46,11 @@ class Ranges:
     loss: tuple[float, ...]
     jitter_ms: tuple[float, ...]
     rate_hz: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Order the values."""
+        for name in ("delay_ms", "loss", "jitter_ms", "rate_hz"):
+            object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)), reverse=name == "rate_hz")))
 
 
 def controller_of(base: Base, named: str | None) -> str:

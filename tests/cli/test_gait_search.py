@@ -166,7 +166,11 @@ def test_a_controller_takes_its_words_from_a_file(tmp_path: Path, monkeypatch: p
         (("manta", "--search", "speed,power", "--at", "x"), "--at: expected finite numbers separated by commas, got"),
         (("cat", "--search", "speed"), "--search: expected a robot whose gait has parameters to search"),
         (("manta", "--search", "speed", "--gait", "circle"), "expected no --gait with it"),
-        (("manta", "--at", "1"), "expected --search with them"),
+        (("manta", "--at", "1"), "--at: expected --search with it"),
+        (("cat", "--seed", "1", "--points", "3"), "--points, --seed: expected --search with it"),
+        (("cat", "--gait", "circle:a=1", "--goal", "turn"), "--goal: expected no --gait with it"),
+        (("cat", "--gait", "circle:a=1", "--format", "svg"), "--format: expected -o DIR with it"),
+        (("manta", "--search", "speed", "--cycles", "2"), "--cycles: expected no --search with it"),
     ],
 )
 def test_wrong_words(arguments: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,3 +136,15 @@ def test_a_second_copy_of_the_newest_is_no_news_and_was_not_overtaken() -> None:
     came, found = arrivals(100, duplicate=1.0)
     assert came == {k: k for k in range(100)}
     assert (found["duplicated"], found["overtaken"]) == (100, 0)
+
+
+def test_messages_under_way_do_not_count_in_the_mean_delay() -> None:
+    counts = Counts()
+    line = Direction([Impairment("a", delay_ms=5.0)], DT, 1, counts)
+    for step in range(4):
+        line.put(step, step, None, step)
+        assert line.take(step) is None
+    assert counts.timed == 0
+    for step in range(4, 7):
+        line.take(step)
+    assert (counts.timed, counts.steps) == (2, 10)

@@ -10,7 +10,7 @@ import pytest
 
 from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as program
-from rtmms.studies.envelope import farthest, measure_link
+from rtmms.studies.envelope import Ranges, farthest, measure_link
 from tests.cli.shell import ROOT, rtmms
 
 pytest.importorskip("pyarrow")
@@ -166,3 +166,9 @@ def test_the_tables_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     for name in ("map", "jitter", "rate"):
         one, two = (tmp_path / f"env{workers}" / f"{name}.parquet" for workers in ("1", "2"))
         assert one.read_bytes() == two.read_bytes()
+
+
+def test_values_are_tried_from_the_mildest_on_in_whatever_order_they_are_given() -> None:
+    given = Ranges((100.0, 0.0, 50.0, 50.0), (0.2, 0.1), (20.0, 0.0), (5.0, 200.0, 10.0))
+    assert (given.delay_ms, given.loss, given.jitter_ms) == ((0.0, 50.0, 100.0), (0.1, 0.2), (0.0, 20.0))
+    assert given.rate_hz == (200.0, 10.0, 5.0)
