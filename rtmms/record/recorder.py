@@ -31,6 +31,7 @@ from rtmms.loop.row_kernels import ROW_MEMORY
 from rtmms.record.log_location import rescue
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
 from rtmms.record.origin import to_json_types
+from rtmms.record.records import MAX_NUMBERS
 from rtmms.record.ring import Ring
 from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
 
@@ -338,6 +339,11 @@ class Recorder(StepRecorder):
         self._first, self._last = names[0] if names else "", names[-1] if names else ""
         self._bytes, self._one_piece = 8 * width(outputs), False
         floats = width(actuators) + width(outputs)
+        if floats > MAX_NUMBERS:
+            raise ModelError(
+                f"--log {path}: expected a robot of at most {MAX_NUMBERS:,} numbers a step, got {floats:,}; --trace "
+                "records its commands"
+            )
         self.ring = Ring.create(len(RowHead._fields), floats, _capacity(period_s, 8 * (floats + len(RowHead._fields))))
         self._policies = {policy: at for at, policy in enumerate(MISS_WORDS)}
         self._names, self._head, self._compiled = names, array("q", bytes(8 * len(RowHead._fields))), CompiledRows()

@@ -70,7 +70,9 @@ def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None
 
 
 MAX_CHUNK_BYTES = 16 << 20
-"""Most bytes of an unpacked chunk; the writer begins a new one after 1 MiB."""
+"""Most bytes of an unpacked chunk; the writer ends a chunk with the row that takes it beyond 1 MiB."""
+MAX_NUMBERS = MAX_CHUNK_BYTES // 32
+"""Most numbers of a row, so that its text (at most 25 bytes a number) fits into a chunk."""
 
 
 def _unpacked(chunk: Any) -> Any:

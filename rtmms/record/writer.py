@@ -275,6 +275,13 @@ class Log:
             self._add_columns()
         self.last = head
         self.rows += 1
+        if self.gathered >= CHUNK_BYTES:  # of rows of any size: readers refuse long chunks
+            self._end_chunk()
+
+    def _end_chunk(self) -> None:
+        self.mcap.flush()
+        self.gathered = 0
+        self._marks.append((self.stream.chunk_end, self.rows))
 
     def _add_columns(self, last: bool = False) -> None:
         self.mcap.add_attachment(0, 0, COLUMNS, BINARY, self.columns.take(last))
@@ -320,9 +327,7 @@ class Log:
             Whether the disk accepted all of them.
         """
         if self.gathered:
-            self.mcap.flush()
-            self.gathered = 0
-            self._marks.append((self.stream.chunk_end, self.rows))
+            self._end_chunk()
         whole = self.stream.commit()
         while self._marks and self._marks[0][0] <= self.stream.size:
             self.committed = self._marks.popleft()[1]
@@ -440,7 +445,7 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
             for row in ring.take(seen, ROWS_AT_ONCE):
                 log.add(RowHead(*row.ints), row.floats)
         seen, now = ring.head if over else ring.settled, time.monotonic()
-        due = now - committed_s >= COMMIT_S or log.gathered >= CHUNK_BYTES or over
+        due = now - committed_s >= COMMIT_S or (log.stream.waiting and not full_since) or over
         if due and log.unwritten:
             committed_s = now
             full_since = 0.0 if log.commit() else full_since or now

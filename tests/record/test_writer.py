@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.loop.log_row import START, STEP, RowHead
 from rtmms.record.log import Step, open_log
 from rtmms.record.origin import describe
+from rtmms.record.recorder import Recorder
 from rtmms.record.writer import LineReader, Log, WholeWrites
 from tests.pendulum import Pendulum
 
@@ -70,6 +72,28 @@ def test_rows_of_a_chunk_that_does_not_fit_are_not_counted(tmp_path: Path, monke
     monkeypatch.undo()
     assert log.commit()
     assert (log.committed, log.unwritten) == (200, False)
+
+
+def test_no_chunk_is_longer_than_readers_accept_however_wide_and_many_the_rows_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtmms.record.writer.CHUNK_BYTES", 10_000)
+    monkeypatch.setattr("rtmms.record.records.MAX_CHUNK_BYTES", 20_000)
+    path = tmp_path / "run.mcap"
+    log = _begun(path)
+    _add(log, range(300))  # no commit between them, as of rows that were waiting
+    log.finish({"ended": "duration", "message": "", "steps": 300, "dropped": 0})
+    assert log.commit()
+    opened = open_log(path)
+    assert [row.step for row in opened.rows() if isinstance(row, Step)] == list(range(1, 300))
+    assert opened.damage == ()
+
+
+def test_a_row_that_no_chunk_holds_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtmms.record.recorder.MAX_NUMBERS", 10)
+    run = {"robot": "pendulum", "preset": None, "parameters": {}, "seed": 0, "mode": "free", "rate": 1.0}
+    with pytest.raises(ModelError, match="expected a robot of at most 10 numbers a step, got 15"):
+        Recorder(tmp_path / "run.mcap", describe(Pendulum(), run), period_s=None, patient=True)
 
 
 def test_every_line_is_received_that_came_before_the_pipe_s_end() -> None:
