@@ -425,7 +425,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
         "recent_outputs": list(about.recent_outputs),
         "shape": to_json_types(about.shape()),
         "robots": _robots(plant) if isinstance(plant, Composed) else None,
-        "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
+        "versions": _versions(), "machine": _machine(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     }  # fmt: skip
 
@@ -591,6 +591,12 @@ def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
         }
         for c in found
     ]  # fmt: skip
+
+
+def _machine() -> str:
+    """Return system, release and processor family, as platform.platform() does, which starts a process for it."""
+    libc = "".join(platform.libc_ver())
+    return "-".join((platform.system(), platform.release(), platform.machine(), *(("with", libc) if libc else ())))
 
 
 def _versions() -> dict[str, str]:

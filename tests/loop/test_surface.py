@@ -110,7 +110,6 @@ def test_the_depth_changes_nothing_but_the_height(name: str) -> None:
 
 @pytest.mark.parametrize("robot", ["manta", "world"])
 def test_a_log_from_before_starts_where_its_robots_started(robot: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.platform", lambda: "a machine")  # it starts a process
     members = [{"name": "one", "robot": "manta", "parameters": {}}, {"name": "two", "robot": "snake", "parameters": {}}]
     parameters = {"robots": members} if robot == "world" else {}
     plant = rtmms.load(robot, **parameters)
