@@ -360,9 +360,9 @@ def in_real_time(loop: Result, hour: Result) -> str:
     raw = f"raw datagrams from Python {pair('datagram, exchange')}; raw ZeroMQ {pair('zeromq, exchange')}"
     rows = [
         ["wake-up of the loop", pair("loop, wake-up"), f"cyclictest {pair('cyclictest, wake-up')}"],
-        ["state to command, the manta's gait", pair("loop, exchange"), raw],
-        ["state to command, a compiled controller that computes nothing", pair("still, exchange"), "the same"],
-        ["state to command, a Python controller that computes nothing", pair("steady, exchange"), "the same"],
+        ["from sending a state to receiving the command, from the manta's gait", pair("loop, exchange"), raw],
+        ["the same, from a compiled controller that computes nothing", pair("still, exchange"), "(as above)"],
+        ["the same, from a Python controller that computes nothing", pair("steady, exchange"), "(as above)"],
     ]
     return "\n".join([
         f"The runs of the second table have {blocks(loop)} at {hertz(case['rate_hz'])} in real time, "
@@ -401,7 +401,7 @@ def one_step(plant: Result) -> str:
             f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
         ],
         [
-            "computing time for 10 ms of swimming (180 000 us on the paper's laptop): in ten steps; in one step",
+            "computing time for 10 ms of swimming (180 000 us on the paper's laptop): in ten steps of 1 ms; in one step of 10 ms",
             f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us",
         ],
         [
