@@ -152,7 +152,6 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     times: Array = np.linspace(0.0, steps * dt, steps // seen + 1)
     places = np.empty((steps // seen + 1, 3))
     places[0] = plant.observe()["position"]
-    every = max(1, round(0.01 / dt / parts)) * parts  # of what is sampled, in both runs at the same instants
     neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.step_error_estimator().room()
     reader, counted_up, moved = plant.step_error_estimator(), "work" in plant.observe(), 0.0
     before = 0.0
@@ -172,8 +171,8 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
                 places[(k + 1) // seen] = state.position
                 done = before if state.work is None else float(state.work.sum())
                 moved, before = moved + abs(done - before), done
-            if not counted_up and (k + 1) % every == 0:
-                work += float(plant.observe()["rod_power"]) * dt * every
+            if not counted_up:
+                work += float(plant.observe()["rod_power"]) * dt
         if counted_up:
             work = float(plant.observe()["work"])
     except DivergedError as error:

@@ -401,7 +401,8 @@ def one_step(plant: Result) -> str:
             f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
         ],
         [
-            "computing time for 10 ms of swimming (180 000 us on the paper's laptop): in ten steps of 1 ms; in one step of 10 ms",
+            "computing time for 10 ms of swimming (180 000 us on the paper's laptop): in ten steps of 1 ms; in one "
+            "step of 10 ms",
             f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us",
         ],
         [

@@ -76,7 +76,8 @@ class RepeatedRun:
     places : (steps + 1, k) array
         m; with a fixed base, rad or m of the joints.
     works : (steps + 1,) array
-        Work, J; or power, W, at some steps.
+        Work, J; or power, W, of some steps: the mean over their parts. At the end of a step alone it would be far from
+        the step's mean where motors follow a command that is held over the step.
     taken : int
         Number of steps that were taken.
     failed : bool
@@ -115,15 +116,21 @@ class RepeatedRun:
         self.works[0] = 0.0 if state.work is None else state.work.sum()
         self.taken, self.failed = 0, False
         for k, command in enumerate(commands, 1):
-            self.failed = not all(estimator.step(command, halves=fine) for _ in range(parts))
+            counts, power = state.work is None and k % every == 0, 0.0
+            for _ in range(parts):
+                self.failed = not estimator.step(command, halves=fine)
+                if self.failed:
+                    break
+                if counts:
+                    power += estimator.power(state)
             if self.failed:
                 break
             self.taken = k
             self.places[k] = places.ravel()
             if state.work is not None:
                 self.works[k] = state.work.sum()
-            elif k % every == 0:
-                self.works[k] = estimator.power(state)
+            elif counts:
+                self.works[k] = power / parts
             if k % CLOCK_INTERVAL_STEPS == 0 and monotonic() > until:
                 break
         self.summed = state.work is None

@@ -91,7 +91,7 @@ def test_another_step_of_the_same_robot_reads_it_and_another_robot_does_not(tmp_
 
 def test_the_manta_knows_its_own_gait(tmp_path):
     assert of(tmp_path).sentences()[1] == ""
-    assert "use dt <= 0.006 s" in of(tmp_path, dt=0.5).sentences()[1]
+    assert "use dt <= 0.02 s" in of(tmp_path, dt=0.5).sentences()[1]
 
 
 def test_a_method_with_a_bound_reaches_no_further_than_was_measured(tmp_path):
