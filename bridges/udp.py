@@ -121,6 +121,7 @@ class Udp(rtmms.Bridge):
         super().__post_init__()
         if self.format == "struct" and not self.state_fields:
             raise rtmms.ModelError("state_fields: expected fields with format=struct, got none")
+        self._refuse_layout_of_json()
         self._map = ChannelMap(self.channels)
         if self.paced and not self.claims():
             raise rtmms.ModelError("paced: expected a claim or channels with it, got neither")
@@ -138,6 +139,21 @@ class Udp(rtmms.Bridge):
         self._seq = 0
         self._turns = Turns(_RESEND_S)
         self._kept: dict[str, float] = {}
+
+    def _refuse_layout_of_json(self) -> None:
+        """Refuse types, factors and constants of fields, and a byte order, where all is JSON."""
+        if self.format == "json":
+            for one in self.state_fields:
+                if (one.type, one.scale, one.value) != ("f32", 1.0, None):
+                    raise rtmms.ModelError(
+                        f"state_fields: {one.field}: expected the name alone with format=json; TYPE and SCALE need "
+                        "format=struct"
+                    )
+        if (self.command_format or self.format) == "json":
+            if self.command_fields:
+                raise rtmms.ModelError("command_fields: expected none with commands in JSON; they need format=struct")
+            if self.format == "json" and self.endian != "little":
+                raise rtmms.ModelError(f"endian: expected format=struct with {self.endian}: JSON has no byte order")
 
     @override
     def claims(self) -> tuple[str, ...]:

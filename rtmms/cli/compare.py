@@ -156,13 +156,21 @@ def settings(origin: Mapping[str, Any]) -> dict[str, Any]:
     names = []
     for words in origin.get("controllers") or ():
         name, _, given = str(words).partition(":")
+        pairs = {key: value for key, _, value in (word.partition("=") for word in filter(None, given.split(",")))}
+        name = f"{pairs.pop('robot')}.{name}" if "robot" in pairs else name  # one of several robots
         names.append(name)
-        for word in filter(None, given.split(",")):
-            key, _, value = word.partition("=")
-            found[f"{name}.{key}"] = value
+        found |= {f"{name}.{key}": value for key, value in pairs.items()}
     found[CONTROLLERS] = ", ".join(names) or None
     found |= {name: origin.get(name) for name in ("mode", "rate", "seed", "dt", "sensors", "faults", "preset")}
-    return found | {str(name): _plain(value) for name, value in (origin.get("description") or {}).items()}
+    return found | _flat(origin.get("description") or {})
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return values by their names, those of one of several robots as ROBOT.NAME."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": _plain(value)}
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -451,3 +451,20 @@ def test_a_look_takes_a_few_datagrams_and_bytes(peer: socket.socket) -> None:
             bridge._on_readable()
     assert set(bridge.counts.reasons()) == {"malformed", "oversize"}
     bridge.close("done")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (
+            {"state_fields": (Packed.from_word("position[2]:f32:1000", "x"),)},
+            "position.2.: expected the name",
+        ),
+        ({"state_fields": (Packed.from_word("time:f64", "x"),)}, "state_fields: time: expected the name alone"),
+        ({"command_fields": (Packed.from_word("a:i16", "x"),)}, "command_fields: expected none with commands in JSON"),
+        ({"endian": "big"}, "endian: expected format=struct with big"),
+    ],
+)
+def test_json_refuses_the_layout_of_structures(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
+        Udp(**given)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rtmms.cli.compare import settings
 from rtmms.view import comparison
 from rtmms.view.comparison import Run, table
 from tests.cli.shell import finish, start
@@ -83,3 +84,14 @@ def test_the_figure_has_controllers_set_points_and_one_unit_a_panel(
         "command rate, rms",
     ]
     assert all(panels[title].get_xscale() == "linear" for title in bars)
+
+
+def test_settings_of_several_robots_are_by_robot() -> None:
+    origin = {
+        "controllers": ["autopilot:robot=a,depth_m=2.5", "autopilot:robot=b,depth_m=3.5"],
+        "description": {"a": {"chains": 30}, "b": {"chains": 60, "current_m_s": [0.0, 0.1, 0.0]}},
+    }
+    found = settings(origin)
+    assert (found["a.autopilot.depth_m"], found["b.autopilot.depth_m"]) == ("2.5", "3.5")
+    assert (found["a.chains"], found["b.chains"], found["b.current_m_s"]) == (30, 60, "[0.0, 0.1, 0.0]")
+    assert found["controllers"] == "a.autopilot, b.autopilot"
