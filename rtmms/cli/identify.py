@@ -66,7 +66,7 @@ _PROGRESS_S = 0.2
               help="A number instead of time series: mean_speed, or harmonic:channel=OUTPUT[k] at the frequency of "
                    "the commands; time series count beside it where --channels names them.")  # fmt: skip
 @click.option("--segments", type=click.IntRange(1, 1000), default=1, show_default=True,
-              help="Segments of each recording, each with a first pose and twist of its own.")  # fmt: skip
+              help="Segments of each recording, each with its own first pose and twist.")  # fmt: skip
 @click.option("--starts", type=click.IntRange(1, 100), help="Points to begin from; default a second one where the "
               "first fit leaves something unexplained.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of these points.")
@@ -98,7 +98,7 @@ def identify(
     budget: float | None, written: Path | None, force: bool, output: Path | None, threads: int | None, as_json: bool,
     quiet: bool, **words: Any,
 ) -> int:  # fmt: skip
-    """Find parameters of a robot from LOGs of it: the values under which what it did is what the model would do.
+    """Find parameters of a robot from LOGs of it: the values with which the model repeats the recorded motion.
 
     A LOG is one of run --log, or a table (.csv, .parquet) of a robot of one's own. Ctrl-C prints the best values so
     far.

@@ -28,7 +28,7 @@ class Task:
     Attributes
     ----------
     robot : str, default ''
-        Name for `rtmms.load`.
+        Robot as for `rtmms.load`: a name, FILE.urdf or FILE.py:NAME.
     parameters : Mapping[str, Any], default {}
         Parameters of the robot.
     dt : float | None, optional

@@ -32,6 +32,8 @@ CYCLE_S = 2.0 * math.pi
 class Path:
     """A way through shapes.
 
+    `circle`, `square`, `polygon` and `fourier` make one; `reversed`, `retimed` and `lasting` return another one of it.
+
     Parameters
     ----------
     motion : callable

@@ -101,11 +101,11 @@ class TreePlant(Running):
     flow : Flow, optional
         The fluid's own motion.
     method : str, default 'rk4'
-        Name of a method in `rtmms.mechanism.methods.METHODS`.
+        'rk4', 'implicit1', 'implicit2' or 'abam' (`rtmms.mechanism.methods.METHODS`).
     substeps : int, default 1
         Steps of the method in a step of the plant.
     initial : State, optional
-        State at t = 0.
+        State at t = 0; None: at rest at the origin, with all joints at 0.
     nodes : dict[str, int], optional
         `strip_nodes` and `blade_nodes`, numbers of Gauss points of elements.
     extra : tuple[tuple[Channel, Callable[[TreePlant], Any]], ...], default ()
