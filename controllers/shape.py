@@ -38,11 +38,11 @@ class Shape(rtmms.Controller):
         "do.",
     )] = ""
     a: Annotated[float | None, Parameter(
-        "Radius of a circle, or half the first side of a square or rectangle; default the gait's own.",
+        "Radius of a circle, half a side of a square, or the first side of a rectangle; default the gait's own.",
         "rad", signed=True,
     )] = None
     b: Annotated[float | None, Parameter(
-        "Half the second side of a rectangle; default the gait's own.", "rad", signed=True,
+        "Second side of a rectangle; default the gait's own.", "rad", signed=True,
     )] = None
     c1: Annotated[float | None, Parameter(
         "First coordinate of a circle's centre; default the gait's own.", "rad", signed=True,
