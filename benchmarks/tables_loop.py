@@ -359,10 +359,14 @@ def in_real_time(loop: Result, hour: Result) -> str:
 
     raw = f"raw datagrams from Python {pair('datagram, exchange')}; raw ZeroMQ {pair('zeromq, exchange')}"
     rows = [
-        ["wake-up of the loop", pair("loop, wake-up"), f"cyclictest {pair('cyclictest, wake-up')}"],
-        ["from sending a state to receiving the command, from the manta's gait", pair("loop, exchange"), raw],
-        ["the same, from a compiled controller that computes nothing", pair("still, exchange"), "(as above)"],
-        ["the same, from a Python controller that computes nothing", pair("steady, exchange"), "(as above)"],
+        ["delay of the loop's wake-up", pair("loop, wake-up"), f"cyclictest {pair('cyclictest, wake-up')}"],
+        [
+            "time from sending a state to receiving the command of the manta's controller `gait`",
+            pair("loop, exchange"),
+            raw,
+        ],
+        ["the same, of a compiled controller that computes nothing", pair("still, exchange"), "(as above)"],
+        ["the same, of a Python controller that computes nothing", pair("steady, exchange"), "(as above)"],
     ]
     return "\n".join([
         f"The runs of the second table have {blocks(loop)} at {hertz(case['rate_hz'])} in real time, "
@@ -401,20 +405,23 @@ def one_step(plant: Result) -> str:
             f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
         ],
         [
-            "computing time for 10 ms of swimming (180 000 us on the paper's laptop): in ten steps of 1 ms; in one "
-            "step of 10 ms",
+            "computing time for 10 ms of swimming, in ten steps of 1 ms; in one step of 10 ms (the paper's, on a "
+            "laptop: 180 000 us)",
             f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us",
         ],
         [
-            "speed of `--mode free` over real time: without controller; with the manta's controller `gait` in its own "
-            "process",
+            "speed over real time if the steps run as fast as possible (`--mode free`): without controller; with the "
+            "manta's controller `gait` in its own process",
             f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
         ],
         [
             "exponent e of the step time ~ n^e, for n chains per fin (32 to 992); for n links per chain (1 to 24)",
             f"{growth['exponent_chains']:.2f}; {growth['exponent_links']:.2f}",
         ],
-        ["new Python objects after a step; memory allocations in its compiled code (both tested)", "0, 0"],
+        [
+            "Python objects that a step leaves behind; memory allocations in its compiled code (tests check both)",
+            "0, 0",
+        ],
     ])  # fmt: skip
 
 

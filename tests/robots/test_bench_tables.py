@@ -31,8 +31,8 @@ def test_the_readme_quotes_the_loop_and_the_hour() -> None:
     us = case["medians_us"]
     hour = result("soak_hour")
     for text in (
-        f"| wake-up of the loop | {pair(us, 'loop, wake-up')} | cyclictest {pair(us, 'cyclictest, wake-up')} |",
-        f"gait | {pair(us, 'loop, exchange')} | raw datagrams from Python {pair(us, 'datagram, exchange')}; raw ZeroMQ",
+        f"| delay of the loop's wake-up | {pair(us, 'loop, wake-up')} | cyclictest {pair(us, 'cyclictest, wake-up')} |",
+        f"gait` | {pair(us, 'loop, exchange')} | raw datagrams from Python {pair(us, 'datagram, exchange')}; raw ZeroMQ",
         f"Of {hour['steps']} commands, {hour['exchange']['misses']} missed their deadline. "
         f"{hour['schedule']['overruns']} steps [overran]",
     ):
@@ -69,7 +69,7 @@ def test_a_page_that_is_old_is_reported_and_then_written(
     assert (tmp_path / "README.md").read_text() == before
     assert tables.main() == 0
     assert "README.md: written" in capsys.readouterr().out
-    assert f"| wake-up of the loop | {pair(us, 'loop, wake-up')} |" in (tmp_path / "README.md").read_text()
+    assert f"| delay of the loop's wake-up | {pair(us, 'loop, wake-up')} |" in (tmp_path / "README.md").read_text()
     assert tables.main(check=True) == 0
 
 
@@ -98,7 +98,7 @@ def test_what_could_not_be_measured_is_a_dash() -> None:
     assert "| -; - | -; - | -; - | - |" in tables_loop.ratios(loop)
     overruns = [100 * case["overruns"]["unexplained"] / case["overruns"]["steps"] for case in loop["cases"]]
     assert all(f"| - | - | - | - | - | - | - | {share:.3f} |" in tables_loop.misses(loop) for share in overruns)
-    assert "| wake-up of the loop | -, - | cyclictest -, - |" in tables_loop.in_real_time(loop, result("soak_hour"))
+    assert "| delay of the loop's wake-up | -, - | cyclictest -, - |" in tables_loop.in_real_time(loop, result("soak_hour"))
     assert tables_loop.paces(loop, {"cases": []}) == "Nothing was measured."
 
 
