@@ -126,3 +126,10 @@ def test_a_wrong_table_is_refused_with_its_line(
     message = capsys.readouterr().err
     assert f"one.toml:{line}: link: " in message
     assert text in message
+
+
+def test_a_link_that_begins_after_the_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "manta", "--controller", "gait", "--duration", "3", "--link", "gait:from_s=3,loss=1"])
+    assert ended.value.code == 2
+    assert "--link gait: from_s=3: expected less than the duration, 3 s" in capsys.readouterr().err

@@ -98,7 +98,9 @@ def test_what_could_not_be_measured_is_a_dash() -> None:
     assert "| -; - | -; - | -; - | - |" in tables_loop.ratios(loop)
     overruns = [100 * case["overruns"]["unexplained"] / case["overruns"]["steps"] for case in loop["cases"]]
     assert all(f"| - | - | - | - | - | - | - | {share:.3f} |" in tables_loop.misses(loop) for share in overruns)
-    assert "| delay of the loop's wake-up | -, - | cyclictest -, - |" in tables_loop.in_real_time(loop, result("soak_hour"))
+    assert "| delay of the loop's wake-up | -, - | cyclictest -, - |" in tables_loop.in_real_time(
+        loop, result("soak_hour")
+    )
     assert tables_loop.paces(loop, {"cases": []}) == "Nothing was measured."
 
 

@@ -145,6 +145,12 @@ def plan(
         raise ModelError(
             f"--tracking-start {words['tracking_start']:g}: expected less than the duration, {words['duration']:g} s"
         )
+    for link in words["links"]:
+        if parent is None and words.get("duration") is not None and link.from_s >= words["duration"]:
+            raise ModelError(
+                f"--link {link.controller}: from_s={link.from_s:g}: expected less than the duration, "
+                f"{words['duration']:g} s"
+            )
     if words.get("degrade") and words.get("mode", "realtime") not in TIMED:
         raise ModelError(f"--degrade: expected --mode {' or '.join(TIMED)}, got {words['mode']}, which has no schedule")
     if words.get("degrade") and robots:

@@ -212,7 +212,8 @@ class Session:
         ready.close()
         self.plant_at_end = plant
         if self.accuracy is not None:
-            self.progress.report("taking the run again in shorter steps, to see how wrong it is")
+            if self.accuracy.monitor is not None:
+                self.progress.report("taking the run again in shorter steps, to see how wrong it is")
             self.accuracy.add(self.report, loop)
         self.report["warnings"] += warnings_of(self.report)
         self.report["warnings"] += self.slow_peers.at_end(self.report["exchange"]["peers"], self.report["steps"])
