@@ -32,7 +32,7 @@ def test_the_readme_quotes_the_loop_and_the_hour() -> None:
     hour = result("soak_hour")
     for text in (
         f"| delay of the loop's wake-up | {pair(us, 'loop, wake-up')} | cyclictest {pair(us, 'cyclictest, wake-up')} |",
-        f"gait` | {pair(us, 'loop, exchange')} | raw datagrams from Python {pair(us, 'datagram, exchange')}; raw ZeroMQ",
+        f"gait` | {pair(us, 'loop, exchange')} | raw datagrams from Python {pair(us, 'datagram, exchange')}; raw",
         f"Of {hour['steps']} commands, {hour['exchange']['misses']} missed their deadline. "
         f"{hour['schedule']['overruns']} steps [overran]",
     ):
