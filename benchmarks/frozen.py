@@ -195,7 +195,7 @@ def _compositions() -> Iterator[tuple[str, Callable[[], Any]]]:
     from rtmms.sensing.faults import Faulty
 
     Estimated: Any = _found("Estimated", "rtmms.sensing.sensed", "rtmms.sensing.estimated")
-    Levels: Any = _found("Levels", "rtmms.plant.levels", "rtmms.levels.levels")
+    Levels: Any = _found("Levels", "rtmms.plant.levels", "rtmms.world.levels", "rtmms.levels.levels")
 
     def sensed(name: str) -> Any:
         plant = rtmms.load(name)
@@ -296,7 +296,7 @@ def drawn(name: str) -> Value:
 
     origin = import_module("rtmms.record.origin")
     to_json_types = getattr(origin, "to_json_types", None) or origin.plain  # its name before 0.3
-    from rtmms.wire.protocol.received_state import PlantInfo
+    PlantInfo: Any = _found("PlantInfo", "rtmms.wire.protocol.received_state", "rtmms.wire.protocol.state")
 
     try:
         from rtmms.view.scene import Picture
