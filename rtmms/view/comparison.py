@@ -145,13 +145,11 @@ def draw(runs: Sequence[Run], path: Path) -> None:
         The runs, one colour each.
     path : Path
         File of the figure; its ending sets the format.
-        %%
 
     Raises
     ------
     RtmmsError
         If the file cannot be written.
-        %%
     """
     tracked = list(dict.fromkeys(name for run in runs for name in (run.report.get("tracking") or {})))
     shown = [name for name in (tracked or DEFAULT_QUANTITIES) if any(name in run.series for run in runs)]

@@ -75,7 +75,6 @@ def draw(one: Connection, gait: Gait, motion: Motion, title: str, out: Path, nam
         If a file of another kind would be lost.
     RtmmsError
         If the file cannot be written.
-        %%
     """
     made = [figure_file(out, f"{name}-motion")]
     draw_motion(motion, one.model.joint_names, title, made[0])
@@ -98,13 +97,11 @@ def draw_curvature(one: Connection, gait: Gait, title: str, path: Path) -> None:
         Title of the page.
     path : Path
         File of the figure; its ending sets the format.
-        %%
 
     Raises
     ------
     RtmmsError
         If the file cannot be written.
-        %%
 
     Notes
     -----
@@ -176,13 +173,11 @@ def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) 
         Title of the page.
     path : Path
         File of the figure; its ending sets the format.
-        %%
 
     Raises
     ------
     RtmmsError
         If the file cannot be written.
-        %%
     """
     with project_style():
         page = figure(13.0, 4.6)
@@ -257,13 +252,11 @@ def draw_front(front: _SearchResult, goals: Sequence[str], robot: str, path: Pat
         Name of the robot, for the title.
     path : Path
         File of the figure; its ending sets the format.
-        %%
 
     Raises
     ------
     RtmmsError
         If the file cannot be written.
-        %%
     """
     with project_style():
         page = figure(6.5, 4.4)

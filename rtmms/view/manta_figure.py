@@ -105,7 +105,6 @@ def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array
     ----------
     panel : Axes
         Axes of matplotlib to draw into.
-        %%
     plant : Manta
         The manta.
     time : Array
@@ -149,7 +148,6 @@ def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period
     ----------
     panel : Axes
         Axes of matplotlib to draw into.
-        %%
     time : Array
         Times of the last samples, shape (k,), s.
     kept : Mapping[str, Array]
@@ -174,7 +172,6 @@ def chord_wave(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array],
     ----------
     panel : Axes
         Axes of matplotlib to draw into.
-        %%
     plant : Manta
         The manta.
     time : Array
@@ -247,7 +244,6 @@ def draw(
     ----------
     path : Path
         File of the figure; its ending sets the format.
-        %%
     plant : Manta
         The manta.
     trace : Trace
@@ -263,7 +259,6 @@ def draw(
     ------
     RtmmsError
         If the file cannot be written.
-        %%
     """
     time, kept = trace.read()
     late, last = recent.read()

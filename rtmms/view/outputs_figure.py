@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.plant.protocol import Composed, Plant
+from rtmms.plant.protocol import Channel, Composed, Plant
 from rtmms.view.run_figure import timing_panels, title_of
 from rtmms.view.style import INK, MUTED, SERIES, figure, project_style, save, write_note
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtmms.loop.statistics import Statistics
     from rtmms.loop.trace import Recent, Trace
 
@@ -27,7 +29,6 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     ----------
     path : Path
         File of the figure; its ending sets the format.
-        %%
     plant : Plant
         The plant.
     trace : Trace
@@ -43,10 +44,9 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     ------
     RtmmsError
         If the file cannot be written.
-        %%
     """
     time, kept = trace.read()
-    units = {channel.name: channel.unit for channel in plant.outputs}
+    channels = {channel.name: channel for channel in plant.outputs}
     shown = list(kept.items())[:MAX_OUTPUTS]
     count = max(1, -(-len(shown) // COLUMNS))
     height = ROW_IN * (count + 1) + 1.6
@@ -73,9 +73,21 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
                 write_note(panel, "no steps")
                 continue
             flat = values.reshape(len(values), -1)
+            labels = _labels(channels[output], flat.shape[1])
             for i in range(flat.shape[1]):
-                panel.plot(time, flat[:, i], color=SERIES[i % len(SERIES)], lw=1.0)
-            panel.set(xlabel="time, s", ylabel=units[output] or "-", xlim=(time[0], time[-1]))
+                panel.plot(time, flat[:, i], color=SERIES[i % len(SERIES)], lw=1.0, label=labels[i])
+            if 1 < flat.shape[1] <= len(SERIES):
+                panel.legend(ncols=6, fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 0.98), frameon=False)
+            panel.set(xlabel="time, s", ylabel=channels[output].unit or "-", xlim=(time[0], time[-1]))
             panel.margins(y=0.15)
         timing_panels(page, rows[count], statistics)
         save(page, path)
+
+
+def _labels(channel: Channel, count: int) -> Sequence[str]:
+    """Return names of the curves of an output."""
+    if channel.name.rpartition(".")[2] == "quaternion":
+        return "wxyz"
+    if channel.frame and count == 3:
+        return "xyz"
+    return [f"[{i}]" for i in range(count)]

@@ -356,7 +356,6 @@ def strip(panel: Any, outline: OutlineFunction, shown: FinalStates | None, frame
     ----------
     panel : Axes
         Axes of matplotlib to draw into.
-        %%
     outline : OutlineFunction
         Outline of the robot.
     shown : FinalStates | None
@@ -399,7 +398,6 @@ def along_path(panel: Any, outlined: RobotOutline, a: int, b: int, *, timed: boo
     ----------
     panel : Axes
         Axes of matplotlib to draw into.
-        %%
     outlined : RobotOutline
         The robot, and states along the run.
     a, b : int
@@ -449,7 +447,6 @@ def mark_surface(panel: Any, plant: Plant, position: Array, a: int, b: int) -> N
     ----------
     panel : Axes
         Axes of matplotlib to draw into.
-        %%
     plant : Plant
         Plant of the run.
     position : Array
@@ -473,7 +470,6 @@ def fill_panel(panel: Any, low: Array, high: Array, share: float, least: float =
     ----------
     panel : Axes
         Axes of matplotlib to draw into.
-        %%
     low, high : ndarray
         Opposite corners of the box, shape (2,), m.
     share : float

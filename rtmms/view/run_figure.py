@@ -293,7 +293,6 @@ def draw(
     ----------
     path : Path
         File of the figure; its ending sets the format.
-        %%
     plant : Plant
         The plant.
     trace : Trace
@@ -312,7 +311,6 @@ def draw(
     ------
     RtmmsError
         If the file cannot be written.
-        %%
     """
     time, kept = trace.read()
     outline = None if outlined is None else outlined.outline

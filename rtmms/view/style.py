@@ -93,7 +93,6 @@ def save(page: Figure, path: Path, dpi: int = 150) -> None:
     ------
     RtmmsError
         If the file cannot be written.
-        %%
     """
     drawn = BytesIO()  # matplotlib's writers of PDF answer a full disk with whatever they meet when they close it
     try:

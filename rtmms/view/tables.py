@@ -283,7 +283,6 @@ def print_rows(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json
     ------
     RtmmsError
         If the file cannot be written.
-        %%
     """
     tables = as_tables(paper, rows)
     if out is not None:
@@ -384,7 +383,6 @@ def save(figure: Any, out: Path, name: str) -> Path:
         If a file of another kind would be lost.
     RtmmsError
         If the file cannot be written.
-        %%
     """
     path = figure_file(out, name)
     style.save(figure, path, dpi=120)
