@@ -78,6 +78,6 @@ def test_the_readme_quotes_the_result_that_is_kept() -> None:
         f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
         f"{out['ten_ms']['ten_steps_of_1_ms_us']:.0f} us; {out['ten_ms']['one_step_of_10_ms_us']:.1f} us",
         f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
-        f"exponents {out['growth']['exponent_chains']:.2f}, {out['growth']['exponent_links']:.2f}",
+        f"| {out['growth']['exponent_chains']:.2f}; {out['growth']['exponent_links']:.2f} |",
     ]
     assert [text for text in quoted if text not in readme] == []
