@@ -314,6 +314,8 @@ class CommandTrace:
 SAMPLE_S = 0.02
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 """Multiples of it, modulo 1, cover the interval from 0 to 1 evenly (Weyl)."""
+CELLS_WITHOUT_POINTS = 50
+"""Samples that are left out while there are no set-points."""
 HELD_S = 1.0
 """Time within its band after which a set-point counts as reached, s."""
 SHARE = 0.05
@@ -425,14 +427,13 @@ class Tracking(Observer):
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
         """Store the errors at the end of a step."""
-        self._wait(step, 1)
         points = self._ask()
+        self._wait(step, 1 if points else CELLS_WITHOUT_POINTS)
         if points != self._last_points:
             self._last_points = points
             if self._report is not None:
                 self._report(step, points)
         if not points:
-            self._wait(step, 50)
             return
         truths: dict[str, Mapping[str, Array]] = {}
         for name, wanted in points.items():

@@ -186,3 +186,14 @@ def test_samples_see_all_phases_of_a_stroke_whatever_its_period(period: float, p
     assert found["mean"] == pytest.approx(0.0, abs=4e-4)
     assert found["rms"] == pytest.approx(0.01 / np.sqrt(2.0), rel=0.05)
     assert found["max"] == pytest.approx(0.01, rel=0.06)
+
+
+def test_without_set_points_it_looks_once_a_second() -> None:
+    """Each look ends a batch of compiled steps."""
+    tracking, looks = Tracking(DT, lambda: {}), 0
+    tracking.start({})
+    for step in range(10_000):
+        if step == tracking.due:
+            looks += 1
+            tracking.after_step(step, (step + 1) * DT, {}, np.zeros(0), None)  # type: ignore[arg-type]
+    assert looks == 10
