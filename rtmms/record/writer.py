@@ -318,15 +318,20 @@ class Log:
         """Whether rows, or the index records of a written chunk, are not on the disk yet."""
         return self.rows > self.committed or self.stream.waiting > 0
 
-    def commit(self) -> bool:
+    def commit(self, *, partly: bool = False) -> bool:
         """Write the rows so far to the disk, as a chunk of their own.
+
+        Parameters
+        ----------
+        partly : bool, default False
+            Write complete chunks only.
 
         Returns
         -------
         bool
             Whether the disk accepted all of them.
         """
-        if self.gathered:
+        if self.gathered and not partly:
             self._end_chunk()
         whole = self.stream.commit()
         while self._marks and self._marks[0][0] <= self.stream.size:
@@ -445,10 +450,10 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
             for row in ring.take(seen, ROWS_AT_ONCE):
                 log.add(RowHead(*row.ints), row.floats)
         seen, now = ring.head if over else ring.settled, time.monotonic()
-        due = now - committed_s >= COMMIT_S or (log.stream.waiting and not full_since) or over
-        if due and log.unwritten:
-            committed_s = now
-            full_since = 0.0 if log.commit() else full_since or now
+        due = now - committed_s >= COMMIT_S or over
+        if (due or (log.stream.waiting and not full_since)) and log.unwritten:
+            committed_s = now if due else committed_s
+            full_since = 0.0 if log.commit(partly=not due) else full_since or now
             ring.note(WRITTEN, log.committed)
             ring.note(FULL, int(full_since > 0.0))
         if over and full_since and now - full_since > GIVE_UP_S:
