@@ -459,6 +459,7 @@ class Tracking(Observer):
         Its place within the cell differs from cell to cell, so that the samples of a periodic motion see all its
         phases, whatever its period is.
         """
+        self._cell = max(self._cell, step // self._stride - 1)  # of a run that begins late, in one go
         while self.due <= step:
             self._cell += cells
             self.due = self._stride - 1 + math.floor((self._cell + self._cell * GOLDEN % 1.0) * self._stride)

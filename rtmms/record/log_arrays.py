@@ -159,13 +159,14 @@ class LogArrays(Mapping[str, "Array"]):
             (run, step, {name: one for name, one in values.items() if isinstance(one, int | float)})
             for run, step, values in self._noted("set_points")
         ]
-        found = {name: np.full(len(self.step), np.nan) for _, _, values in changes for name in values}
-        for run in {run for run, _, _ in changes}:
+        names = dict.fromkeys(name for _, _, values in changes for name in values)
+        refuse_large_array(8 * len(names) * len(self.step), max_array_bytes(self.path), self.path, "set-points")
+        found = {name: np.full(len(self.step), np.nan) for name in names}
+        for run, step, values in changes:
             begin, end = np.searchsorted(self.run, run, "left"), np.searchsorted(self.run, run, "right")
-            for _, step, values in (one for one in changes if one[0] == run):
-                first = begin + np.searchsorted(self.step[begin:end], step, "left")
-                for name, row in found.items():
-                    row[first:end] = values.get(name, np.nan)
+            first = begin + np.searchsorted(self.step[begin:end], step, "left")
+            for name, row in found.items():
+                row[first:end] = values.get(name, np.nan)
         return {name: _frozen(row) for name, row in found.items()}
 
     def _noted(self, event: str) -> Iterator[tuple[int, int, dict[str, Any]]]:

@@ -197,3 +197,12 @@ def test_without_set_points_it_looks_once_a_second() -> None:
             looks += 1
             tracking.after_step(step, (step + 1) * DT, {}, np.zeros(0), None)  # type: ignore[arg-type]
     assert looks == 10
+
+
+def test_a_run_that_begins_late_needs_no_more_work_for_its_first_sample() -> None:
+    """Its samples are no catching up: the next one is near, as in a run from the start."""
+    begin = 10**12
+    tracking = Tracking(DT, lambda: {"depth_m": 1.0})
+    tracking.start({})
+    tracking.after_step(begin, (begin + 1) * DT, {}, np.zeros(0), None)  # type: ignore[arg-type]
+    assert 0 < tracking.due - begin <= 3 * SAMPLE_S / DT
