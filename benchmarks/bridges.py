@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from time import monotonic, monotonic_ns
 from typing import Any
 
@@ -67,7 +68,7 @@ def main(as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str
         "bridges": {name: row(name, wanted, seconds) for name in names},
     }  # fmt: skip
     result["load"].append(setting.load())
-    print(json.dumps(result)) if as_json else print_result(result)
+    print(json.dumps(result) if as_json else text(result))
     return int(any("failed" in one for found in result["bridges"].values() for one in found.values()))
 
 
@@ -194,25 +195,31 @@ def _quantiles(values: list[float]) -> dict[str, float | None]:
 # -- reports --------------------------------------------------------------------------------------------------------
 
 
-def print_result(result: dict[str, Any]) -> None:
-    """Print the result for a reader.
+def text(result: Mapping[str, Any]) -> str:
+    """Return the rows as `rtmms bench bridges` prints them.
 
     Parameters
     ----------
-    result : dict[str, Any]
-        The result.
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Lines.
     """
-    print(f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after")
-    print(
-        f"{'us':<14}{'Hz':>6}{'out p50':>10}{'p99':>9}{'back p50':>10}{'p99':>9}{'both p50':>10}{'p99':>9}{'lost':>12}"
-    )
+    lines = [
+        f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after",
+        f"{'us':<15}{'Hz':>5}{'out p50':>10}{'p99':>9}{'back p50':>10}{'p99':>9}{'both p50':>10}{'p99':>9}{'lost':>12}",
+    ]
     for name, found in result["bridges"].items():
         for rate, one in found.items():
             if "states" not in one:
-                print(f"{name:<14}{rate:>6}  {one.get('failed') or one.get('skipped')}")
+                lines.append(f"{name:<15}{rate:>5}  {one.get('failed') or one.get('skipped')}")
                 continue
             cells = [one[key][q] for key in ("out_us", "back_us", "there_and_back_us") for q in ("p50", "p99")]
-            text = "".join(
+            numbers = "".join(
                 f"{'-' if v is None else f'{v:.0f}':>{10 if i % 2 == 0 else 9}}" for i, v in enumerate(cells)
             )
-            print(f"{name:<14}{rate:>6}{text}{one['lost']:>6} of {one['states']}")
+            lines.append(f"{name:<15}{rate:>5}{numbers}{one['lost']:>6} of {one['states']}")
+    return "\n".join(lines)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
     """
     given: dict[str, Any] = {"coupling": coupling} if coupling else {}
     plant: Any = rtmms.load(robot, **given)
-    robot = coupling or robot
+    robot = f"{robot}, {coupling}" if coupling else robot
     way = round(SETTLE_S / plant.dt)
     for k in range(way):
         plant.step(_command(plant, k))
@@ -174,23 +174,40 @@ def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool 
     found = [measure(name, blocks, period) for name in names]
     if "manta" in names:
         found.append(measure("manta", blocks, period, MONOLITHIC))
-    if as_json:
-        print(json.dumps({"machine": machine(), "robots": found}))
-        return 0
-    print("A and B of a step, in steps; two: differences with two threads")
-    print(
-        f"{'robot':12}{'states':>8}{'step, us':>10}{'structure':>11}{'ms':>8}{'linearise':>11}{'differences':>13}"
-        f"{'two':>7}{'error':>10}"
-    )
+    result = {"machine": machine(), "robots": found}
+    print(json.dumps(result) if as_json else text(result))
+    return 0
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """Return the rows as `rtmms bench derivatives` prints them.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
+    found = result["robots"]
+    lines = [
+        "A and B of a step. Times are in steps of the robot, except in the columns us and ms.",
+        f"{'robot':18}{'states':>7}{'step, us':>10}{'compiled':>11}{'ms':>8}{'linearise':>11}{'differences':>13}"
+        f"{'2 threads':>11}{'error':>10}",
+    ]
     for one in found:
         alone = (
             f"{one['structure_steps']:11.0f}{one['structure_ms']:8.3f}" if "structure_ms" in one else f"{'-':>11}{'':8}"
         )
-        print(
-            f"{one['robot']:12}{one['states']:8}{one['step_us']:10.2f}{alone}{one['linearise_steps']:11.0f}"
-            f"{one['one_steps']:13.0f}{one['two_steps']:7.0f}{one['error']:10.1e}"
+        lines.append(
+            f"{one['robot']:18}{one['states']:7}{one['step_us']:10.2f}{alone}{one['linearise_steps']:11.0f}"
+            f"{one['one_steps']:13.0f}{one['two_steps']:11.0f}{one['error']:10.1e}"
         )
-    for one in found:
-        if "period_s" in one:
-            print(f"{one['robot']}: the map of a period of {one['period_steps']} steps took {one['period_s']:.2f} s")
-    return 0
+    lines += [
+        f"{one['robot']}: the map of a period of {one['period_steps']} steps took {one['period_s']:.2f} s"
+        for one in found if "period_s" in one
+    ]  # fmt: skip
+    return "\n".join(lines)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -99,12 +100,28 @@ def main(as_json: bool = False, runs: int = 64, steps: int = 50, blocks: int = 5
     for name, value in (("runs", runs), ("steps", steps), ("blocks", blocks), ("threads", threads)):
         refuse_less(f"environments: --{name}", value, 1)
     found = [measure(task, runs, steps, blocks, threads) for task in IDS]
-    if as_json:
-        print(json.dumps({"machine": machine(), "tasks": found}))
-        return 0
-    print(f"{'task':16}{'runs':>6}{'steps a second':>16}{'of the rollout':>16}{'overhead':>10}{'sensors':>9}")
-    for one in found:
-        print(
-            f"{one['task']:16}{one['runs']:6}{one['steps_s']:16.0f}{one['rollout_s']:16.0f}{one['overhead']:10.1%}{one['sensors']:9.2f}"
-        )
+    result = {"machine": machine(), "tasks": found}
+    print(json.dumps(result) if as_json else text(result))
     return 0
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """Return the rows as `rtmms bench environments` prints them.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
+    lines = [f"{'task':16}{'runs':>6}{'steps a second':>16}{'of the rollout':>16}{'overhead':>10}{'sensors':>9}"]
+    lines += [
+        f"{one['task']:16}{one['runs']:6}{one['steps_s']:16.0f}{one['rollout_s']:16.0f}{one['overhead']:10.1%}"
+        f"{one['sensors']:9.2f}"
+        for one in result["tasks"]
+    ]
+    return "\n".join(lines)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -140,12 +140,29 @@ def main(as_json: bool = False, seconds: float = 8.0, blocks: int = 5, model: st
     refuse_less("fish: --seconds", seconds, SETTLE_S + 1.0)
     refuse_less("fish: --blocks", blocks, 1)
     found = {name: measure(name, seconds, blocks, model) for name in ("f1_00", "f1_75")}
-    if as_json:
-        print(json.dumps({"machine": machine(), "recordings": found}))
-        return 0
-    print(f"{'':42}{'times real time':>16}{'speed, m/s':>12}{'measured':>10}")
-    for recording, rows in found.items():
-        print(f"{recording}, {BEATS_HZ[recording]} beats/s")
-        for name, one in rows.items():
-            print(f"  {name:40}{one['times_real_time']:16.1f}{one['speed_m_s']:12.4f}{SPEED_M_S[recording]:10.4f}")
+    result = {"machine": machine(), "recordings": found}
+    print(json.dumps(result) if as_json else text(result))
     return 0
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """Return the rows as `rtmms bench fish` prints them.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
+    lines = [f"{'':42}{'times real time':>16}{'speed, m/s':>12}{'measured':>10}"]
+    for recording, rows in result["recordings"].items():
+        lines.append(f"{recording}, {BEATS_HZ[recording]} beats/s")
+        lines += [
+            f"  {name:40}{one['times_real_time']:16.1f}{one['speed_m_s']:12.4f}{SPEED_M_S[recording]:10.4f}"
+            for name, one in rows.items()
+        ]
+    return "\n".join(lines)

@@ -374,10 +374,12 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
         1 where a wrong cell is silent, a right one stopped, or errors are not as large as estimated.
     """
     begun, every = time.monotonic(), list[Cell]()
+    methods: dict[str, list[Cell]] = {}
     for case in cases(small):
         if only in case.name:
             cells = line(case)
             every += cells
+            methods.setdefault(f"{case.robot} {case.method}", []).extend(cells)
             if not as_json:
                 print(table(case, cells), flush=True)
                 for cell in cells if detail else [cell for cell in cells if cell.fate]:
@@ -390,7 +392,10 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
     misfit = any(row["estimate"] == "estimated" and not row["holds"] for row in fit)
     if as_json:
         cells_ = [asdict(cell) for cell in every]
-        print(json.dumps({"machine": machine(), "counts": counts, "calibration": fit, "cells": cells_}))
+        by_method = {name: counted(cells) for name, cells in methods.items()}
+        print(json.dumps({
+            "machine": machine(), "counts": counts, "methods": by_method, "calibration": fit, "cells": cells_,
+        }))  # fmt: skip
     else:
         for row in fit:
             within = f"within a factor of {MAX_FACTOR:g} in {100.0 * row['within']:.1f} % of {row['cells']} cells"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -135,15 +135,32 @@ def main(as_json: bool = False, model: str = "", /, blocks: int = 400, dt: float
     refuse_less("mujoco: --blocks", blocks, 1)
     refuse_less("mujoco: --dt", dt, 0.0)
     found = [measure(path, blocks, dt or None) for path in ([model] if model else usual_models())]
-    if as_json:
-        print(json.dumps({"machine": machine(), "models": found}))
-        return 0
-    print("times in us; ratios to mj_step of the same run, Python's call included")
-    heads = f"{'mj_step':>8}{'step':>8}{'outputs':>9}{'ratio':>7}{'with outputs':>14}"
-    print(f"{'model':<26}{'dof':>4}  {'integrator':<13}{heads}")
-    for one in found:
-        print(
-            f"{one['model']:<26}{one['dof']:>4}  {one['integrator']:<13}{one['mj_step_us']:>8.1f}{one['step_us']:>8.1f}"
-            f"{one['observe_us']:>9.1f}{one['step_ratio']:>7.2f}{one['step_and_outputs_ratio']:>14.2f}"
-        )
+    result = {"machine": machine(), "models": found}
+    print(json.dumps(result) if as_json else text(result))
     return 0
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """Return the rows as `rtmms bench mujoco` prints them.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
+    heads = f"{'mj_step':>8}{'step':>8}{'outputs':>9}{'ratio':>7}{'with outputs':>14}"
+    lines = [
+        "times in us; ratios to mj_step of the same run, Python's call included",
+        f"{'model':<26}{'dof':>4}  {'integrator':<13}{heads}",
+    ]
+    lines += [
+        f"{one['model']:<26}{one['dof']:>4}  {one['integrator']:<13}{one['mj_step_us']:>8.1f}{one['step_us']:>8.1f}"
+        f"{one['observe_us']:>9.1f}{one['step_ratio']:>7.2f}{one['step_and_outputs_ratio']:>14.2f}"
+        for one in result["models"]
+    ]
+    return "\n".join(lines)

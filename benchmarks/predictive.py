@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def beside(seconds: float) -> list[dict[str, Any]]:
             missed = (report["stall_detector"] or {}).get("misses", {})
             row["unexplained"] += sum(count for cause, count in missed.items() if cause != "machine")
             metrics: dict[str, Any] = next(
-                (one["figures"] for one in report["exchange"]["peers"] if one["figures"]), {}
+                (one["metrics"] for one in report["exchange"]["peers"] if one["metrics"]), {}
             )
             for figure in PLANNER if metrics else ():
                 row.setdefault(figure, []).append(metrics[figure])
@@ -130,29 +131,36 @@ def beside(seconds: float) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def print_peers(rows: list[dict[str, Any]], seconds: float) -> None:
-    """Print the loop's rows as a table.
+def realtime_table(result: Mapping[str, Any]) -> str:
+    """Return the table of the runs in real time.
 
     Parameters
     ----------
-    rows : list[dict[str, Any]]
-        Rows of `beside`.
-    seconds : float
-        Duration, s.
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Markdown.
     """
-    print_text("\n| in real time, 1 kHz | steps | misses | of them not by the machine | overruns | planner |")
-    print_text("|---|---|---|---|---|---|")
-    for row in rows:
+    seconds = result["seconds"]
+    lines = [
+        f"| {seconds:g} s in real time at 1 kHz | steps | misses | of them not by the machine | overruns | planner |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in result["realtime"]:
         planner = ""
         if "plans" in row:
             planner = (
                 f"{row['plans'] / seconds:.2f} plans a second, {row['late_plans']:.0f} late, {row['tried']:.1%} of the "
                 f"candidates tried, {row['failed']:.1%} failed, {row['core']:.2f} of a core"
             )
-        print_text(
+        lines.append(
             f"| `{row['controller']}` | {row['steps']} | {row['misses']} | {row['unexplained']} | {row['overruns']} "
             f"| {planner} |"
         )
+    return "\n".join(lines)
 
 
 def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> int:
@@ -190,31 +198,39 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> 
             "speed_m_s": means[2], "runs": seeds, "lost": seeds - len(kept),
         })  # fmt: skip
         print_text(f"{course}, {controller}: done", err=True)
+    result = {"commit": setting.commit(), "rows": rows, "realtime": loops, "seconds": seconds}
     if as_json:
-        print_json(json.dumps({"commit": setting.commit(), "rows": rows, "realtime": loops}))
+        print_json(json.dumps(result))
         return 0
     if rows:
-        print_courses(rows)
+        print_text(courses_table(result))
     if loops:
-        print_peers(loops, seconds)
+        print_text("\n" + realtime_table(result))
     return 0
 
 
-def print_courses(rows: list[dict[str, Any]]) -> None:
-    """Print the courses as a table.
+def courses_table(result: Mapping[str, Any]) -> str:
+    """Return the table of the courses.
 
     Parameters
     ----------
-    rows : list[dict[str, Any]]
-        Rows of the courses.
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Markdown.
     """
-    print_text(
-        "| course | controller | target | mean | worst | power | speed | runs |\n|---|---|---|---|---|---|---|---|"
-    )
-    for row in rows:
+    lines = [
+        "| course | controller | target of the mean | mean | worst | power | speed | runs |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in result["rows"]:
         wanted = "" if row["target_cm"] is None else f"{row['target_cm']:g} cm"
         numbers = [
             "-" if row[name] is None else f"{row[name]:.2f} {unit}"
             for name, unit in (("mean_cm", "cm"), ("worst_cm", "cm"), ("power_w", "W"), ("speed_m_s", "m/s"))
         ]
-        print_text(f"| {row['course']} | `{row['controller']}` | {wanted} | {' | '.join(numbers)} | {row['runs']} |")
+        lines.append(f"| {row['course']} | `{row['controller']}` | {wanted} | {' | '.join(numbers)} | {row['runs']} |")
+    return "\n".join(lines)

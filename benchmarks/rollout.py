@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -137,16 +138,30 @@ def main(as_json: bool = False, runs: int = 64, steps: int = 1000, blocks: int =
     refuse_less("rollout: --steps", steps, SAMPLE_STEPS)
     refuse_less("rollout: --blocks", blocks, 1)
     found = [measure(name, runs, steps, blocks) for name in ([robot] if robot else ROBOTS)]
-    if as_json:
-        print(json.dumps({"machine": machine(), "robots": found}))
-        return 0
-    print(f"{'robot':12}{'step, us':>10}{'rollout, us':>13}{'ratio':>8}{'two threads':>13}{'same bits':>11}")
-    for one in found:
-        if not one["compiled"]:
-            print(f"{one['robot']:12}  stepped from Python: it has no fork")
-            continue
-        print(
-            f"{one['robot']:12}{one['alone_us']:10.2f}{one['rollout_us']:13.2f}{one['ratio']:8.3f}"
-            f"{one['speed_up']:11.2f} x{one['same_bits']!s:>11}"
-        )
+    result = {"machine": machine(), "robots": found}
+    print(json.dumps(result) if as_json else text(result))
     return 0
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """Return the rows as `rtmms bench rollout` prints them.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
+    lines = [f"{'robot':12}{'step, us':>10}{'rollout, us':>13}{'ratio':>8}{'two threads':>13}{'same bits':>11}"]
+    for one in result["robots"]:
+        numbers = (
+            f"{one['alone_us']:10.2f}{one['rollout_us']:13.2f}{one['ratio']:8.3f}"
+            f"{one['speed_up']:11.2f} x{one['same_bits']!s:>11}"
+            if one["compiled"] else "  stepped from Python: it has no fork"
+        )  # fmt: skip
+        lines.append(f"{one['robot']:12}{numbers}")
+    return "\n".join(lines)

@@ -12,6 +12,9 @@ from typing import Any
 
 from rtmms.base.errors import ModelError
 
+MEASURED = ("rtmms", "benchmarks/*.py", "controllers", "bridges", "examples", "pyproject.toml")
+"""Paths whose changes change a measurement; results and pages do not."""
+
 
 def _cpu() -> tuple[str, list[str]]:
     """Return the name of the processor, and its vector extensions."""
@@ -74,7 +77,7 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """Return the commit of the sources, with '+' where they differ from it.
+    """Return the commit of the sources, with '+' where a path of MEASURED differs from it.
 
     Returns
     -------
@@ -89,7 +92,8 @@ def commit() -> str | None:
         ).stdout.strip()
 
     try:
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+        changes = git("status", "--porcelain", "--untracked-files=no", "--", *(f":(top){path}" for path in MEASURED))
+        return git("rev-parse", "HEAD") + ("+" if changes else "")
     except (OSError, subprocess.SubprocessError):
         return None
 

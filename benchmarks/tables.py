@@ -39,7 +39,18 @@ from rtmms.wire.peer import controller
 from rtmms.wire.peer.session import Session
 from rtmms.wire.protocol.messages import IN_VERSION_1
 
-from . import against, tables_loop
+from . import (
+    against,
+    derivatives,
+    environments,
+    fish,
+    mujoco_step,
+    predictive,
+    rollout,
+    tables_guards,
+    tables_loop,
+    water,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -92,6 +103,16 @@ def _renamed_table() -> str:
     return "\n".join(["| where | old name | new name |", "|---|---|---|", *rows])
 
 
+def _printed(text: Callable[[Any], str], result: Any) -> str:
+    """Return machine and day of a result, and the lines that its command prints."""
+    return f"Measured on: {tables_loop.machine(result)}.\n\n```text\n{text(result)}\n```"
+
+
+def _measured(table: Callable[[Any], str], result: Any) -> str:
+    """Return machine and day of a result, and a table of it."""
+    return f"Measured on: {tables_loop.machine(result)}.\n\n{table(result)}"
+
+
 Part = tuple[Callable[..., str], tuple[str, ...]]
 WITHOUT_PAGE = ("template", "view")
 """Bridges that are for readers of their code, or that `rtmms run --view` starts."""
@@ -106,6 +127,17 @@ PARTS: dict[str, Part] = {
     "loop-paces": (tables_loop.paces, ("loop", "loop_10khz")),
     "exchange": (tables_loop.exchange, ("exchange",)),
     "hour": (tables_loop.hour, ("soak_hour",)),
+    "round-trip": (partial(_measured, tables_loop.round_trip), ("bridges",)),
+    "rollout": (partial(_printed, rollout.text), ("rollout",)),
+    "derivatives": (partial(_printed, derivatives.text), ("derivatives",)),
+    "environments": (partial(_printed, environments.text), ("environments",)),
+    "mujoco-step": (partial(_printed, mujoco_step.text), ("mujoco",)),
+    "water": (partial(_printed, water.text), ("water",)),
+    "fish-speed": (partial(_printed, fish.text), ("fish",)),
+    "predictive-courses": (partial(_measured, predictive.courses_table), ("predictive",)),
+    "predictive-realtime": (partial(_measured, predictive.realtime_table), ("predictive_realtime",)),
+    "guards-verdicts": (partial(_measured, tables_guards.verdicts), ("guards",)),
+    "guards-calibration": (tables_guards.calibration, ("guards",)),
     "parameters": (manta_page.parameter_table, ()),
     **{f"parameters {robot}": (partial(robot_table, robot), ()) for robot in robots() if robot != "manta"},
     **{f"sensor {name}".rstrip(): (partial(_sensor_table, name), ()) for name in ("", *KINDS, "sight")},
@@ -207,9 +239,11 @@ def pages(root: Path) -> list[Path]:
 
 
 def _folded(text: str) -> str:
-    """Fold lines of prose to WIDTH; rows of tables stay."""
-    lines = []
+    """Fold lines of prose to WIDTH; rows of tables and lines of a fenced block stay."""
+    lines: list[str] = []
+    fenced = False
     for line in text.splitlines():
-        fits = line.startswith("|") or not line
+        fenced ^= line.startswith("```")
+        fits = fenced or line.startswith(("|", "```")) or not line
         lines += [line] if fits else fill(line, WIDTH, break_long_words=False, break_on_hyphens=False).splitlines()
     return "\n".join(lines)

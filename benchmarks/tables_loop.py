@@ -493,3 +493,31 @@ def exchange(result: Result) -> str:
                      *(number(us[part]["p50"]) for part in PARTS),
                      f"{us['exchange']['p50']:.0f}, {us['exchange']['p99']:.0f}"])  # fmt: skip
     return f"{machine(result)}:\n\n" + table(heads, rows)
+
+
+def round_trip(result: Result) -> str:
+    """Return the table of docs/bridges.md on the time from a state to its answer through each bridge.
+
+    Parameters
+    ----------
+    result : Result
+        Result of `rtmms bench bridges`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    rates = sorted({rate for found in result["bridges"].values() for rate in found if rate.isdigit()}, key=int)
+    heads = ["bridge", *(f"{rate} Hz: p50, p99 in ms" for rate in rates), f"lost at {rates[-1]} Hz"]
+    rows = []
+    for name, found in result["bridges"].items():
+        if any("states" not in one for one in found.values()):
+            rows.append([name, *["-"] * (len(heads) - 1)])
+            continue
+        times = [
+            ", ".join("-" if us is None else f"{us / 1e3:.1f}" for us in (both["p50"], both["p99"]))
+            for both in (found[rate]["there_and_back_us"] for rate in rates)
+        ]
+        rows.append([name, *times, f"{found[rates[-1]]['lost']} of {found[rates[-1]]['states']}"])
+    return table(heads, rows)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -545,14 +546,31 @@ def main(as_json: bool = False) -> int:
     from rtmms.mujoco_models.library import load_mujoco
 
     versions = {"rtmms": version("rtmms"), "mujoco": load_mujoco("bench water").__version__, "numpy": np.__version__}
-    if as_json:
-        print(json.dumps({"cases": rows, "versions": versions}))
-        return 0
-    print(", ".join(f"{name} {number}" for name, number in versions.items()))
-    print(f"{'case':<60}{'closed form':>12}{'rtmms':>10}{'MuJoCo':>10}  {'unit':<6}MuJoCo is")
-    for row in rows:
-        print(
-            f"{row['name']:<60}{row['closed_form']:>12.4g}{row['rtmms']:>10.4g}{row['mujoco']:>10.4g}  {row['unit']:<6}"
-            f"{'right' if row['mujoco_is_right'] else 'wrong'}"
-        )
+    result = {"cases": rows, "versions": versions}
+    print(json.dumps(result) if as_json else text(result))
     return 0
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """Return the rows as `rtmms bench water` prints them.
+
+    Parameters
+    ----------
+    result : Mapping[str, Any]
+        Result of the benchmark.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
+    lines = [
+        ", ".join(f"{name} {number}" for name, number in result["versions"].items()),
+        f"{'case':<60}{'closed form':>12}{'rtmms':>10}{'MuJoCo':>10}  {'unit':<6}MuJoCo is",
+    ]
+    lines += [
+        f"{row['name']:<60}{row['closed_form']:>12.4g}{row['rtmms']:>10.4g}{row['mujoco']:>10.4g}  {row['unit']:<6}"
+        f"{'right' if row['mujoco_is_right'] else 'wrong'}"
+        for row in result["cases"]
+    ]
+    return "\n".join(lines)

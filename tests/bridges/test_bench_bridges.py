@@ -24,7 +24,7 @@ def test_there_and_back(capsys: pytest.CaptureFixture[str]) -> None:
         assert found["lost"] < 50
         assert 0 < found["out_us"]["p50"] <= found["out_us"]["p99"] <= found["out_us"]["max"]
         assert 0 < found["there_and_back_us"]["p50"] <= found["there_and_back_us"]["max"]
-    bridges.print_result(result)
+    print(bridges.text(result))
     assert "udp, packed" in capsys.readouterr().out
 
 
