@@ -14,12 +14,14 @@ import shlex
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
+from rtmms.base.entry_points import entry_points_of
 from rtmms.cli.main import rtmms as program
 from tests.every import every
 
@@ -194,6 +196,45 @@ def test_a_command_of_a_page_is_understood(page: str, line: str, monkeypatch: py
         name, inner, arguments = command.resolve_command(context, [*context._protected_args, *context.args])
         assert inner is not None
         command = inner
+
+
+def _inline() -> list[tuple[str, str]]:
+    """(page, command in a line of prose or in a cell), which may have placeholders such as FILE."""
+    found = set()
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
+        prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+        found |= {(page.name, " ".join(line.split())) for line in re.findall(r"`(rtmms [a-z][^`]*)`", prose)}
+    return sorted(found)
+
+
+OLD_COMMANDS = {"CHANGELOG.md": {"rtmms accuracy"}}
+"""Commands of earlier versions, which the list of changes names."""
+
+
+def test_a_command_in_a_sentence_exists_with_its_options() -> None:
+    assert len(_inline()) > 90
+    unknown = [
+        f"{page}: `{line}`" for page, line in _inline()
+        if not _is_known(line.split()[1:]) and line not in OLD_COMMANDS.get(page, set())
+    ]  # fmt: skip
+    assert unknown == []
+
+
+def _is_known(words: list[str]) -> bool:
+    """The command exists, and each of its options does; of `bench`, also the benchmark and its options."""
+    command = program.get_command(click.Context(program), words[0])
+    if isinstance(command, click.Group) and len(words) > 1 and words[1].islower():
+        command, words = command.commands.get(words[1]), words[1:]
+    if command is None:
+        return False
+    known = {name for one in [*command.params, *program.params] for name in [*one.opts, *one.secondary_opts]}
+    known.add("--help")
+    if words[0] == "bench" and len(words) > 1 and words[1].islower():
+        points = entry_points_of("rtmms.benchmarks")
+        if words[1] not in points:
+            return False
+        known |= {"--options"} | {f"--{name.replace('_', '-')}" for name in signature(points[words[1]].load()).parameters}
+    return {word.partition("=")[0] for word in words if word.startswith("--")} <= known
 
 
 def _of_a_reader(parts: list[str]) -> bool:

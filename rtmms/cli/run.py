@@ -30,8 +30,9 @@ def run(
     ROBOT is a name of `rtmms list robots`, a FILE.urdf, FILE.xml (MJCF), FILE.fmu or FILE.py:NAME, or a scenario
     FILE.toml. Options on the command line replace those of a scenario.
 
-    Several robots run on one clock: `rtmms run manta manta eel`, or with names `leader=manta follower=manta`; else they
-    are called one, two, three. --set one.KEY=VALUE is for one of them, --controller NAME:robot=one likewise.
+    Several robots run on one clock: `rtmms run manta manta eel`, or with names `leader=manta follower=manta`. Without
+    names they are manta_1, manta_2, and eel. --set manta_1.KEY=VALUE sets a parameter of one robot, and --controller
+    NAME:robot=manta_1 assigns a controller to it.
 
     With --from a run goes on from a moment of a log (run --log), with its robot, which need not be named, and its
     parameters, sensors, seed, controllers, mode and rate, but for what is given: another controller, --set KEY=VALUE or

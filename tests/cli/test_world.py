@@ -17,9 +17,26 @@ from tests.cli.shell import rtmms as shell
 TWO = [{"name": "one", "robot": "manta"}, {"name": "two", "robot": "eel"}]
 
 
-def test_robots_without_a_name_are_numbered() -> None:
-    named = [(one["name"], one["robot"]) for one in robots_of_command(["manta", "follower=eel", "manta"])]
-    assert named == [("one", "manta"), ("follower", "eel"), ("three", "manta")]
+def test_robots_without_a_name_have_that_of_their_kind_and_a_number_where_there_are_several() -> None:
+    def names(*words: str) -> list[str]:
+        return [one["name"] for one in robots_of_command(words)]
+
+    assert names("manta", "follower=eel", "manta", "eel") == ["manta_1", "follower", "manta_2", "eel"]
+    assert names("models/my arm.urdf", "mine.py:arm", "2d.xml", "x" * 40) == ["my_arm", "arm", "d", "x" * 24]
+    assert names("a/arm.urdf", "b/arm.urdf") == ["arm_1", "arm_2"]
+
+
+def test_old_default_names_work_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    robots = robots_of_command(["manta", "two=eel", "manta"])
+    assert drivers(robots, ("gait:robot=one,frequency_hz=0.6", "gait:robot=three")) == (
+        "gait:robot=manta_1,frequency_hz=0.6", "gait:robot=manta_2"
+    )  # fmt: skip
+    assert "robot one is manta_1 now; the next version removes the old name" in capsys.readouterr().err
+    made = shared_out(robots, {"one.chains": 8, "two.kp_n_m": 1.0, "manta_2.chains": 16}, {})["robots"]
+    assert [one["parameters"] for one in made] == [{"chains": 8}, {"kp_n_m": 1.0}, {"chains": 16}]
+    assert not any("old_name" in one for one in made)
+    with pytest.raises(ModelError, match="unknown robot 'one'"):  # `one` was never the default of a named robot
+        shared_out(robots_of_command(["a=manta", "b=manta"]), {"one.chains": 8}, {})
 
 
 def test_robots_without_a_place_begin_side_by_side() -> None:
@@ -99,9 +116,9 @@ def test_two_run_and_replay_to_the_bit(tmp_path: Path) -> None:
     arguments = ("manta", "eel", "--mode", "lockstep", "--duration", "1", "--log", "w.mcap", "--json", "--quiet")
     result = finish(start(tmp_path, "run", *arguments), 240)
     assert result.status == 0, result.err
-    assert {name: one["robot"] for name, one in result.report["robots"].items()} == {"one": "manta", "two": "eel"}
-    own = result.report["robots"]["two"]["final"]["position"]
-    assert own == result.report["final"]["two.position"]
+    assert {name: one["robot"] for name, one in result.report["robots"].items()} == {"manta": "manta", "eel": "eel"}
+    own = result.report["robots"]["eel"]["final"]["position"]
+    assert own == result.report["final"]["eel.position"]
     again = finish(start(tmp_path, "replay", "w.mcap", "--check"), 240)
     assert again.status == 0, again.err
 

@@ -15,7 +15,7 @@ from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import split_word
 from rtmms.bridging.config import check_bridge
 from rtmms.cli.option_types import check_choice, declared_option, options, refuse_figure, refuse_preset, settings
-from rtmms.cli.running.several import default_robot_name, drivers, failing, shared_out
+from rtmms.cli.running.several import drivers, failing, named, shared_out, with_present_names
 from rtmms.plant.loading import builder
 from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown
@@ -92,7 +92,9 @@ def plan(
     """
     builder(robot)  # refuses an unknown one
     if robots:
-        robots = [{"name": default_robot_name(k), **one} for k, one in enumerate(robots)]
+        robots = named(robots)
+        words["links"] = tuple(with_present_names(robots, words.get("links", ()), "{}."))
+        words["bridges"] = tuple(with_present_names(robots, words.get("bridges", ()), "robot={}"))
         controllers = drivers(robots, controllers)
     elif controllers is None:
         controllers = own_controllers(robot)

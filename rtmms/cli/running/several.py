@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.source_declarations import fact
+from rtmms.base.terminal import print_text
 from rtmms.base.trust import is_file, named_robot, split_word
 from rtmms.cli.option_types import check_choice
 from rtmms.plant.loading import builder
@@ -16,17 +19,20 @@ from rtmms.wire.peer.plugins import check_controller, check_robot, declared_robo
 MAX_ROBOTS = MAX_TABLE_ENTRIES["robot"]
 SPACING_M = 2.0
 """Distance between robots without a given place, m."""
-NAMES = (
+MAX_KIND_LENGTH = 24
+"""Characters of a default name before its number; a name has at most 32."""
+OLD_NAMES = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 )  # fmt: skip
+"""Default names of version 0.2 in the order of the robots; the command line accepts them for one minor version."""
 
 
 def robots_of_command(words: Sequence[str]) -> list[dict[str, Any]]:
     """Return the robots of a command line.
 
-    Those without a name are called one, two, three, ... They begin side by side, SPACING_M along y, the first at its
-    own place.
+    Those without a name have the name of their kind, with a number if there are several (`named`). They begin side by
+    side, SPACING_M along y, the first at its own place.
 
     Parameters
     ----------
@@ -41,26 +47,73 @@ def robots_of_command(words: Sequence[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for k, word in enumerate(words):
         name, sign, robot = word.partition("=")
-        found.append({"name": name, "robot": robot} if sign else {"name": default_robot_name(k), "robot": word})
+        found.append({"name": name, "robot": robot} if sign else {"robot": word})
         if k:
             found[-1]["aside_m"] = SPACING_M * k
-    return found
+    return named(found)
 
 
-def default_robot_name(k: int) -> str:
-    """Return the name of the k-th robot without a given one.
+def named(robots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tables of robots with a name in each.
+
+    The default name of the only eel of a run is eel, those of two mantas are manta_1 and manta_2.
 
     Parameters
     ----------
-    k : int
-        From 0.
+    robots : Sequence[Mapping[str, Any]]
+        A table for each robot; `name` is optional.
 
     Returns
     -------
-    str
-        As 'one'.
+    list[dict[str, Any]]
+        The tables; in one whose name is a default, `old_name` is the default of version 0.2.
     """
-    return NAMES[k] if k < len(NAMES) else f"r{k + 1}"
+    kinds = [_kind(str(one["robot"])) for one in robots]
+    found = []
+    for k, (one, kind) in enumerate(zip(robots, kinds, strict=True)):
+        if one.get("name"):
+            found.append(dict(one))
+            continue
+        name = f"{kind}_{kinds[: k + 1].count(kind)}" if kinds.count(kind) > 1 else kind
+        old = OLD_NAMES[k] if k < len(OLD_NAMES) else f"r{k + 1}"
+        found.append({**one, "name": name, "old_name": old})
+    return found
+
+
+def _kind(robot: str) -> str:
+    """Return the part of a default name before the number: 'arm' of 'models/arm.urdf' and of 'mine.py:arm'."""
+    name = robot.rpartition(":")[2] if ".py:" in robot else Path(robot).stem
+    return re.sub(r"\W+", "_", name, flags=re.ASCII).lstrip("_0123456789")[:MAX_KIND_LENGTH] or "robot"
+
+
+def with_present_names(robots: Sequence[Mapping[str, Any]], words: Sequence[str], separator: str) -> list[str]:
+    """Return words of the command line with the present names of robots; an old default name prints a warning.
+
+    Parameters
+    ----------
+    robots : Sequence[Mapping[str, Any]]
+        Tables of the robots (`named`).
+    words : Sequence[str]
+        Words in which a robot's name may be.
+    separator : str
+        Pattern around the name: '{}.' at the begin of a word, or 'robot={}'.
+
+    Returns
+    -------
+    list[str]
+        The words.
+    """
+    present = {str(one["name"]) for one in robots}
+    found = list(words)
+    for old, new in ((str(one["old_name"]), str(one["name"])) for one in robots if "old_name" in one):
+        begin, _, end = separator.partition("{}")
+        pattern = re.compile(rf"{begin or '^'}{old}{re.escape(end) or '(?=,|$)'}")
+        if old in present or not any(pattern.search(word) for word in found):
+            continue
+        text = f"rtmms: robot {old} is {new} now; the next version removes the old name, or write {old}=ROBOT"
+        print_text(text, err=True)
+        found = [pattern.sub(f"{begin}{new}{end}", word) for word in found]
+    return found
 
 
 def shared_out(
@@ -92,6 +145,8 @@ def shared_out(
     if words.get("preset") is not None:
         raise ModelError("--preset: with several robots, expected preset = in each [[robot]] of a scenario")
     made = [{"profile": words.get("sensors", "ideal"), **one} for one in robots]
+    for one in made:
+        one.pop("old_name", None)
     names = [str(one["name"]) for one in made]
     for one in made:
         builder(one["robot"])
@@ -101,7 +156,8 @@ def shared_out(
         if words.get("coupling") is not None:
             one["parameters"].setdefault("coupling", words["coupling"])
     for_all: dict[str, Any] = {}
-    for key, value in parameters.items():
+    keys = with_present_names(robots, list(parameters), "{}.")
+    for key, value in zip(keys, parameters.values(), strict=True):
         owner, dot, own = key.partition(".")
         if not dot:
             for_all[key] = value
@@ -139,7 +195,7 @@ def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | No
         found = [(name, fact(builder(kind).module, "CONTROLLER")) for name, kind in kinds.items()]
         return tuple(_for(str(word), name) for name, word in found if isinstance(word, str))
     made: list[str] = []
-    for word in controllers:
+    for word in with_present_names(robots, tuple(controllers), "robot={}"):
         name, _ = split_word(word)
         check_controller(name)
         robot = named_robot(word)
