@@ -18,6 +18,7 @@ import rtmms.plant
 from rtmms.base.errors import ModelError, Renamed
 from rtmms.base.moved_modules import MOVED
 from rtmms.base.parameters import parameters_of
+from rtmms.base.renamed_outputs import RENAMED_OUTPUTS
 from rtmms.bridging import config, rates
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.config import bridges, load_bridge
@@ -25,7 +26,10 @@ from rtmms.bridging.peer_watch import PeerWatch
 from rtmms.bridging.runner import Runner
 from rtmms.cli.main import OLD_OPTIONS
 from rtmms.cli.running import report
+from rtmms.continuum.plant import CosseratPlant
 from rtmms.loop.impairment import Impairment
+from rtmms.mechanism.actuators import JointLimit, JointMotion, JointServo, JointTorque
+from rtmms.mechanism.plant import TreePlant
 from rtmms.plant.loading import robots
 from rtmms.plant.protocol import RENAMED_MEMBERS
 from rtmms.scenario import reading
@@ -38,6 +42,8 @@ from rtmms.view.tables import blocks, fill_page
 from rtmms.wire.peer import controller
 from rtmms.wire.peer.session import Session
 from rtmms.wire.protocol.messages import IN_VERSION_1
+from rtmms.wire.protocol.received_state import PlantInfo
+from rtmms.world.world import World
 
 from . import (
     against,
@@ -79,7 +85,11 @@ def _bridge_table(name: str) -> str:
 
 def _renamed_table() -> str:
     """Return the names that 0.3 replaced, each with its new name, as the code declares them."""
-    kinds = {"Link": Session, "Bridge.io": Runner, "Bridge.peer_watch": PeerWatch, "Estimator": Estimator}
+    kinds = {
+        "Link": Session, "Bridge.io": Runner, "Bridge.peer_watch": PeerWatch, "Estimator": Estimator, "World": World,
+        "PlantInfo": PlantInfo, "TreePlant": TreePlant, "CosseratPlant": CosseratPlant,
+        **{one.__name__: one for one in (JointTorque, JointServo, JointMotion, JointLimit)},
+    }  # fmt: skip
     members = {
         f"{kind}.{old}": f"{kind}.{member.new}"
         for kind, owner in kinds.items()
@@ -91,7 +101,9 @@ def _renamed_table() -> str:
         "parameter of a bridge": config.OLD_KEYS,
         "declaration of a controller": controller.RENAMED,
         "keyword of `rtmms.connect`": {"tracks": "setpoints", "settable": "tunable_parameters"},
-        "member": members,
+        "member": members | {"Polar.beyond": "Polar.with_stall_extension"},
+        "output": RENAMED_OUTPUTS,
+        "default name of a robot": {"one, two": "manta_1, manta_2"},
         "member of a plant": RENAMED_MEMBERS,
         "class of `rtmms.plant`": rtmms.plant.RENAMED,
         "class of `rtmms.bridging.rates`": rates.RENAMED,

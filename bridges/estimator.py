@@ -83,7 +83,7 @@ class Estimator(rtmms.Bridge):
         compile_ahead()
         names = [channel.name for channel in plant.outputs]
         self._sensors: Mapping[str, Sensor] = sensors_of(names, self._profile, self._over)
-        self._gravity, self._surface = plant.gravity, float(plant.surroundings.get("surface_m", 0.0))
+        self._gravity, self._surface = plant.gravity, float(plant.environment.get("surface_m", 0.0))
         self._begin()
         imu = self._sensors[self._estimator.imu]
         if plant.telemetry_hz < imu.rate_hz:

@@ -127,7 +127,7 @@ class Imc(ParameterBridge):
         self._map.check(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._read = PoseReader(_names(self.pose, plant), plant, needs=("position", "quaternion"))
-        self._surface = float(plant.surroundings.get("surface_m", 0.0))
+        self._surface = float(plant.environment.get("surface_m", 0.0))
         self._name = self.system or plant.robot
         self._admission = Admission(self.peer)
         self._nodes = Nodes()
@@ -271,7 +271,7 @@ class Imc(ParameterBridge):
 
     def _medium(self) -> Any:
         message, kinds = self._of.VehicleMedium(), self._of.VehicleMedium.MediumEnum
-        if self._motion is None or not self.plant.surroundings.get("water_kg_m3"):
+        if self._motion is None or not self.plant.environment.get("water_kg_m3"):
             message.medium = kinds.UNKNOWN
         else:
             message.medium = kinds.UNDERWATER if self._depth(self._motion) > _MIN_UNDERWATER_M else kinds.WATER

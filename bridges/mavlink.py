@@ -204,7 +204,7 @@ class Mavlink(ParameterBridge):
         self._slots = dict.fromkeys(_RATES, -1)
         self._landed = 0
         has_position = self.pose.position in {channel.name for channel in plant.outputs}
-        self._flies = has_position and plant.surroundings.get("water_kg_m3") == 0.0
+        self._flies = has_position and plant.environment.get("water_kg_m3") == 0.0
         self._boot_ms, self._beat_at, self._axes_at, self._seen_at = 0, 0.0, 0.0, 0.0
         self._list: deque[Parameter] = deque()
         self._senders = {

@@ -157,7 +157,7 @@ def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], pla
 
 
 def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: str, whole: bool = False) -> Any:
-    """Return the planner's model, with the parameters that the plant sends; unknown surroundings are left out.
+    """Return the planner's model, with the parameters that the plant sends; unknown environment are left out.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ class MotionSource:
         from rtmms.sensing.estimator import Estimator, sensors_of
 
         sensors = {name: one for name, one in sensors_of(self._sensors).items() if name in self._looked_at}
-        surface = float(self._plant.surroundings.get("surface_m", 0.0))
+        surface = float(self._plant.environment.get("surface_m", 0.0))
         self.estimator = Estimator(
             sensors, deviations=(0.02, 0.05, 0.02), gravity=self._plant.gravity, surface=surface
         )  # fmt: skip

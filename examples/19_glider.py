@@ -10,7 +10,7 @@ def table(zero_lift_deg: float, aspect: float) -> m.Polar:
     """Of a finite wing: 0.085 a degree, and induced drag; stalled beyond 10 degrees."""
     degrees = np.arange(-10.0, 11.0, 2.0)
     lift = 0.085 * (degrees - zero_lift_deg)
-    return m.Polar.beyond(degrees, lift, 0.015 + lift**2 / (0.9 * np.pi * aspect))
+    return m.Polar.with_stall_extension(degrees, lift, 0.015 + lift**2 / (0.9 * np.pi * aspect))
 
 
 def robot(dt: float = 2e-3) -> rtmms.TreePlant:

@@ -233,7 +233,8 @@ def _is_known(words: list[str]) -> bool:
         points = entry_points_of("rtmms.benchmarks")
         if words[1] not in points:
             return False
-        known |= {"--options"} | {f"--{name.replace('_', '-')}" for name in signature(points[words[1]].load()).parameters}
+        options = signature(points[words[1]].load()).parameters
+        known |= {"--options", *(f"--{name.replace('_', '-')}" for name in options)}
     return {word.partition("=")[0] for word in words if word.startswith("--")} <= known
 
 

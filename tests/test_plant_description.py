@@ -51,8 +51,8 @@ def test_a_plant_with_its_eight_members_has_nothing_else() -> None:
     about = describe_plant(Pendulum())
     found = about.set, about.settable, about.step_error_estimator, about.gait
     assert (about.medium, found) == ("", (None, None, None, None))
-    assert about.parameters() is about.shape() is about.ends() is about.home() is None
-    assert about.surroundings().gravity == (0.0, 0.0, -9.80665)
+    assert about.parameters() is about.shape() is about.ends() is about.initial_pose() is None
+    assert about.environment().gravity == (0.0, 0.0, -9.80665)
 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED_MEMBERS.items())
@@ -89,7 +89,7 @@ def test_what_changes_is_reported_as_it_is_now_through_any_wrapper(wrap: Any) ->
     about.set(gravity_m_s2=3.7)
     plant.ends = 5.0
     assert about.parameters() == outer.parameters == {"gravity_m_s2": 3.7}
-    assert about.surroundings().gravity == (0.0, 0.0, -3.7)
+    assert about.environment().gravity == (0.0, 0.0, -3.7)
     assert about.ends() == outer.ends == 5.0
     assert (about.medium, about.coupling) == ("water", "sequential")
     assert "gravity_m_s2" in outer.settable

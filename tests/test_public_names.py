@@ -7,14 +7,18 @@ import subprocess
 import sys
 import warnings
 from importlib import import_module
+from typing import Any
 
 import pytest
 
 import rtmms
 import rtmms.plant
+from rtmms import PlantInfo
 from rtmms.base.errors import RenamedWarning
 from rtmms.base.moved_modules import MOVED, MOVED_PACKAGES
+from rtmms.base.renamed_outputs import OutputValues, present_output
 from rtmms.bridging import rates
+from rtmms.model import JointLimit, Polar
 
 
 def test_every_public_name_is_there() -> None:
@@ -72,3 +76,38 @@ def test_old_names_of_plants_protocols_are_the_new_ones_with_a_warning() -> None
             assert getattr(rtmms.plant, old) is getattr(rtmms.plant, new)
     with pytest.raises(AttributeError, match=r"'rtmms\.plant' has no attribute 'Nothing'"):
         rtmms.plant.Nothing  # noqa: B018
+
+
+def test_old_fields_are_accepted_and_read_with_a_warning() -> None:
+    with pytest.warns(RenamedWarning, match=r"JointLimit\.fastest is JointLimit\.max_rate now"):
+        limit = JointLimit("elbow", fastest=2.0)  # type: ignore[call-arg]
+    assert limit == JointLimit("elbow", max_rate=2.0)
+    with pytest.warns(RenamedWarning, match=r"JointLimit\.fastest"):
+        assert limit.fastest == 2.0  # type: ignore[attr-defined]
+    with pytest.warns(RenamedWarning, match=r"PlantInfo\.surroundings is PlantInfo\.environment now"):
+        info = PlantInfo("buoy", 0.01, "free", None, None, (), (), surroundings={"surface_m": 1.0})  # type: ignore[call-arg]
+    assert info.environment == {"surface_m": 1.0}
+    with pytest.warns(RenamedWarning, match=r"Polar\.beyond is Polar\.with_stall_extension now"):
+        Polar.beyond([-10, 0, 10], [-1.0, 0.0, 1.0], [0.02, 0.01, 0.02])
+
+
+def test_the_old_initial_pose_of_a_plant_can_be_read_and_set_with_a_warning() -> None:
+    plant: Any = rtmms.load("quadrotor")
+    with pytest.warns(RenamedWarning, match=r"TreePlant\.home is TreePlant\.initial_pose now"):
+        plant.home = {"position": (0.0, 0.0, 3.0)}
+    plant.reset()
+    assert plant.observe()["position"].tolist() == [0.0, 0.0, 3.0]
+    with pytest.warns(RenamedWarning, match=r"TreePlant\.surroundings is TreePlant\.environment now"):
+        assert plant.surroundings() == plant.environment()
+
+
+def test_old_names_of_outputs_find_the_new_ones_with_a_warning() -> None:
+    values = OutputValues({"a.dissipated_energy": 2.0, "dissipated_energy": 1.0, "energy": 3.0})
+    with pytest.warns(RenamedWarning, match="output lost is dissipated_energy now"):
+        assert values["lost"] == 1.0
+    with pytest.warns(RenamedWarning, match=r"output a\.tendon_lost is a\.dissipated_energy now"):
+        assert values["a.tendon_lost"] == 2.0
+    with pytest.raises(KeyError, match="nothing"):
+        values["nothing"]
+    assert present_output("lost", {"lost", "dissipated_energy"}) == "lost"  # a plant's own output
+    assert present_output("lost", {"energy"}) == "lost"

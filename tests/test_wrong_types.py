@@ -45,7 +45,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: tree(trace_outputs=(3,)), r"m: trace_outputs: expected names, got \(3,\)"),
     (lambda: tree(recent_outputs=3), "m: recent_outputs: expected names"),
     (lambda: tree(nodes=3), "m: nodes: expected a mapping, got 3"),
-    (lambda: tree(trimming=3), "m: trimming: expected a mapping"),
+    (lambda: tree(trim_options=3), "m: trim_options: expected a mapping"),
     (lambda: tree(drives=3), "m: drives: expected a tuple of Actuator, got 3"),
     (lambda: tree(extra=3), "m: extra: expected a tuple of tuple"),
     (lambda: tree(extra=((3, 4),)), "m: extra: expected pairs of a Channel and a function"),
@@ -58,7 +58,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: Flow(velocity="x").pack(), r"flow: velocity must be \(3,\) finite numbers, got 'x'"),
     (lambda: Flow(waves=[Wave("x")]).pack(), r"flow: wave 0: amplitude must be \(3,\) finite numbers, got 'x'"),
     *((lambda name=name: tree(actuators=[JointLimit("j", **{name: NAN})]), rf"joint 'j': {name}|: {name} ")
-      for name in ("lower", "upper", "fastest", "braking_time")),
+      for name in ("lower", "upper", "max_rate", "braking_time")),
     (lambda: rtmms.load("manta", preset=3), "preset: expected a name or a FILE.toml, got 3"),  # type: ignore[arg-type]
     (lambda: rtmms.load("manta", preset="no.toml"), r"preset no\.toml: there is no such file"),
     (lambda: rtmms.load("manta", dt=True), "dt: expected a number in s, got True"),

@@ -206,7 +206,7 @@ class Instruments:
         bottom_m: float | None, beam_deg: float, water_speed: Callable[[State], float] | None,
     ) -> None:  # fmt: skip
         self._home, self._variation, self._beam = home, variation_deg, cos(radians(beam_deg))
-        self._surface = float(plant.surroundings.get("surface_m", 0.0))
+        self._surface = float(plant.environment.get("surface_m", 0.0))
         names = {channel.name for channel in plant.outputs if channel.name in plant.selected}
         self.seen = any(channel.name.startswith(TRUTH) for channel in plant.outputs)
         self.true = source == "truth" or not self.seen

@@ -143,6 +143,7 @@ def linearise(
     if method not in (None, *METHODS):
         raise UnknownNameError("method of linearise", str(method), METHODS)
     known = {channel.name: channel for channel in plant.outputs}
+    outputs = [present_output(str(name), known) for name in outputs]
     for name in outputs:
         if name not in known:
             raise UnknownNameError("output", str(name), known)
@@ -253,7 +254,7 @@ class _Workspace:
             runs = 1 + len(displaced.settles)
             batch = self._probing = batch_of(
                 np.zeros((1, len(origin))), 0, np.zeros((1, *commands.shape)), dt, runs=runs,
-                words=coordinates.words.copy(), pose=coordinates.pose, reference=np.zeros(7), by=displaced.by,
+                words=coordinates.state_indices.copy(), pose=coordinates.pose, reference=np.zeros(7), by=displaced.by,
                 displacements=np.concatenate([np.zeros((1, 3), dtype=np.int64), displaced.displacements]),
                 settles=np.concatenate([[False], displaced.settles]), errors=np.zeros((runs, len(coordinates.names))),
                 ends=np.zeros((runs, len(origin))),
@@ -511,7 +512,7 @@ def _progress(steps: int) -> Iterator[Callable[[float], None]]:
 
 
 def _coordinates(coordinates: Coordinates, reference: Array, state: Array) -> Array:
-    found: Array = state[coordinates.words]
+    found: Array = state[coordinates.state_indices]
     if coordinates.pose >= 0:
         found[:6] = displacement(reference, state[coordinates.pose : coordinates.pose + 7])
     return found

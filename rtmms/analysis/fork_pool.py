@@ -124,7 +124,7 @@ class PackedFork:
             failed.append(int(order[at]))
             used = (run_forks or {}).get(failed[-1], self).fork
             if len(batch.recovered):
-                batch.recovered[failed[-1]] = used.sound
+                batch.recovered[failed[-1]] = used.recovery_state
             used.clear()
             begin = at + 1
         return min(failed, default=-1)
@@ -183,7 +183,7 @@ class ForkPool:
         """
         if not isinstance(self.plant, HasFork):
             return False
-        if self.forks and self.forks[0].fork.follow():
+        if self.forks and self.forks[0].fork.sync_model():
             return True
         fork = self.plant.fork()
         if fork is not None:
@@ -231,7 +231,7 @@ class ForkPool:
         PackedFork
             The fork, made anew if necessary.
         """
-        if k < len(self.forks) and not self.forks[k].fork.follow():
+        if k < len(self.forks) and not self.forks[k].fork.sync_model():
             self.forks[k] = PackedFork(self.plant, self.plant.fork())
         return self.fork(k)
 

@@ -23,8 +23,9 @@ from rtmms.analysis.fork_pool import ForkPool
 from rtmms.analysis.run_batch import batch_of
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
 from rtmms.base.processes import core_count
+from rtmms.base.renamed_outputs import present_output
 from rtmms.base.value_conversion import without_numpy
-from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant, present_values
+from rtmms.plant.protocol import HasFork, Plant, SupportsRollouts, describe_plant, present_values
 from rtmms.plant.validation import apply_limits, read_out, read_table, refuse_outputs
 
 Array = npt.NDArray[np.float64]
@@ -198,7 +199,7 @@ class Rollout:
                 work: _Outcome
                 if self.pool.has_forks():
                     work = _Compiled(asked, self.pool)
-                elif isinstance(plant, RollsOut) and plant.can_roll_out():
+                elif isinstance(plant, SupportsRollouts) and plant.can_roll_out():
                     work = _SimulatorRollouts(asked, self.threads)
                 else:
                     work = _Plain(asked)
@@ -256,6 +257,7 @@ class _RolloutRequest:
         if isinstance(outputs, str):
             raise ArgumentError(f"rollout: outputs: expected a sequence of names, got '{outputs}'")
         known = {channel.name: channel for channel in plant.outputs}
+        outputs = [present_output(str(name), known) for name in outputs]
         for name in outputs:
             if name not in known:
                 raise UnknownNameError("output", str(name), known)
@@ -433,7 +435,7 @@ class _SimulatorRollouts(_Plain):
     def run(self, before: bytes) -> None:
         """Advance the runs of each set of parameters; those that fail are repeated by the plant's step."""
         asked, plant = self.asked, self.asked.plant
-        assert isinstance(plant, RollsOut)
+        assert isinstance(plant, SupportsRollouts)
         starts = []
         for blob in asked.initial:  # before parameters change: a snapshot is of the plant with its own
             asked.plant.restore(before if blob is None else blob)

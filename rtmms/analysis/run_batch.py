@@ -218,7 +218,7 @@ class Batch(NamedTuple):
     ends : Array, default np.zeros((0, 0))
         (r, w), written: state of each successful run at its end. May be the same array as `starts`.
     recovered : Array, default np.zeros((0, 0))
-        (r, w), written: state of each failed run, where the plant recovers it (`Fork.sound`).
+        (r, w), written: state of each failed run, where the plant recovers it (`Fork.recovery_state`).
     """
 
     starts: Array

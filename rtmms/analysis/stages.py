@@ -143,7 +143,8 @@ class Stages:
                 )
         self.reach = reach_of(self.plant.actuators)
         self.by = STEP * np.concatenate([self.coordinates.size, self.reach])
-        self._words, self._displaced = self.coordinates.words.copy(), displaced_by_each(self.coordinates, self.by)
+        self._words = self.coordinates.state_indices.copy()
+        self._displaced = displaced_by_each(self.coordinates, self.by)
         self._sizes = [int(np.prod(self.shapes[name], dtype=np.int64)) for name in self.accounted]
         self._structures: dict[int, Structure | None] = {}
         self._model = b""

@@ -27,7 +27,7 @@ from rtmms.base.errors import ArgumentError, DivergedError, ModelError
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.mechanism.joint_laws import GAIN
 from rtmms.mechanism.plant import TreePlant
-from rtmms.plant.protocol import Composed, Plant, TunableGait, bare, describe_plant
+from rtmms.plant.protocol import HasRobots, Plant, TunableGait, describe_plant, unwrapped
 
 UNITS = {"speed": "m/s", "turn_rate": "rad/s", "climb": "m/s", "depth": "m"}
 """Targets, with their units in Python."""
@@ -255,7 +255,7 @@ def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, di
     given: object = plant
     if not isinstance(given, Plant):
         raise ArgumentError(f"trim: plant: expected a plant, as rtmms.load returns, got {given!r:.60}")
-    if isinstance(plant, Composed):
+    if isinstance(plant, HasRobots):
         raise ModelError("trim: expected one robot, got several; trim each of them separately")
     targets: dict[str, float] = {}
     for name, value in asked.items():
@@ -267,13 +267,13 @@ def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, di
                 "an orbit see rtmms.analysis.trim"
             )
         targets[name] = float(value)
-    plant = bare(plant)
+    plant = unwrapped(plant)
     outputs = {channel.name: channel.shape for channel in plant.outputs}
     if outputs.get("position") != (3,) or outputs.get("quaternion") != (4,):
         raise ModelError(f"trim: expected a plant with outputs position (3,) and quaternion (4,), got {list(outputs)}")
     about = describe_plant(plant)
     if "depth" in targets:
-        if about.medium not in ("water", "") or about.surroundings().density <= 0.0:
+        if about.medium not in ("water", "") or about.environment().density <= 0.0:
             raise ModelError(
                 f"trim: depth: expected a robot in water, got one in '{about.medium or 'no water'}'; leave the depth "
                 "out"
@@ -415,7 +415,7 @@ class _ShootingProblem:
         plant.reset()
         self.chart: Chart | None = plant.chart() if isinstance(plant, HasChart) else None
         self.rows: list[int] = []
-        self.tilted = bool(np.any(about.surroundings().gravity)) and about.medium != "ground"
+        self.tilted = bool(np.any(about.environment().gravity)) and about.medium != "ground"
         self.place = np.zeros(3)
         if self.chart is not None:
             self.size = np.asarray(self.chart.size, dtype=float)[:12]

@@ -579,7 +579,7 @@ class TreeJacobian:
         self._start = system.hold.cell("start")
         k, commands = len(coordinates.names), len(plant.actuators)
         base = 6 if model.base_mode == BASE_FREE else 0
-        column = {int(word): i for i, word in enumerate(coordinates.words) if i >= base}
+        column = {int(word): i for i, word in enumerate(coordinates.state_indices) if i >= base}
         first = system.memory.ctypes.data
 
         def at(part: Any, index: int) -> int:

@@ -300,7 +300,7 @@ def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
     Trim
         The gait.
     """
-    wanted = dict(plant.trimming)
+    wanted = dict(plant.trim_options)
     if unknown is not None:
         wanted["unknown"] = None if unknown == "none" else unknown
     return trim(plant, **wanted)

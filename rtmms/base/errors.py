@@ -7,8 +7,11 @@ import errno
 import os
 import re
 import warnings
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+Class = TypeVar("Class")
 
 
 class RtmmsError(Exception):
@@ -110,6 +113,46 @@ class Renamed:
             return self
         warn_renamed(owner.__name__, self._old, self.new)
         return getattr(instance, self.new)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        """Set the member of the new name, with a warning."""
+        warn_renamed(type(instance).__name__, self._old, self.new)
+        setattr(instance, self.new, value)
+
+
+def renamed_fields(**names: str) -> Callable[[type[Class]], type[Class]]:
+    """Return a decorator of a class that accepts old names of its fields, with a warning.
+
+    Parameters
+    ----------
+    **names : str
+        New name by old name, of keywords of the constructor and of attributes.
+
+    Returns
+    -------
+    Callable[[type[Class]], type[Class]]
+        The decorator, which stands above `@dataclass`.
+    """
+
+    def rename(cls: type[Class]) -> type[Class]:
+        begin = cls.__init__
+
+        @wraps(begin)
+        def initialise(self: Any, *args: Any, **given: Any) -> None:
+            for old, new in names.items():
+                if old in given:
+                    warn_renamed(cls.__name__, old, new)
+                    given[new] = given.pop(old)
+            begin(self, *args, **given)
+
+        cls.__init__ = initialise  # type: ignore[method-assign]
+        for old, new in names.items():
+            member = Renamed(new)
+            member.__set_name__(cls, old)
+            setattr(cls, old, member)
+        return cls
+
+    return rename
 
 
 class DivergedError(RtmmsError):

@@ -79,7 +79,7 @@ class Parameter:
         return type(None) in typing.get_args(self.hint)
 
     @property
-    def bare(self) -> Any:
+    def unwrapped(self) -> Any:
         """Type of an existing value: the hint without None."""
         rest = [one for one in typing.get_args(self.hint) if one is not type(None)] if self.optional else [self.hint]
         return rest[0] if len(rest) == 1 else typing.Union[tuple(rest)]  # noqa: UP007 - of a list

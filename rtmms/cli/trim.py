@@ -84,7 +84,7 @@ def trim(
     plant = rtmms.plant.loading.build_plant(robot, **given)
     targets = {"speed": speed, "turn_rate": turn_rate, "climb": climb, "depth": depth}
     commanded = describe_plant(plant).gait
-    if any(value is not None for value in targets.values()) or not (commanded or getattr(plant, "trimming", None)):
+    if any(value is not None for value in targets.values()) or not (commanded or getattr(plant, "trim_options", None)):
         return _steady(plant, robot, given, targets, {"--unknown": unknown, "--gait": gait_}, as_json=as_json)
     if commanded is not None:
         found = _by_commands(commanded, robot, given, settings(gait_), unknown)

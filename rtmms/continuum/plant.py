@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.errors import DivergedError, ModelError, renamed_fields
 from rtmms.base.jit import COMPILED, compile_progress, kernel
 from rtmms.base.memory import FLAG, INTEGER, Layout, given, model, number, scratch, state, whole
 from rtmms.base.override import override
+from rtmms.base.renamed_outputs import OutputValues
 from rtmms.base.spatial import Array, quaternion_matrix, unpack_inertia
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, Grid, grid, table
@@ -26,7 +27,7 @@ from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
 from rtmms.model.layout import S_WIDTH
 from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
-from rtmms.plant.protocol import Channel, SavedState, Surroundings, refuse_fixed, water_density
+from rtmms.plant.protocol import Channel, Environment, SavedState, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_numbers, read_seed, refuse_not_finite, refuse_substeps
 
 # One step: parameters follow their commands, and Runge and Kutta's fourth-order step moves the body.
@@ -274,6 +275,7 @@ class RebuiltParts(NamedTuple):
     bandwidth: float
 
 
+@renamed_fields(remake="rebuild")
 @dataclass(eq=False)
 class CosseratPlant(KernelPlant):
     """A body with imposed strain as a plant (rtmms.plant.protocol.Plant).
@@ -310,7 +312,7 @@ class CosseratPlant(KernelPlant):
         The robot's own parameters, which the wire reports.
     settable : tuple[str, ...], default ()
         Parameters that `set` may change.
-    remake : callable, optional
+    rebuild : callable, optional
         (plant, parameters to change) -> parts of a plant with the new values.
     summary : callable, optional
         (plant, time (k,) s, samples) -> numbers for the report.
@@ -343,7 +345,7 @@ class CosseratPlant(KernelPlant):
     ahead: bool = True
     parameters: Any = None
     settable: tuple[str, ...] = ()
-    remake: Callable[[CosseratPlant, Mapping[str, Any]], RebuiltParts] | None = None
+    rebuild: Callable[[CosseratPlant, Mapping[str, Any]], RebuiltParts] | None = None
     summary: Callable[[CosseratPlant, Array, Any], dict[str, float | None]] | None = None
     trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
     recent_outputs: tuple[str, ...] = ("curvature", "velocity")
@@ -364,7 +366,7 @@ class CosseratPlant(KernelPlant):
         self._given = self.neutral.copy()
         self._memory: Array | None = None
         self._steps, self._name = 0, name
-        self.home: Mapping[str, Any] = {}
+        self.initial_pose: Mapping[str, Any] = {}
         self._take_up()
         self.stations = np.arange(0, n, self.points - 1)
         m = len(self.stations)
@@ -373,7 +375,7 @@ class CosseratPlant(KernelPlant):
             Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
             Channel("centreline", "m", (m, 3), "body"), Channel("curvature", "rad/m", (m, 3)),
             Channel("internal_wrench", "N, N m", (m, 6)),
-            Channel("power", "W"), Channel("work", "J"), Channel("energy", "J"), Channel("lost", "J"),
+            Channel("power", "W"), Channel("work", "J"), Channel("energy", "J"), Channel("dissipated_energy", "J"),
         )  # fmt: skip
         with compile_progress(f"the kernels of '{name}'"):
             self.reset()
@@ -382,7 +384,7 @@ class CosseratPlant(KernelPlant):
         self.reset()
 
     def _take_up(self) -> None:
-        """Build the kernels' arrays of the present body, field and surroundings."""
+        """Build the kernels' arrays of the present body, field and environment."""
         name = self.body.name
         current = np.array(self.current, dtype=float)
         if current.shape != (3,) or not np.all(np.isfinite(current)):
@@ -412,16 +414,16 @@ class CosseratPlant(KernelPlant):
         digest.update(getattr(self.field.function, "__qualname__", "").encode())
         self._key = digest.digest()
 
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         """Return the present gravity and water around the plant.
 
         Returns
         -------
-        Surroundings
+        Environment
             Gravity, m/s2, and density, kg/m3.
         """
         density = water_density(self.medium, self.body.water_density_kg_m3)
-        return Surroundings((0.0, 0.0, -float(self.gravity)), density)
+        return Environment((0.0, 0.0, -float(self.gravity)), density)
 
     def commanded_gaits(self) -> dict[str, ClockedWave]:
         """Return the wave of its curvature as a gait, where a command is the wave's frequency.
@@ -457,10 +459,10 @@ class CosseratPlant(KernelPlant):
         UnknownNameError, ModelError
             A parameter does not exist, is fixed, or its value is wrong; nothing changes.
         """
-        if self.remake is None:
+        if self.rebuild is None:
             raise ModelError(f"set: {self.body.name} has no parameters that can change while it runs")
         refuse_fixed(self.body.name, given, self.settable, (f.name for f in fields(self.parameters)))
-        new = self.remake(self, given)
+        new = self.rebuild(self, given)
         before = (self.parameters, self.body, self.field, self.current, self.gravity, self.bandwidth)
         self.parameters, self.body, self.field, self.current, self.gravity, self.bandwidth = new
         try:
@@ -473,7 +475,7 @@ class CosseratPlant(KernelPlant):
         self.system.led[:2, fixed] = self.field.start[fixed]  # constants of the field among its parameters
 
     def reset(self, seed: int = 0) -> None:
-        """Go back to t = 0, and to `home`.
+        """Go back to t = 0, and to `initial_pose`.
 
         Parameters
         ----------
@@ -490,7 +492,7 @@ class CosseratPlant(KernelPlant):
         system.led[0] = field.start
         system.led[1], system.led[2] = np.where(coast, 0.0, field.start), np.where(coast, field.start, 0.0)
         self._steps = 0
-        self.place(**self.home)
+        self.place(**self.initial_pose)
 
     def start(self, memory: Array, steps: int) -> None:
         """Go to the memory of a plant of the same field, on any grid, at a time.
@@ -547,7 +549,7 @@ class CosseratPlant(KernelPlant):
         return np.asarray(system.last)
 
     def _places_of(self, system: Any) -> dict[str, tuple[int, int]]:
-        places = {"position": (0, 3), "work": (at.Y_WORK, 1), "lost": (at.Y_LOST, 1)}
+        places = {"position": (0, 3), "work": (at.Y_WORK, 1), "dissipated_energy": (at.Y_LOST, 1)}
         if not self.ahead:
             places |= {"quaternion": (3, 4), "velocity": (7, 3), "angular_velocity": (10, 3)}
         return places
@@ -599,15 +601,15 @@ class CosseratPlant(KernelPlant):
         self.look()
         s, y, energies = self.scratch[self.stations], self.state, self.energies
         turn = HALF_TURN if self.ahead else np.ones(3)
-        return {
+        return OutputValues({
             "position": y[:3].copy(), "quaternion": _turned(y[3:7]) if self.ahead else y[3:7].copy(),
             "velocity": turn * y[7:10], "angular_velocity": turn * y[10:13],
             "centreline": turn * s[:, at.P_POS : at.P_POS + 3],
             "curvature": s[:, at.P_STRAIN + 3 : at.P_STRAIN + 6].copy(),
             "internal_wrench": s[:, at.P_WRENCH : at.P_WRENCH + 6].copy(),
             "power": energies[at.POWER].copy(), "work": y[at.Y_WORK].copy(), "energy": energies[at.ENERGY].copy(),
-            "lost": y[at.Y_LOST].copy(),
-        }  # fmt: skip
+            "dissipated_energy": y[at.Y_LOST].copy(),
+        })  # fmt: skip
 
     def chart(self) -> CosseratChart:
         """Return the coordinates around the present state, for `rtmms.linearise`.

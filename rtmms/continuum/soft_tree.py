@@ -13,6 +13,7 @@ import numpy as np
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import compile_progress
 from rtmms.base.override import override
+from rtmms.base.renamed_outputs import OutputValues
 from rtmms.base.spatial import Array
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
@@ -23,7 +24,7 @@ from rtmms.fluids.immersed import immerse
 from rtmms.mechanism.actuator_arrays import arrays_of_actuators
 from rtmms.mechanism.actuators import imposing
 from rtmms.mechanism.joint_laws import BOUNDED, Law, follow, hard_limits, hold_commands
-from rtmms.mechanism.outputs import tendon_channels
+from rtmms.mechanism.outputs import DISSIPATED, tendon_channels
 from rtmms.mechanism.tendons import RESULT_LENGTH, RESULT_RATE, RESULT_TENSION, START
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
@@ -147,6 +148,7 @@ class SoftTree(KernelPlant):
             Channel("joint_position", "rad, m", (n,)), Channel("joint_velocity", "rad/s, m/s", (n,)),
             Channel("joint_torque", "N m, N", (n,)), Channel("strain", "", (r, m)),
             Channel("tip", "m", (r, 3), "world"), *tendon_channels(len(more.tendons)),
+            *((DISSIPATED,) if len(more.tendons) else ()),
         )  # fmt: skip
         decisive = [a.tobytes() for a in (*soft.values(), motion, bandwidth, joints, kinds)]
         if len(more.tendons):
@@ -289,13 +291,13 @@ class SoftTree(KernelPlant):
         if self.system.tendons is not None:
             names = {"tendon_length": RESULT_LENGTH, "tendon_rate": RESULT_RATE, "tendon_tension": RESULT_TENSION}
             tendons = {name: self.system.tendons.results[:, k].copy() for name, k in names.items()}
-            tendons["tendon_lost"] = self.system.pulled.lost[0].copy()
-        return {
+            tendons["dissipated_energy"] = self.system.pulled.lost[0].copy()
+        return OutputValues({
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + total : 10 + total],
             "angular_velocity": y[10 + total : 13 + total], "joint_position": y[7 : 7 + n],
             "joint_velocity": y[13 + total : 13 + total + n], "joint_torque": self.system.work.torque.copy(),
             "strain": y[7 + n : 7 + total].reshape(r, m), "tip": tips, **tendons,
-        }  # fmt: skip
+        })  # fmt: skip
 
     def chart(self) -> StrainChart:
         """Return the coordinates around the present state, of free base, joints and strains.

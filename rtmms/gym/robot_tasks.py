@@ -10,7 +10,7 @@ import numpy as np
 from rtmms.base.override import override
 from rtmms.gym.task import Array, Mask, Memory, Seen, Task
 from rtmms.plant.coordinates import rotations
-from rtmms.plant.protocol import Plant, bare
+from rtmms.plant.protocol import Plant, unwrapped
 
 
 def upwards(quaternion: Array) -> tuple[Array, Array, Array]:
@@ -77,7 +77,7 @@ def start_height(plant: Any) -> float:
     float
         0 where the plant has no such height.
     """
-    return float(getattr(bare(plant), "start_height", 0.0))
+    return float(getattr(unwrapped(plant), "start_height", 0.0))
 
 
 class _Manta(Task):

@@ -26,7 +26,7 @@ from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
-from rtmms.plant.protocol import Channel, Plant, SavedState, Surroundings, TunableGait, water_density
+from rtmms.plant.protocol import Channel, Environment, Plant, SavedState, TunableGait, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
 
@@ -367,16 +367,16 @@ class ConnectionPlant(KernelPlant):
             self.observe()
         self.reset()
 
-    def surroundings(self) -> Surroundings:
-        """Return the present surroundings of the plant.
+    def environment(self) -> Environment:
+        """Return the present environment of the plant.
 
         Returns
         -------
-        Surroundings
+        Environment
             Gravity and the density of the water.
         """
         x, y, z = self.model.gravity.tolist()
-        return Surroundings((x, y, z), water_density(self.medium, displaced_density(self.mechanism)))
+        return Environment((x, y, z), water_density(self.medium, displaced_density(self.mechanism)))
 
     def reset(self, seed: int = 0) -> None:
         """Go back to t = 0.

@@ -12,7 +12,7 @@ from rtmms.base.contract import MAX_COUNT, MISS_WORDS, OVERRUN_WORDS, OverrunPol
 from rtmms.base.errors import ModelError, UnknownNameError
 
 if TYPE_CHECKING:
-    from rtmms.plant.protocol import Levelled
+    from rtmms.plant.protocol import HasLevels
 
 
 # The policies of a run as data: chosen by name, with their limits.
@@ -408,8 +408,8 @@ class Governor:
 
     Parameters
     ----------
-    plant : Levelled
-        The plant with its `costs` (rtmms.plant.protocol.Levelled).
+    plant : HasLevels
+        The plant with its `costs` (rtmms.plant.protocol.HasLevels).
     period_ns : float
         Period, ns.
     thresholds : Thresholds | None, optional
@@ -425,7 +425,7 @@ class Governor:
 
     MAX_CHANGES = 1000
 
-    def __init__(self, plant: Levelled, period_ns: float, thresholds: Thresholds | None = None) -> None:
+    def __init__(self, plant: HasLevels, period_ns: float, thresholds: Thresholds | None = None) -> None:
         self._plant, self._period_ns = plant, period_ns
         one = thresholds or Thresholds()
         self._one = one

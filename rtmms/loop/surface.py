@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms.base.contract import TRUTH
 from rtmms.base.override import override
 from rtmms.loop.ports import Observer
-from rtmms.plant.protocol import Composed, Plant, describe_plant
+from rtmms.plant.protocol import HasRobots, Plant, describe_plant
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Applied, Array
@@ -83,7 +83,7 @@ class SurfaceWatch(Observer):
 
     def __init__(self, plant: Plant, name: str, stop: Callable[[str], None] | None = None, first: int = 0) -> None:
         self._stride, self._dt, self._stop, self._first = max(1, round(CHECK_S / plant.dt)), plant.dt, stop, first
-        robots: Mapping[str, Any] = plant.robots if isinstance(plant, Composed) else {"": plant}
+        robots: Mapping[str, Any] = plant.robots if isinstance(plant, HasRobots) else {"": plant}
         has = {channel.name for channel in plant.outputs}
         self._watched: list[tuple[SurfaceVisit, str]] = []
         for own, robot in robots.items():
@@ -91,7 +91,7 @@ class SurfaceWatch(Observer):
             found = next((key for key in (f"{begin}{TRUTH}position", f"{begin}position") if key in has), None)
             if about.medium == "water" and about.half_span_m is not None and found is not None:
                 self._watched.append(
-                    (SurfaceVisit(own or name, about.half_span_m, about.surroundings().surface), found)
+                    (SurfaceVisit(own or name, about.half_span_m, about.environment().surface), found)
                 )
         self._news: list[str] = []
         self.due = self._stride - 1 if self._watched else 1 << 62

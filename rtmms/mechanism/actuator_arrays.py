@@ -245,7 +245,7 @@ class Attachment:
             raise ModelError(f"{self.place}: neutral must be within its limits {lower} and {upper}, got {neutral:g}")
         return Channel(name, unit, lower=lower, upper=upper, neutral=neutral)
 
-    def fastest(self, j: int, most: Any, braking_time: Any) -> None:
+    def limit_rate(self, j: int, most: Any, braking_time: Any) -> None:
         """Set a highest rate of a joint, the lowest of several, and the braking time of its limits.
 
         Parameters
@@ -263,7 +263,7 @@ class Attachment:
             Another actuator of the joint has another braking time.
         """
         if most is not None:
-            self.bounds[j, MAX_SPEED] = min(self.bounds[j, MAX_SPEED], self.number("fastest", most, above=True))
+            self.bounds[j, MAX_SPEED] = min(self.bounds[j, MAX_SPEED], self.number("max_rate", most, above=True))
         if braking_time is None:
             return
         time = self.number("braking_time", braking_time, above=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError, renamed_fields
 from rtmms.base.override import override
 from rtmms.mechanism.actuator_arrays import ActuatorDescription, Attachment, list_of_actuators
 from rtmms.mechanism.joint_laws import (
@@ -36,6 +36,7 @@ from rtmms.model.elements import checked_numbers
 from rtmms.model.solids import Placement
 
 
+@renamed_fields(fastest="max_rate")
 @dataclass(frozen=True)
 class JointTorque(ActuatorDescription):
     """A torque (or force) on a joint: channel JOINT.torque, N m or N.
@@ -48,7 +49,7 @@ class JointTorque(ActuatorDescription):
         Largest command, N m or N; None for none.
     name : str, optional
         Name of the channel, in place of JOINT.torque.
-    fastest : float, optional
+    max_rate : float, optional
         Highest rate of the joint, rad/s or m/s, which a brake keeps (see `JointLimit`); None for none.
     braking_time : float, optional
         Time of that brake, s (see `JointLimit`); None for 4 ms.
@@ -62,19 +63,20 @@ class JointTorque(ActuatorDescription):
     joint: str
     limit: float | None = None
     name: str | None = None
-    fastest: float | None = None
+    max_rate: float | None = None
     braking_time: float | None = None
 
     @override
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
         refuse_imposed(to, j)
-        to.fastest(j, self.fastest, self.braking_time)
+        to.limit_rate(j, self.max_rate, self.braking_time)
         most = None if self.limit is None else to.number("limit", self.limit, above=True)
         least = None if most is None else -most
         to.on_joint(to.channel(self.name or f"{self.joint}.torque", to.effort(j), least, most), TORQUE, j)
 
 
+@renamed_fields(fastest="max_rate")
 @dataclass(frozen=True)
 class JointServo(ActuatorDescription):
     """A PD servo: torque = stiffness (a - q) + damping (a' - qd), at most `limit`; channel JOINT.angle, rad or m.
@@ -95,10 +97,10 @@ class JointServo(ActuatorDescription):
         rad/s: a follows the command through a critically damped filter of second order.
     name : str, optional
         Name of the channel, in place of JOINT.angle.
-    fastest : float, optional
+    max_rate : float, optional
         Highest rate of the joint, rad/s or m/s (see `JointLimit`); None for none.
     braking_time : float, optional
-        Time of the brake that keeps `fastest`, s (see `JointLimit`); None for 4 ms.
+        Time of the brake that keeps `max_rate`, s (see `JointLimit`); None for 4 ms.
 
     Examples
     --------
@@ -115,7 +117,7 @@ class JointServo(ActuatorDescription):
     bandwidth: float = 20.0
     name: str | None = None
     neutral: float = 0.0
-    fastest: float | None = None
+    max_rate: float | None = None
     braking_time: float | None = None
 
     @override
@@ -123,7 +125,7 @@ class JointServo(ActuatorDescription):
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.take(j, "target", "target", "spring")
-        to.fastest(j, self.fastest, self.braking_time)
+        to.limit_rate(j, self.max_rate, self.braking_time)
         to.kp[j] = to.number("stiffness", self.stiffness, above=True)
         to.kd[j] = to.number("damping", self.damping)
         if self.limit is not None:
@@ -190,6 +192,7 @@ class JointAffine(ActuatorDescription):
         to.drives.append(Actuator(channel, TORQUE, j, gain))
 
 
+@renamed_fields(fastest="max_rate")
 @dataclass(frozen=True)
 class JointMotion(ActuatorDescription):
     """An imposed motion: a linear servo of second order prescribes the joint's position, and its torque follows.
@@ -208,10 +211,10 @@ class JointMotion(ActuatorDescription):
         Name of the channel, in place of JOINT.angle.
     limit : float, optional
         Largest torque, N m or N: the joint leaves the motion where it would need more; None for none.
-    fastest : float, optional
+    max_rate : float, optional
         Highest rate of the joint, rad/s or m/s (see `JointLimit`); None for none.
     braking_time : float, optional
-        Time of the brake that keeps `fastest`, s. A joint with `limit` returns to its motion critically damped in that
+        Time of the brake that keeps `max_rate`, s. A joint with `limit` returns to its motion critically damped in that
         time (see `JointLimit`). None for 4 ms.
 
     Examples
@@ -227,14 +230,14 @@ class JointMotion(ActuatorDescription):
     name: str | None = None
     neutral: float = 0.0
     limit: float | None = None
-    fastest: float | None = None
+    max_rate: float | None = None
     braking_time: float | None = None
 
     @override
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
         to.take(j, "target", "target", "spring")
-        to.fastest(j, self.fastest, self.braking_time)
+        to.limit_rate(j, self.max_rate, self.braking_time)
         if self.limit is not None:
             refuse_imposed(to, j)
             to.bounds[j, MAX_TORQUE] = to.number("limit", self.limit, above=True)
@@ -354,12 +357,13 @@ class JointStop(ActuatorDescription):
         to.bounds[j, STOP_DAMPING] = to.number("damping", self.damping)
 
 
+@renamed_fields(fastest="max_rate")
 @dataclass(frozen=True)
 class JointLimit(ActuatorDescription):
     """Limits of a joint's position and rate that it never passes, whatever drives it; it has no channel.
 
     rtmms.mechanism.joint_laws describes how they act. A stop pushes only inwards. Servos and motions of the joint do
-    not become faster than `fastest`. On a joint whose motion is imposed without a limit of torque, only `fastest` is
+    not become faster than `max_rate`. On a joint whose motion is imposed without a limit of torque, only `max_rate` is
     possible; there `lower` and `upper` belong to its command. A method whose steps are longer than T / 2 brakes over
     two of its steps. The verdict of the run reports the resulting change.
 
@@ -369,7 +373,7 @@ class JointLimit(ActuatorDescription):
         Name of the coordinate.
     lower, upper : float, optional
         rad or m; None for none.
-    fastest : float, optional
+    max_rate : float, optional
         rad/s or m/s; None for none.
     braking_time : float, optional
         T, s: a stop begins to brake the joint critically 2 T qd before its limit; None for 4 ms.
@@ -377,13 +381,13 @@ class JointLimit(ActuatorDescription):
     Examples
     --------
     >>> from rtmms import model as m
-    >>> limit = m.JointLimit("shoulder", lower=-1.0, upper=1.0, fastest=6.0)
+    >>> limit = m.JointLimit("shoulder", lower=-1.0, upper=1.0, max_rate=6.0)
     """
 
     joint: str
     lower: float | None = None
     upper: float | None = None
-    fastest: float | None = None
+    max_rate: float | None = None
     braking_time: float | None = None
 
     @override
@@ -403,7 +407,7 @@ class JointLimit(ActuatorDescription):
                 f"{to.place}: the limits of joint '{self.joint}' have no position in common: lower "
                 f"{to.bounds[j, FLOOR]:g}, upper {to.bounds[j, CEILING]:g}"
             )
-        to.fastest(j, self.fastest, self.braking_time)
+        to.limit_rate(j, self.max_rate, self.braking_time)
 
 
 COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")

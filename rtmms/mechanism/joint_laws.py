@@ -4,7 +4,7 @@ A limit that is never passed bounds the acceleration. With x the position of the
 and T the limit's braking time,
 
     qdd <= -(x + 2 T qd) / T^2
-    |qd| <= fastest: qdd <= (fastest - qd) / T
+    |qd| <= max_rate: qdd <= (max_rate - qd) / T
 
 y = x + T qd then obeys y' <= -y / T, so that y, and x after it, stay below 0. The joint brakes critically from 2 T qd
 before its limit on, whatever drives it. The stop's torque is f = H (bound - qdd) with a great inertia H that acts on
@@ -423,7 +423,7 @@ def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
 
 
 # Columns of the bounds (n, BOUND_WIDTH): largest torque (inf for any); lower and upper of the spring (-inf, inf for
-# none), its stiffness and damping; whether any of these exists; lower, upper (-inf, inf) and fastest (inf) that are
+# none), its stiffness and damping; whether any of these exists; lower, upper (-inf, inf) and max_rate (inf) that are
 # never passed, their H (0 for none) and T (s); whether the joint is held to its law as firmly, with the largest torque
 # (HELD_FIRMLY), or whether the largest torque bounds its law at the step's end (SATURATES)
 
@@ -529,14 +529,14 @@ def bind(bounds: Any, j: Any, q: Any, qd: Any, implicit: float, drive: Any, s: A
 
 
 @scalar
-def most_acceleration(limit: Any, fastest: Any, time: Any, q: Any, qd: Any) -> Any:
+def most_acceleration(limit: Any, max_rate: Any, time: Any, q: Any, qd: Any) -> Any:
     """Return the upper bound of a joint's acceleration; the lower bound is that of -q and -qd, negative.
 
     Parameters
     ----------
     limit : float
         Upper limit, rad or m; inf for none.
-    fastest : float
+    max_rate : float
         Highest rate; inf for none.
     time : float
         Braking time T, s.
@@ -554,11 +554,11 @@ def most_acceleration(limit: Any, fastest: Any, time: Any, q: Any, qd: Any) -> A
         back = (-BACK - qd) / time
         if q.real > limit and bound.real < back.real:
             bound = back
-    if fastest < np.inf:
-        held = (fastest - qd) / time
+    if max_rate < np.inf:
+        held = (max_rate - qd) / time
         if held.real < bound.real:
             bound = held
-        least = (-fastest - qd) / time
+        least = (-max_rate - qd) / time
         if bound.real < least.real:
             bound = least
     return bound
@@ -607,10 +607,10 @@ def acceleration_within(bounds: Any, j: Any, side: Any, q: Any, qd: Any, least: 
     float
         rad/s2 or m/s2.
     """
-    time, fastest = braking_time(bounds, j, least), bounds[j, MAX_SPEED]
+    time, max_rate = braking_time(bounds, j, least), bounds[j, MAX_SPEED]
     if side == FROM_ABOVE:
-        return most_acceleration(bounds[j, CEILING], fastest, time, q, qd)
-    return -most_acceleration(-bounds[j, FLOOR], fastest, time, -q, -qd)
+        return most_acceleration(bounds[j, CEILING], max_rate, time, q, qd)
+    return -most_acceleration(-bounds[j, FLOOR], max_rate, time, -q, -qd)
 
 
 @scalar

@@ -11,6 +11,7 @@ import numpy as np
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.jit import kernel
 from rtmms.base.memory import Layout, model, scratch
+from rtmms.base.renamed_outputs import present_output
 from rtmms.base.spatial import Array, cross, matrix_quaternion, scalar, unpack_inertia
 from rtmms.dynamics.inertia import energies
 from rtmms.dynamics.recursion import place
@@ -134,7 +135,11 @@ def resolve_outputs(
     ModelError, UnknownNameError
         An output does not exist or is named twice.
     """
-    listed = (*_of_the_tree(model, motors, limited), *tendon_channels(tendons), *_of_the_audit(audited))
+    dissipates = tendons or len(model.ground.rows)
+    listed = (
+        *_of_the_tree(model, motors, limited), *tendon_channels(tendons), *((DISSIPATED,) if dissipates else ()),
+        *_of_the_audit(audited),
+    )  # fmt: skip
     known = {channel.name: channel for channel in listed}
     markers = {name: (frame, row) for name, frame, row in model.markers}
     for name in markers:
@@ -146,6 +151,7 @@ def resolve_outputs(
         names = (*known, *markers)
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise ModelError(f"{model.name}: outputs: expected a list of names, got {names!r}")
+    names = [present_output(name, known) for name in names]
     places: dict[str, int] = {}
     rows: list[Array] = []
     channels: list[Channel] = []
@@ -195,13 +201,13 @@ def _of_the_tree(model: Model, motors: int, limited: bool) -> tuple[Channel, ...
         *joints, Channel("power", "W"), Channel("work", "J"), Channel("energy", "J"),
         *(() if model.base_mode == BASE_FREE else (Channel("base_wrench", "N, N m", (6,), "body"),)),
         *(() if motors == 0 else (Channel("motor", "", (motors,)),)),
-        *_of_the_ground(len(model.ground.rows)),
+        *((Channel("reaction", "N, N m", (len(model.ground.rows),)),) if len(model.ground.rows) else ()),
         *((Channel("floor_force", "N", (len(model.floor),)),) if len(model.floor) else ()),
     )  # fmt: skip
 
 
-def _of_the_ground(rows: int) -> tuple[Channel, ...]:
-    return (Channel("reaction", "N, N m", (rows,)), Channel("lost", "J")) if rows else ()
+DISSIPATED = Channel("dissipated_energy", "J")
+"""Energy that tendons and impacts have dissipated."""
 
 
 def tendon_channels(tendons: int) -> tuple[Channel, ...]:
@@ -218,8 +224,7 @@ def tendon_channels(tendons: int) -> tuple[Channel, ...]:
         Channels; empty without tendons.
     """
     units = {"tendon_length": "m", "tendon_rate": "m/s", "tendon_tension": "N"}
-    each = (Channel(name, unit, (tendons,)) for name, unit in units.items())
-    return (*each, Channel("tendon_lost", "J")) if tendons else ()
+    return tuple(Channel(name, unit, (tendons,)) for name, unit in units.items()) if tendons else ()
 
 
 def _of_the_audit(audited: bool) -> tuple[Channel, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError, renamed_fields
 from rtmms.base.jit import compile_in_parallel, compile_progress
 from rtmms.base.memory import Record
 from rtmms.base.spatial import Array
@@ -49,7 +49,7 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.model.floor_rows import F_HEIGHT, floor_reach
 from rtmms.model.layout import BASE_FIXED, C_POS, C_STIFFNESS, PRISMATIC
-from rtmms.plant.protocol import Channel, Surroundings, TunableGait, refuse_fixed, water_density
+from rtmms.plant.protocol import Channel, Environment, TunableGait, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_numbers, read_pose, read_seed, refuse_substeps
 
 _PLACES = ("position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity")
@@ -79,6 +79,7 @@ class RebuiltParts:
     flow: Flow
 
 
+@renamed_fields(trimming="trim_options", remake="rebuild")
 @dataclass(eq=False)
 class TreePlant(Running):
     """A mechanism in a fluid as a plant (see rtmms.plant.protocol.Plant).
@@ -114,13 +115,13 @@ class TreePlant(Running):
         Outputs that `summary` needs.
     recent_outputs : tuple[str, ...], optional
         Outputs of the last seconds for the figure of a run, at most two.
-    trimming : dict[str, Any], optional
+    trim_options : dict[str, Any], optional
         Keywords of `trim` for `rtmms.analysis.trim.trimmed`.
     parameters : dataclass, optional
         The robot's own parameters, which the wire reports.
     settable : tuple[str, ...], default ()
         Parameters that `set` may change.
-    remake : callable, optional
+    rebuild : callable, optional
         (plant, parameters to change) -> parts of a plant with the new values.
     summary : callable, optional
         (plant, time (k,) s, samples) -> numbers for the report.
@@ -157,10 +158,10 @@ class TreePlant(Running):
     extra: tuple[tuple[Channel, Callable[[TreePlant], Any]], ...] = ()
     trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
     recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque", "angular_velocity", "velocity")
-    trimming: dict[str, Any] = field(default_factory=dict)
+    trim_options: dict[str, Any] = field(default_factory=dict)
     parameters: Any = None
     settable: tuple[str, ...] = ()
-    remake: Callable[[TreePlant, Mapping[str, Any]], RebuiltParts] | None = None
+    rebuild: Callable[[TreePlant, Mapping[str, Any]], RebuiltParts] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
     locomotion: Any = None
     """Relation of its shape's motion to its own (rtmms.locomotion.plant.Locomotion), for `rtmms gaits`; or None."""
@@ -209,7 +210,7 @@ class TreePlant(Running):
             )
         self._memory: Array | None = None
         self._steps, self._name = 0, model.name
-        self.home: Mapping[str, Any] = {}
+        self.initial_pose: Mapping[str, Any] = {}
         self._take_up()
         with compile_progress(f"the kernels of '{model.name}'"), compile_in_parallel(*self._ahead()):
             self.reset()
@@ -249,17 +250,17 @@ class TreePlant(Running):
         )
         return {**shape, **thruster_table(self.model, self._pushing)} if shape else shape
 
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         """Return the present gravity and water around the plant.
 
         Returns
         -------
-        Surroundings
+        Environment
             Gravity, m/s2, and density, kg/m3.
         """
         x, y, z = self.model.gravity.tolist()
         density = displaced_density(self.mechanism) if self.density is None else self.density
-        return Surroundings((x, y, z), water_density(self.medium, density))
+        return Environment((x, y, z), water_density(self.medium, density))
 
     def _immerse(self, model: Model, flow: Flow) -> Record:
         more = self.attached
@@ -312,7 +313,7 @@ class TreePlant(Running):
             optional = member == "outputs" and given is None
             if not optional and not (isinstance(given, (list, tuple)) and all(isinstance(one, str) for one in given)):
                 raise ModelError(f"{name}: {member}: expected names, got {given!r:.60}")
-        for member in ("nodes", "trimming"):
+        for member in ("nodes", "trim_options"):
             given = getattr(self, member)
             if not isinstance(given, Mapping):
                 raise ModelError(f"{name}: {member}: expected a mapping, got {given!r:.60}")
@@ -342,10 +343,10 @@ class TreePlant(Running):
         UnknownNameError, ModelError
             A parameter does not exist, is fixed, or its value is wrong; nothing changes.
         """
-        if self.remake is None:
+        if self.rebuild is None:
             raise ModelError(f"set: {self.model.name} has no parameters that can change while it runs")
         refuse_fixed(self.model.name, given, self.settable, (f.name for f in fields(self.parameters)))
-        new = self.remake(self, given)
+        new = self.rebuild(self, given)
         immersed = self._immerse(new.model, new.flow)
         self.parameters, self.model, self.law, self.flow = new.parameters, new.model, new.law, new.flow
         self.immersed = immersed
@@ -433,7 +434,7 @@ class TreePlant(Running):
         return State(position, state.orientation, q, state.twist, state.qd)
 
     def reset(self, seed: int = 0) -> None:
-        """Go back to t = 0, and to `home`.
+        """Go back to t = 0, and to `initial_pose`.
 
         Parameters
         ----------
@@ -458,8 +459,8 @@ class TreePlant(Running):
         self._start[0] = 0.0
         follow(system, self.vector, 0.0)
         self._keep_to_ground()
-        if self.home:
-            self.place(**self.home)
+        if self.initial_pose:
+            self.place(**self.initial_pose)
 
     def _keep_to_ground(self) -> None:
         """Stop velocities that slip, as by an impact; ModelError where imposed joints contradict the contacts."""

@@ -11,6 +11,7 @@ from rtmms.base.errors import DivergedError
 from rtmms.base.jit import native
 from rtmms.base.memory import Record
 from rtmms.base.override import override
+from rtmms.base.renamed_outputs import OutputValues
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism import chart as tree
@@ -260,16 +261,21 @@ class Running(KernelPlant):
         derived: dict[str, tuple[tuple[str, ...], Any]] = {}
         powers: tuple[str, ...] = ("joint_torque", "joint_velocity") if n else ()
         if tendons is not None and len(self.attached.tendons):
-            parts |= {"tendons": tendons.results.reshape(-1), "tendon_lost": spent[len(spent) // 3 - 1 :][:1]}
+            parts |= {"tendons": tendons.results.reshape(-1), "tendon_loss": spent[len(spent) // 3 - 1 :][:1]}
             for name, k in (("length", RESULT_LENGTH), ("rate", RESULT_RATE), ("tension", RESULT_TENSION)):
                 derived[f"tendon_{name}"] = ("tendons",), partial(_of_each, tendons.results.shape[1], k)
             powers, width = (*powers, "tendons"), tendons.results.shape[1]
         else:
             width = 0
         if ground is not None and len(self.model.ground.rows):
-            parts |= {"reaction": ground.reaction, "lost": ground.lost[:1], "ground_work": ground.lost[1:2]}
+            parts |= {"reaction": ground.reaction, "impact_loss": ground.lost[:1], "ground_work": ground.lost[1:2]}
             parts["joint_work"] = parts.pop("work")
             derived["work"] = ("joint_work", "ground_work"), np.add
+        losses = [name for name in ("tendon_loss", "impact_loss") if name in parts]
+        if len(losses) == 1:
+            parts["dissipated_energy"] = parts.pop(losses[0])
+        elif losses:
+            derived["dissipated_energy"] = tuple(losses), np.add
         if powers and system.pushes.momentum is None:
             derived["power"] = powers, partial(_power, n, width)
         own = {channel.name for channel, _ in self.extra}
@@ -547,7 +553,7 @@ class Running(KernelPlant):
             values["motor"] = self._motor.copy()
         if len(self.model.ground.rows):
             ground = self.system.tree.ground
-            values["reaction"], values["lost"] = ground.reaction.copy(), ground.lost[0].copy()
+            values["reaction"], values["dissipated_energy"] = ground.reaction.copy(), ground.lost[0].copy()
             values["work"] = values["work"] + ground.lost[1]
         if len(self.model.floor):
             values["floor_force"] = self.system.floor.loads[:, PRESSES].copy()
@@ -559,7 +565,7 @@ class Running(KernelPlant):
             values |= {name: out[part] for name, part in self._observed.slices.items()}
         for channel, function in self.extra:
             values[channel.name] = np.asarray(function(self), dtype=float)
-        return values
+        return OutputValues(values) if "dissipated_energy" in values else values
 
     def _tendon_outputs(self, values: dict[str, Array]) -> dict[str, Array]:
         reported = self.system.tendons.results
@@ -567,7 +573,7 @@ class Running(KernelPlant):
             "tendon_length": reported[:, RESULT_LENGTH].copy(), "tendon_rate": reported[:, RESULT_RATE].copy(),
             "tendon_tension": reported[:, RESULT_TENSION].copy(),
             "power": values["power"] + reported[:, RESULT_POWER].sum(),
-            "tendon_lost": self._spent[len(self._spent) // 3 - 1].copy(),
+            "dissipated_energy": self._spent[len(self._spent) // 3 - 1] + values.get("dissipated_energy", 0.0),
         }  # fmt: skip
 
     def _audit_outputs(self, terms: Array) -> dict[str, Array]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, warn_renamed
 from rtmms.base.spatial import Array
 
 TURN = 360.0
@@ -39,7 +39,7 @@ class Polar:
     Examples
     --------
     >>> from rtmms import model as m
-    >>> polar = m.Polar.beyond([-10, 0, 10], [-1.0, 0.0, 1.0], [0.02, 0.01, 0.02])
+    >>> polar = m.Polar.with_stall_extension([-10, 0, 10], [-1.0, 0.0, 1.0], [0.02, 0.01, 0.02])
     >>> float(polar.angles_deg[0]), float(polar.angles_deg[-1])
     (-180.0, 180.0)
     """
@@ -50,7 +50,7 @@ class Polar:
     moment: Any = None
 
     @classmethod
-    def beyond(
+    def with_stall_extension(
         cls, angles_deg: Any, lift: Any, drag: Any, moment: Any = None, *, blend_deg: float = 10.0,
         every_deg: float = 5.0,
     ) -> Polar:  # fmt: skip
@@ -81,7 +81,7 @@ class Polar:
         ModelError
             The table is wrong.
         """
-        place = "Polar.beyond"
+        place = "Polar.with_stall_extension"
         table = _columns(place, angles_deg, lift, drag, moment)
         first, last = float(table[0, 0]) - blend_deg, float(table[-1, 0]) + blend_deg
         if not (first > -180.0 and last < 180.0 and blend_deg > 0.0 and every_deg > 0.0):
@@ -92,6 +92,12 @@ class Polar:
         rows = np.vstack([table, plate])
         rows = rows[np.argsort(rows[:, 0])]
         return cls(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3])
+
+    @classmethod
+    def beyond(cls, *args: Any, **given: Any) -> Polar:
+        """Return `with_stall_extension`, under its old name, with a warning."""
+        warn_renamed("Polar", "beyond", "with_stall_extension")
+        return cls.with_stall_extension(*args, **given)
 
     def check(self, place: str) -> None:
         """Check the tables.
@@ -131,7 +137,7 @@ class Polar:
         if abs(angle[-1] - angle[0] - TURN) > 1e-9:
             raise ModelError(
                 f"{place}: angles_deg: expected a whole turn of 360 degrees, got {angle[0]:g} to "
-                f"{angle[-1]:g}; for a table of attached flow use Polar.beyond"
+                f"{angle[-1]:g}; for a table of attached flow use Polar.with_stall_extension"
             )
         if np.any(np.abs(values[-1] - values[0]) > 1e-9):
             raise ModelError(

@@ -47,7 +47,7 @@ TENDON_RATE = 0.7
 
 @dataclass(frozen=True, kw_only=True)
 class OwnOptions:
-    """Parameters of an MJCF file on rtmms's own engine; the defaults of the surroundings are the model's.
+    """Parameters of an MJCF file on rtmms's own engine; the defaults of the environment are the model's.
 
     The declaration of each field has its meaning, unit and range.
     """
@@ -220,7 +220,7 @@ def load_own(path: str, /, *, dt: float | None = None, preset: str | None = None
         plant = TreePlant(
             file.tree.mechanism, step, actuators=file.tree.actuators, parameters=options, method=options.integrator,
             substeps=options.substeps or 1, flow=Flow(options.wind_m_s), density=options.fluid_density_kg_m3,
-            initial=read_state(mujoco, model, file.tree, qpos, qvel), settable=_LIVE, remake=_Rebuild(file),
+            initial=read_state(mujoco, model, file.tree, qpos, qvel), settable=_LIVE, rebuild=_Rebuild(file),
             summary=_Summary(path_output), trace_outputs=(path_output, *_TRACED),
         )  # fmt: skip
     except ModelError as fault:
@@ -260,7 +260,7 @@ class _Summary:
 
 @dataclass(frozen=True, eq=False)
 class _Rebuild:
-    """Builder of a plant's parts with other surroundings, for `TreePlant.set`."""
+    """Builder of a plant's parts with other environment, for `TreePlant.set`."""
 
     file: _File
 

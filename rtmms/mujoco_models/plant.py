@@ -21,7 +21,7 @@ from rtmms.mujoco_models.channels import FreeBody, Outputs, Source, actuators_of
 from rtmms.mujoco_models.drawing import LIQUID_DENSITY, drawn_shape
 from rtmms.mujoco_models.fields import Change, field_names, read_field, read_parameters
 from rtmms.mujoco_models.library import load_model, model_bytes, one_line, recent_warnings
-from rtmms.plant.protocol import Plant, RolledOut, Surroundings
+from rtmms.plant.protocol import Environment, Plant, RolledOut
 from rtmms.plant.validation import read_command, read_seed, refuse_substeps
 
 if TYPE_CHECKING:
@@ -423,7 +423,7 @@ class MujocoPlant(Plant):
     def roll_out(
         self, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str], threads: int
     ) -> RolledOut:
-        """Advance many runs by `mujoco.batch` (rtmms.plant.protocol.RollsOut).
+        """Advance many runs by `mujoco.batch` (rtmms.plant.protocol.SupportsRollouts).
 
         Parameters
         ----------
@@ -513,17 +513,17 @@ class MujocoPlant(Plant):
         """Geometry for viewers."""
         return drawn_shape(self._mujoco, self.model, self._outputs)
 
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         """Return the present gravity and fluid.
 
         Returns
         -------
-        Surroundings
+        Environment
             Gravity in m/s2, density in kg/m3.
         """
         x, y, z = (float(one) for one in self.model.opt.gravity)
         density = float(self.model.opt.density)
-        return Surroundings((x, y, z), density if density >= LIQUID_DENSITY else 0.0)
+        return Environment((x, y, z), density if density >= LIQUID_DENSITY else 0.0)
 
     # --- building -------------------------------------------------------------------------------------------------
 

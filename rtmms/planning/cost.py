@@ -313,7 +313,7 @@ class CostSlopes:
         self.cost, self._stages = cost, stages
         coordinates, places = stages.coordinates, stages.places
         self._k, self._n = len(coordinates.names), len(stages.reach)
-        at = {int(word): i for i, word in enumerate(coordinates.words) if coordinates.pose < 0 or i >= 6}
+        at = {int(word): i for i, word in enumerate(coordinates.state_indices) if coordinates.pose < 0 or i >= 6}
         pose = range(coordinates.pose, coordinates.pose + 7) if coordinates.pose >= 0 else range(0)
         self._posed: list[tuple[str, int]] = []  # outputs within the pose, and where each begins there
         self._single: list[tuple[str, int]] = []  # output, which of its numbers

@@ -21,7 +21,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.override import override
 from rtmms.planning.cost import Cost
 from rtmms.planning.shown_candidates import choose_candidates, places
-from rtmms.plant.protocol import Channel, HasFork, RollsOut
+from rtmms.plant.protocol import Channel, HasFork, SupportsRollouts
 
 Array = npt.NDArray[np.float64]
 
@@ -368,7 +368,7 @@ class Planner:
         if method not in METHODS:
             raise UnknownNameError("method", method, METHODS)
         forking: Any = model if isinstance(model, HasFork) else None
-        if (forking is None or forking.fork() is None) and not isinstance(model, RollsOut):
+        if (forking is None or forking.fork() is None) and not isinstance(model, SupportsRollouts):
             raise ModelError("planner: expected a robot with compiled steps, got one whose steps are in Python")
         known = {channel.name for channel in model.outputs}
         if "position" not in known:

@@ -103,7 +103,7 @@ def coordinates_between(coordinates: Coordinates, origin: Array, state: Array) -
     (k,) array
         Differences, in the units of `coordinates.units`.
     """
-    found: Array = state[coordinates.words] - origin[coordinates.words]
+    found: Array = state[coordinates.state_indices] - origin[coordinates.state_indices]
     if coordinates.pose >= 0:
         pose = slice(coordinates.pose, coordinates.pose + 7)
         found[:6] = displacement(origin[pose], state[pose])
@@ -152,7 +152,7 @@ class StateChart:
         """
         chart, s, o = self._coordinates, self._state, self._origin
         own = slice(6 if chart.pose >= 0 else 0, None)
-        s[chart.words[own]] = o[chart.words[own]] + coordinates[own]
+        s[chart.state_indices[own]] = o[chart.state_indices[own]] + coordinates[own]
         if chart.pose >= 0:
             pose = slice(chart.pose, chart.pose + 7)
             s[pose] = displace_pose(o[pose], coordinates[:6])

@@ -123,6 +123,8 @@ class KernelPlant(StatefulPlant):
         return 0.0 - float(getattr(self.parameters, "start_depth_m", 0.0))
 
     twin = Renamed("step_error_estimator")
+    home = Renamed("initial_pose")
+    surroundings = Renamed("environment")
 
     # --- derived --------------------------------------------------------------------------------------------------
 

@@ -17,9 +17,9 @@ from rtmms.plant.protocol import (
     Channel,
     CompiledOutputs,
     CompiledStep,
-    Degradable,
     Fork,
     HasCompiledStep,
+    HasVariants,
     Plant,
     describe_plant,
 )
@@ -42,7 +42,7 @@ LEVELS = Layout("Levels", state("steps", 1, dtype=INTEGER), state("level", 1), p
 class Levels(Stage):
     """A plant that can change to cheaper variants of itself, which were prepared before, and back.
 
-    A change takes over the state (rtmms.plant.protocol.Degradable), costs no step, and always has the same result. A
+    A change takes over the state (rtmms.plant.protocol.HasVariants), costs no step, and always has the same result. A
     run with the changes of its log therefore replays bit for bit.
 
     Parameters
@@ -71,10 +71,10 @@ class Levels(Stage):
 
     def __init__(self, plant: Plant) -> None:
         """Prepare the variants and check that their channels are those of the plant."""
-        if not isinstance(plant, Degradable):
+        if not isinstance(plant, HasVariants):
             raise ModelError(
                 "--degrade: expected a robot with cheaper variants of its model "
-                "(rtmms.plant.protocol.Degradable), got one without"
+                "(rtmms.plant.protocol.HasVariants), got one without"
             )
         self.full = plant
         self.plants: tuple[Any, ...] = (plant, *plant.variants())
@@ -173,7 +173,7 @@ class Levels(Stage):
         """
         if level == self.level:
             return
-        self.plants[level].take_over(self.plants[self.level])
+        self.plants[level].copy_state_from(self.plants[self.level])
         self.level = level
         self._level[0] = float(level)
 

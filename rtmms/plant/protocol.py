@@ -184,8 +184,8 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
 # Optional parts of a plant: a description of what does not change, and behaviour that callers find by isinstance.
 
 
-class Surroundings(NamedTuple):
-    """The surroundings of a plant, for the instruments on it.
+class Environment(NamedTuple):
+    """The environment of a plant, for the instruments on it.
 
     Attributes
     ----------
@@ -198,8 +198,8 @@ class Surroundings(NamedTuple):
 
     Examples
     --------
-    >>> from rtmms.plant import Surroundings
-    >>> Surroundings((0.0, 0.0, -9.81), density=1025.0).surface
+    >>> from rtmms.plant import Environment
+    >>> Environment((0.0, 0.0, -9.81), density=1025.0).surface
     0.0
     """
 
@@ -348,9 +348,9 @@ def _nothing() -> None:
     """Return None, the value of an absent property."""
 
 
-def _standard_surroundings() -> Surroundings:
+def _standard_environment() -> Environment:
     """Return still water under standard gravity."""
-    return Surroundings((0.0, 0.0, -STANDARD_GRAVITY_M_S2), WATER_DENSITY_KG_M3)
+    return Environment((0.0, 0.0, -STANDARD_GRAVITY_M_S2), WATER_DENSITY_KG_M3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,11 +392,11 @@ class PlantDescription:
         (path, samples of the run, samples of its last seconds, timings) -> draws the plant's own figure.
     shape : callable, default _nothing
         () -> mapping that viewers draw, in the frame of `position` and `quaternion` (docs/view.md). See Notes.
-    surroundings : callable, default _standard_surroundings
+    environment : callable, default _standard_environment
         () -> gravity and water around the plant.
     ends : callable, default _nothing
-        () -> simulated time, s, until which its surroundings are known (a flow from a file).
-    home : callable, default _nothing
+        () -> simulated time, s, until which its environment are known (a flow from a file).
+    initial_pose : callable, default _nothing
         () -> place after `reset`, as arguments of its `place` by name; empty: its own start.
     gait : CommandedGait, optional
         Gait of commands of the plant.
@@ -431,7 +431,7 @@ class PlantDescription:
     Examples
     --------
     >>> from rtmms.plant import PlantDescription
-    >>> PlantDescription(medium="water").surroundings().density
+    >>> PlantDescription(medium="water").environment().density
     1000.0
     """
 
@@ -449,9 +449,9 @@ class PlantDescription:
     recent_outputs: tuple[str, ...] = ()
     figure: Callable[[Any, Any, Any, Any], None] | None = None
     shape: Callable[[], Mapping[str, Any] | None] = _nothing
-    surroundings: Callable[[], Surroundings] = _standard_surroundings
+    environment: Callable[[], Environment] = _standard_environment
     ends: Callable[[], float | None] = _nothing
-    home: Callable[[], Mapping[str, Any] | None] = _nothing
+    initial_pose: Callable[[], Mapping[str, Any] | None] = _nothing
     gait: CommandedGait | None = None
     commanded_gaits: Callable[[], Mapping[str, TunableGait]] | None = None
     step_error_estimator: Callable[[], StepErrorEstimator] | None = None
@@ -466,7 +466,7 @@ _VALUES = (
     "medium", "half_span_m", "airframe", "set", "settable", "coupled", "coupling", "recent_outputs", "figure",
     "step_error_estimator", "accurate", "step_time_varies", "commanded_gaits",
 )  # fmt: skip
-_PRESENT = ("parameters", "shape", "ends", "home")
+_PRESENT = ("parameters", "shape", "ends", "initial_pose")
 _TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))
 """Optional members of a plant with the same name in its description: values, those that may change, and pairs."""
 
@@ -490,15 +490,15 @@ def describe_plant(plant: Any) -> PlantDescription:
     if isinstance(own, PlantDescription):
         return own
     found = {name: value for name in _VALUES if (value := getattr(plant, name, None)) is not None}
-    found |= {new: _renamed_member(plant, old, new) for old, new in RENAMED_MEMBERS.items()
-              if new not in found and _has_own(plant, old)}  # fmt: skip
     found |= {name: partial(getattr, plant, name, None) for name in _PRESENT}
     for names in _TOGETHER:
         if all(hasattr(plant, name) for name in names):
             found |= {name: getattr(plant, name) for name in names}
     if all(hasattr(plant, name) for name in ("gait", "gait_period", "gait_commands")):
         found["gait"] = plant
-    found["surroundings"] = getattr(plant, "surroundings", None) or partial(_assumed_surroundings, plant)
+    found["environment"] = getattr(plant, "environment", None) or partial(_assumed_environment, plant)
+    found |= {new: _renamed_member(plant, old, new) for old, new in RENAMED_MEMBERS.items()
+              if getattr(plant, new, None) is None and _has_own(plant, old)}  # fmt: skip
     return PlantDescription(**found, estimates=hasattr(plant, "estimator"))
 
 
@@ -537,23 +537,23 @@ def present_values(about: PlantDescription, names: Iterable[str]) -> dict[str, A
     return found
 
 
-RENAMED_MEMBERS = {"twin": "step_error_estimator"}
+RENAMED_MEMBERS = {"twin": "step_error_estimator", "surroundings": "environment", "home": "initial_pose"}
 """Old name of an optional member, and the name that replaced it in 0.3; the next version removes the old names."""
 
 
 def _has_own(plant: Any, old: str) -> bool:
     """Return whether a plant has its own member by an old name, not our alias."""
-    return not isinstance(getattr(type(plant), old, None), Renamed) and callable(getattr(plant, old, None))
+    return not isinstance(getattr(type(plant), old, None), Renamed) and getattr(plant, old, None) is not None
 
 
 def _renamed_member(plant: Any, old: str, new: str) -> Any:
     """Return a member by its old name, with a warning."""
     warn_renamed(type(plant).__name__, old, new, stacklevel=3)
-    return getattr(plant, old)
+    return partial(getattr, plant, old, None) if new in _PRESENT else getattr(plant, old)
 
 
-def _assumed_surroundings(plant: Any) -> Surroundings:
-    """Return the surroundings of a plant that declares none.
+def _assumed_environment(plant: Any) -> Environment:
+    """Return the environment of a plant that declares none.
 
     Its parameter gravity_m_s2, else standard gravity, acts downwards. It is in water unless its medium is another.
     """
@@ -565,7 +565,7 @@ def _assumed_surroundings(plant: Any) -> Surroundings:
         float(gravity) if isinstance(gravity, int | float) and not isinstance(gravity, bool) else STANDARD_GRAVITY_M_S2
     )
     medium = getattr(plant, "medium", "")
-    return Surroundings((0.0, 0.0, -pull), WATER_DENSITY_KG_M3 if medium in ("", "water") else 0.0)
+    return Environment((0.0, 0.0, -pull), WATER_DENSITY_KG_M3 if medium in ("", "water") else 0.0)
 
 
 class Wrapper:
@@ -590,10 +590,10 @@ class Wrapper:
         return found() if name in _PRESENT else found
 
 
-_MEMBERS = (*_VALUES, *_PRESENT, *_TOGETHER[0], "surroundings")
+_MEMBERS = (*_VALUES, *_PRESENT, *_TOGETHER[0], "environment")
 
 
-def bare(plant: Plant) -> Plant:
+def unwrapped(plant: Plant) -> Plant:
     """Return the plant itself, without its sensors, faults and levels.
 
     Parameters
@@ -612,7 +612,7 @@ def bare(plant: Plant) -> Plant:
 
 
 @runtime_checkable
-class Degradable(Protocol):
+class HasVariants(Protocol):
     """A plant with cheaper variants of itself, for `--degrade` (rtmms.plant.levels)."""
 
     def variants(self) -> Sequence[Any]:
@@ -621,10 +621,10 @@ class Degradable(Protocol):
         Returns
         -------
         sequence of Plant
-            Each has `take_over`, and optionally `variant`, a few words that describe it.
+            Each has `copy_state_from`, and optionally `variant`, a few words that describe it.
         """
 
-    def take_over(self, other: Any) -> None:
+    def copy_state_from(self, other: Any) -> None:
         """Continue from the state of another of these plants, the full one or a variant, without a jump.
 
         The body's pose, velocity and momentum and the forces on it persist. The same state gives the same bits.
@@ -636,7 +636,7 @@ class Degradable(Protocol):
         """
 
 
-class Levelled(Protocol):
+class HasLevels(Protocol):
     """A plant that steps one of its variants (rtmms.plant.levels.Levels); `set(level=k)` changes the level.
 
     Attributes
@@ -652,19 +652,19 @@ class Levelled(Protocol):
 
 
 @runtime_checkable
-class Composed(Protocol):
+class HasRobots(Protocol):
     """Several plants on one clock, whose channels are named NAME.channel.
 
     Attributes
     ----------
     robots : mapping of str to Plant
         Plants by name, with their sensors if they have some.
-    kinds : mapping of str to str
+    robot_types : mapping of str to str
         Robot of each plant.
     """
 
     robots: Mapping[str, Plant]
-    kinds: Mapping[str, str]
+    robot_types: Mapping[str, str]
 
     def described(self) -> list[dict[str, Any]]:
         """Return the robots as a log stores them.
@@ -914,7 +914,7 @@ class Fork(NamedTuple):
         One step of the fork.
     state : (w,) array
         Everything that a snapshot contains except the count of steps.
-    sound : (w,) array
+    recovery_state : (w,) array
         The last sound state, to which a failed step returns.
     start : (1,) array
         Time at which a step begins, s. The caller writes it.
@@ -922,7 +922,7 @@ class Fork(NamedTuple):
         Outputs that the state contains: first index and size of each.
     clear : callable
         Initialises the scratch memory again, after a failed step.
-    follow : callable
+    sync_model : callable
         Copies the plant's present model and parameters. It returns False where only a new fork can have them.
     owner : object
         Object that holds the memory.
@@ -932,11 +932,11 @@ class Fork(NamedTuple):
 
     entry: CompiledStep
     state: Array
-    sound: Array
+    recovery_state: Array
     start: Array
     places: Mapping[str, tuple[int, int]]
     clear: Callable[[], None]
-    follow: Callable[[], bool]
+    sync_model: Callable[[], bool]
     owner: Any
     account: CompiledOutputs | None = None
 
@@ -981,7 +981,7 @@ class HasFork(Protocol):
 
 
 class RolledOut(NamedTuple):
-    """The result of `RollsOut.roll_out`.
+    """The result of `SupportsRollouts.roll_out`.
 
     Attributes
     ----------
@@ -999,7 +999,7 @@ class RolledOut(NamedTuple):
 
 
 @runtime_checkable
-class RollsOut(Protocol):
+class SupportsRollouts(Protocol):
     """A plant without forks whose own simulator advances many runs at once (rtmms.analysis.rollouts)."""
 
     def can_roll_out(self) -> bool:
@@ -1067,7 +1067,7 @@ class Coordinates(NamedTuple):
         Of each coordinate, in order.
     size : (k,) array
         Typical size of each coordinate, for scaling.
-    words : (k,) array of int64
+    state_indices : (k,) array of int64
         Index of each coordinate in the state. The entries of a pose have no meaning.
     pose : int
         Index of position (3, m, world) and quaternion (4, body to world); -1 without a pose. The first six coordinates
@@ -1081,7 +1081,7 @@ class Coordinates(NamedTuple):
     names: tuple[str, ...]
     units: tuple[str, ...]
     size: Array
-    words: npt.NDArray[np.int64]
+    state_indices: npt.NDArray[np.int64]
     pose: int
     has_dependents: npt.NDArray[np.bool_]
     history_indices: npt.NDArray[np.int64]

@@ -410,9 +410,9 @@ class Stage(StatefulPlant, Wrapper):
                 fork.clear()
 
         def follow() -> bool:
-            return (
-                all(fork.follow() for fork in forks) and other.adopt_from(self.system) and self._bind_fork(other, forks)
-            )
+            if not all(fork.sync_model() for fork in forks):
+                return False
+            return other.adopt_from(self.system) and self._bind_fork(other, forks)
 
         return Fork(
             entry, block, block, np.zeros(1), found, clear, follow, (other, block, *forks),
@@ -427,7 +427,7 @@ class Stage(StatefulPlant, Wrapper):
         _bind_accounts(inner, accounts)
         for k, fork in enumerate(forks):
             inner.rows[k, [START, STATE, SOUND, WORDS]] = (
-                fork.start.ctypes.data, fork.state.ctypes.data, fork.sound.ctypes.data, fork.state.size,
+                fork.start.ctypes.data, fork.state.ctypes.data, fork.recovery_state.ctypes.data, fork.state.size,
             )  # fmt: skip
         return self._bind(other, forks, accounts)
 

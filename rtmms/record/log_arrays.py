@@ -76,6 +76,7 @@ class LogArrays(Mapping[str, "Array"]):
         UnknownNameError
             If the log has no such output.
         """
+        name = present_output(name, self._signals)
         if name not in self._signals:
             raise UnknownNameError("output", name, self._signals, f"in {self.path}")
         self._load([self._signals[name]])

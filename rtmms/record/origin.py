@@ -23,7 +23,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import open_input
 from rtmms.base.trust import asked_by_data, is_file, path_of, refuse_foreign_code
 from rtmms.plant.loading import WORLD
-from rtmms.plant.protocol import Composed, describe_plant
+from rtmms.plant.protocol import HasRobots, describe_plant
 from rtmms.record.log_messages import FORMAT
 from rtmms.version import VERSION
 from rtmms.world.members import read as read_members
@@ -424,17 +424,17 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
         "trace_outputs": list(about.trace_outputs),
         "recent_outputs": list(about.recent_outputs),
         "shape": to_json_types(about.shape()),
-        "robots": _robots(plant) if isinstance(plant, Composed) else None,
+        "robots": _robots(plant) if isinstance(plant, HasRobots) else None,
         "versions": _versions(), "machine": _machine(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
     }  # fmt: skip
 
 
-def _robots(plant: Composed) -> dict[str, Any]:
+def _robots(plant: HasRobots) -> dict[str, Any]:
     """Return the viewers' data of each of several robots on one clock."""
     return {
         name: {
-            "robot": plant.kinds[name], "description": to_json_types(about.parameters()),
+            "robot": plant.robot_types[name], "description": to_json_types(about.parameters()),
             "shape": to_json_types(about.shape()),
         }
         for name, about in ((name, describe_plant(one)) for name, one in plant.robots.items())
@@ -498,7 +498,7 @@ def _from_surface(origin: Mapping[str, Any], plant: Plant) -> dict[str, Any] | N
         return hasattr(own, START) and isinstance(description, Mapping) and START not in description
 
     parameters = dict(origin["parameters"])
-    if not isinstance(plant, Composed):
+    if not isinstance(plant, HasRobots):
         return {**parameters, START: 0.0} if older(plant, origin.get("description")) else None
     recorded = origin.get("robots")
     if not isinstance(recorded, Mapping):

@@ -40,6 +40,7 @@ def select_outputs(log: Log, patterns: Sequence[str]) -> tuple[str, ...]:
         If a pattern fits no output.
     """
     names = [signal.name for signal in log.outputs]
+    patterns = [present_output(pattern, names) for pattern in patterns]
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
             raise UnknownNameError("output", pattern, names)

@@ -264,11 +264,11 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         describe(p), step_of("bluerov2", dt, 5e-3), actuators=thrusters, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)), nodes={"strip_nodes": 1},
         recent_outputs=("motor", "angular_velocity"), medium="water", airframe=AIRFRAME, half_span_m=HALF_HEIGHT_M,
-        density=p.water_density_kg_m3, settable=settable(BlueRov2), remake=_remake,
+        density=p.water_density_kg_m3, settable=settable(BlueRov2), rebuild=_rebuild,
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
     p: BlueRov2 = build(BlueRov2, {**asdict(plant.parameters), **given})
     model = compile_model(describe(p)) if in_model(BlueRov2, given) else plant.model

@@ -250,11 +250,11 @@ def _plant(p: ContinuousEel, dt: float | None, ahead: bool) -> CosseratPlant:
     return CosseratPlant(
         body_of(p), field, channels, step_of("continuous_eel", dt, 2e-3), p.substeps, p.nodes, p.points,
         (p.current_x_m_s, p.current_y_m_s, p.current_z_m_s), p.gravity_m_s2, p.wake == "on", p.bandwidth_rad_s, ahead,
-        p, settable(ContinuousEel), _remake, _summary, half_span_m=max(p.half_width_m, p.half_height_m),
+        p, settable(ContinuousEel), _rebuild, _summary, half_span_m=max(p.half_width_m, p.half_height_m),
     )  # fmt: skip
 
 
-def _remake(plant: CosseratPlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: CosseratPlant, given: Mapping[str, Any]) -> RebuiltParts:
     p: ContinuousEel = build(ContinuousEel, {**asdict(plant.parameters), **given}, robot="continuous_eel")
     field, channels = drive_of(p)
     if len(channels) != len(plant.actuators):

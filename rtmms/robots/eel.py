@@ -303,13 +303,13 @@ def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
     return TreePlant(
         model, step, gait(p), _actuators(p, model), flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
         method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": p.nodes},
-        trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))}, parameters=p,
-        settable=settable(Eel), remake=_remake, summary=_summary if ahead else None,
+        trim_options={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))}, parameters=p,
+        settable=settable(Eel), rebuild=_rebuild, summary=_summary if ahead else None,
         medium="water", half_span_m=max(p.half_width_m, p.half_height_m), density=p.water_density_kg_m3,
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed; drag and gravity need a new compiled model (20 ms)."""
     p: Eel = build(Eel, {**asdict(plant.parameters), **given})
     ahead = plant.model.body_names[0] != "head"

@@ -312,7 +312,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         model, step_of("fish", dt, 1e-3), gait(p), actuators=torques, flow=flow_of(p), method=p.integrator,
         substeps=p.substeps, nodes={"strip_nodes": 1}, initial=start, parameters=p, settable=settable(Fish),
-        remake=_remake, audited=True, summary=_summary, medium="water", half_span_m=_half_height(p),
+        rebuild=_rebuild, audited=True, summary=_summary, medium="water", half_span_m=_half_height(p),
         density=p.water_density_kg_m3,
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "energy", "flow_work", "wake_work",
                        "drag_work", "damping_work"),
@@ -327,7 +327,7 @@ def _built(given: dict[str, Any], preset: str | None = None) -> Fish:
     return p
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     p = _built({**asdict(plant.parameters), **given})
     return RebuiltParts(p, model_of(p), gait(p), flow_of(p))
 

@@ -244,12 +244,12 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         substeps=max(1, math.ceil(step / p.step_s * (1.0 - 1e-9))), nodes={"blade_nodes": 1},
         extra=((Channel("pitch", "rad"), pitch), (Channel("tip_twist", "rad", (2,)), _tips)),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch", "tip_twist"),
-        trimming={"close": ("z", "vx", "vz", "wy", "pitch", "joints"), "unknown": "amplitude"}, parameters=p,
-        settable=settable(ModalMoth), remake=_remake, summary=_summary, medium="air",
+        trim_options={"close": ("z", "vx", "vz", "wy", "pitch", "joints"), "unknown": "amplitude"}, parameters=p,
+        settable=settable(ModalMoth), rebuild=_rebuild, summary=_summary, medium="air",
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     p: ModalMoth = build(ModalMoth, {**asdict(plant.parameters), **given}, robot="modal_moth")
     model = model_of(p)
     return RebuiltParts(p, model, stroke(p, model), plant.flow)

@@ -320,12 +320,12 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
         initial=None if initial is None else state_of_vector(initial, model.n), nodes={"blade_nodes": p.nodes},
         extra=() if paper else ((Channel("pitch", "rad"), pitch),),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", *(() if paper else ("pitch",))),
-        trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=settable(Moth), remake=_remake,
+        trim_options={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=settable(Moth), rebuild=_rebuild,
         summary=_summary, medium="air",
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed; the wings need a new compiled model (20 ms)."""
     p: Moth = build(Moth, {**asdict(plant.parameters), **given})
     paper = plant.model.body_names[0] == "thorax"

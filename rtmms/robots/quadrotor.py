@@ -143,13 +143,13 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         describe(p), step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)), nodes={"strip_nodes": 1},
         recent_outputs=("motor", "angular_velocity"), medium="air", airframe=AIRFRAME, settable=settable(Quadrotor),
-        remake=_remake,
+        rebuild=_rebuild,
         initial=State(np.array([0.0, 0.0, p.foot_m]), np.array([1.0, 0, 0, 0]), np.zeros(0), np.zeros(6), np.zeros(0))
         if p.floor else None,
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
     p: Quadrotor = build(Quadrotor, {**asdict(plant.parameters), **given})
     model = compile_model(describe(p)) if in_model(Quadrotor, given) else plant.model

@@ -156,11 +156,11 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         describe(p), step_of("torpedo", dt, 5e-3), actuators=_actuators(p), parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
         recent_outputs=("joint_position", "angular_velocity"), medium="water", half_span_m=p.radius_m + p.fin_span_m,
-        density=p.water_density_kg_m3, settable=settable(Torpedo), remake=_remake,
+        density=p.water_density_kg_m3, settable=settable(Torpedo), rebuild=_rebuild,
     )  # fmt: skip
 
 
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
     p: Torpedo = build(Torpedo, {**asdict(plant.parameters), **given})
     changed = in_model(Torpedo, given)

@@ -14,7 +14,7 @@ from rtmms.base.source_declarations import fact
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.chores import Agenda, ScheduledChange
 from rtmms.plant.loading import builder
-from rtmms.plant.protocol import Composed, Plant, describe_plant
+from rtmms.plant.protocol import HasRobots, Plant, describe_plant
 from rtmms.scenario.reading import Event
 
 ROUNDING_STEPS = 1e-6
@@ -36,7 +36,7 @@ def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
     Plant
         The plant itself where nothing is to fail.
     """
-    if isinstance(plant, Composed):
+    if isinstance(plant, HasRobots):
         return plant
     names = [name for event in events for name in event.values if name.startswith("fault.")]
     if not names:
@@ -71,7 +71,7 @@ def with_sensors(plant: Plant, profile: str, over: Mapping[str, Any], estimate: 
     ModelError
         An estimate is requested without sensors.
     """
-    if isinstance(plant, Composed):
+    if isinstance(plant, HasRobots):
         return plant
     if profile == "ideal" and not over:
         if estimate:
@@ -202,7 +202,7 @@ def check_setting(name: str, value: Any, plant: Plant, place: str) -> None:
             check_plant_event(name, value, plant)
         except ModelError as fault:
             raise ModelError(f"{place}: {fault}") from None
-    if isinstance(plant, Composed):
+    if isinstance(plant, HasRobots):
         try:
             plant.owners(name)
         except ModelError as fault:
@@ -217,7 +217,7 @@ def _check_fault(name: str, value: Any, plant: Plant, place: str) -> None:
 
     target = name.removeprefix("fault.")
     try:
-        if isinstance(plant, Composed):
+        if isinstance(plant, HasRobots):
             owner, _, target = target.partition(".")
             if owner not in plant.robots:
                 raise UnknownNameError("robot", owner, plant.robots)
@@ -281,7 +281,7 @@ def check_plant_event(name: str, value: Any, plant: Plant) -> None:
     ModelError
         It cannot.
     """
-    if isinstance(plant, Composed):
+    if isinstance(plant, HasRobots):
         for robot, own in plant.owners(name):
             check_plant_event(own, value, plant.robots[robot])
         return

@@ -28,7 +28,9 @@ class RobotTable:
 
     # fmt: off
     robot: Annotated[str, Parameter("Robot: a name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.")]
-    name: Annotated[str, Parameter("Name of this robot in the run; '': its kind, with a number if there are several: manta_1, manta_2.")] = ""
+    name: Annotated[str, Parameter(
+        "Name of this robot in the run; '': its kind, with a number if there are several: manta_1, manta_2.",
+    )] = ""
     position: Annotated[Point | None, Parameter(
         "Place at the start and after a reset, world frame; none: the robot's own.", "m", signed=True,
     )] = None

@@ -17,7 +17,7 @@ from rtmms.base.memory import INTEGER, Layout, given, model, number, part, state
 from rtmms.base.override import override
 from rtmms.base.pointers import numbers_at
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Fork, Plant, bare, describe_plant
+from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Fork, Plant, describe_plant, unwrapped
 from rtmms.plant.stage import COMMAND, INNER, Stage, step_inner, write_inner_outputs
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
@@ -261,7 +261,7 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
     UnknownNameError
         The target or the word is unknown; the message has near misses.
     """
-    own, broken = bare(plant), fins(bare(plant))
+    own, broken = unwrapped(plant), fins(unwrapped(plant))
     actuators = [channel.name for channel in plant.actuators]
     sensors = list(describe_plant(plant).sensors)
     if target not in (*actuators, *broken, *sensors):

@@ -175,11 +175,11 @@ def read_along(one: Instrument, motion: Array, outputs: Mapping[str, Array], pla
         return found
     out = np.empty((len(motion), one.size))
     work = np.zeros(M_VECTORS)
-    work[M_GRAVITY:M_VECTORS] = describe_plant(plant).surroundings().gravity
+    work[M_GRAVITY:M_VECTORS] = describe_plant(plant).environment().gravity
     block = one.block
     if int(block[B_KIND]) == DEPTH:
         block = block.copy()
-        block[B_MORE] = describe_plant(plant).surroundings().surface
+        block[B_MORE] = describe_plant(plant).environment().surface
     along(block, motion, dt, work, out)
     return out
 

@@ -211,7 +211,7 @@ class Sensed(Stage):
 
     def _feel(self) -> None:
         """Read the plant's present gravity."""
-        self.system.gravity[:] = self._motion[M_GRAVITY:M_VECTORS] = self.description.surroundings().gravity
+        self.system.gravity[:] = self._motion[M_GRAVITY:M_VECTORS] = self.description.environment().gravity
 
     def _look(self) -> None:
         if not self._compiled:
@@ -422,14 +422,14 @@ class Estimated(Sensed):
     def _feel(self) -> None:
         super()._feel()
         if hasattr(self, "estimator"):
-            self.estimator.change_gravity(self.description.surroundings().gravity, float(self._counts[STEPS]) * self.dt)
+            self.estimator.change_gravity(self.description.environment().gravity, float(self._counts[STEPS]) * self.dt)
 
     def _described(self) -> PlantDescription:
         return replace(super()._described(), estimates=True)
 
     def _begun(self) -> Estimator:
         true = self.truth.observe()
-        quaternion, around = np.asarray(true["quaternion"], dtype=float), self.description.surroundings()
+        quaternion, around = np.asarray(true["quaternion"], dtype=float), self.description.environment()
         return Estimator(
             self.sensors, position=np.asarray(true["position"]), quaternion=quaternion,
             velocity=quaternion_matrix(quaternion) @ np.asarray(true["velocity"], dtype=float),

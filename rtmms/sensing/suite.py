@@ -16,7 +16,7 @@ from rtmms.base.install import install_command
 from rtmms.base.parameters import check_parameters, read_table
 from rtmms.base.spatial import Array, rotation_x, rotation_z
 from rtmms.base.toml_file import read_toml
-from rtmms.plant.protocol import Channel, Plant, Surroundings, describe_plant
+from rtmms.plant.protocol import Channel, Environment, Plant, describe_plant
 from rtmms.sensing.data_sheets import (
     KINDS,
     TYPICAL,
@@ -174,7 +174,7 @@ def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
 
 class _SuiteBuilder:
     def __init__(self, plant: Plant) -> None:
-        self._plant, self._around = plant, describe_plant(plant).surroundings()
+        self._plant, self._around = plant, describe_plant(plant).environment()
         self._outputs = {channel.name: channel for channel in plant.outputs}
         self._timing: list[Array] = []
         self._block: list[Array] = []
@@ -351,15 +351,15 @@ class _SuiteBuilder:
         return row, shape[0]
 
 
-def senseless(kind: type[Sensor], around: Surroundings) -> str:
-    """Return why a kind of sensor measures nothing in such surroundings.
+def senseless(kind: type[Sensor], around: Environment) -> str:
+    """Return why a kind of sensor measures nothing in such environment.
 
     Parameters
     ----------
     kind : type[Sensor]
         Class of the sensor.
-    around : Surroundings
-        Surroundings of the plant.
+    around : Environment
+        Environment of the plant.
 
     Returns
     -------
@@ -605,7 +605,7 @@ def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[st
 
 def _usual(plant: Plant) -> list[str]:
     outputs = {channel.name: channel.shape for channel in plant.outputs}
-    around = describe_plant(plant).surroundings()
+    around = describe_plant(plant).environment()
     listed = []
     for kind in KINDS:
         vectors = _OPTIONAL.get(kind)

@@ -122,7 +122,7 @@ def numbers(found: tuple[Array, dict[str, Array], TreePlant]) -> dict[str, float
 def _hover() -> float:
     """Return the factor on the amplitudes of the stroke that closes, by shooting on the period map."""
     plant = modal_moth.load(PERIOD_S / 39)
-    return float(trim(plant, plant.trimming["close"], unknown="amplitude").amplitude)
+    return float(trim(plant, plant.trim_options["close"], unknown="amplitude").amplitude)
 
 
 def _vacuum() -> float:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.plant.loading import build_by, maker
-from rtmms.plant.protocol import Channel, Plant, bare, describe_plant
+from rtmms.plant.protocol import Channel, Plant, describe_plant, unwrapped
 from rtmms.record.log import Log, Start, Step, open_log
 from rtmms.record.origin import channels as described
 from rtmms.record.origin import rebuild_plant
@@ -211,7 +211,7 @@ def from_log(
     if plant.dt != origin["dt"]:
         raise ModelError(f"{path}: expected a model with the log's step of {origin['dt']:g} s, got {plant.dt:g} s")
     sensed = any(signal.name.startswith(TRUTH) for signal in log.outputs)
-    tools = instruments(describe_plant(seen).sensors, bare(seen))
+    tools = instruments(describe_plant(seen).sensors, unwrapped(seen))
     names = channels_to_compare(tools, plant.outputs, wanted, sensed, str(path), more)
     places, width = {}, 0
     for signal in log.outputs:
@@ -273,7 +273,7 @@ def of_plant(
         The recording.
     """
     sensed = describe_plant(plant).truth is not None
-    tools = instruments(describe_plant(plant).sensors, bare(plant))
+    tools = instruments(describe_plant(plant).sensors, unwrapped(plant))
     names = channels_to_compare(tools, plant.outputs, wanted, sensed, name)
     placed = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
     kept = sorted({n for one in names for n in (one, *_beside(tools, one))} | set(placed))

@@ -9,7 +9,7 @@ import numpy as np
 
 from rtmms.base.attitude import HOME, Pose
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.plant.protocol import Plant, bare, describe_plant
+from rtmms.plant.protocol import Plant, describe_plant, unwrapped
 from rtmms.view.drawings import shape_of
 from rtmms.view.figures import takes_outline
 from rtmms.view.robot_panels import ColouredSurface, Surfaces
@@ -72,7 +72,7 @@ def figure_outline(robot: str, plant: Plant) -> RobotOutline | None:
     """
     if not takes_outline(robot, plant):
         return None
-    own = bare(plant)
+    own = unwrapped(plant)
     info = PlantInfo(
         robot, own.dt, "", None, None, own.actuators, own.outputs, parameters=plain_parameters(own),
         shape=describe_plant(own).shape() or {},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.plant.protocol import Channel, Composed, Plant
+from rtmms.plant.protocol import Channel, HasRobots, Plant
 from rtmms.view.run_figure import timing_panels, title_of
 from rtmms.view.style import INK, MUTED, SERIES, figure, project_style, save, write_note
 
@@ -53,8 +53,8 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     with project_style():
         page = figure(WIDTH_IN, height)
         name, file = title_of(robot, plant)
-        if isinstance(plant, Composed):
-            name = ", ".join(f"{one} ({kind})" for one, kind in plant.kinds.items())
+        if isinstance(plant, HasRobots):
+            name = ", ".join(f"{one} ({kind})" for one, kind in plant.robot_types.items())
         counts = statistics.counters()
         title = f"{file}   ·   " if file else ""
         title += f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"

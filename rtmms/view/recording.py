@@ -168,7 +168,7 @@ def info_of(log: Log) -> PlantInfo:
     dt, mode = float(origin["dt"]), origin["mode"]
     robots = {
         name: PlantInfo(listed["robot"], dt, mode, None, None, (), (), parameters=listed.get("description") or {},
-                        shape=listed.get("shape") or {}, member=name)
+                        shape=listed.get("shape") or {}, robot_name=name)
         for name, listed in (origin.get("robots") or {}).items()
     }  # fmt: skip
     return PlantInfo(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rtmms.base.contract import TRUTH
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.loop.trace import Trace
-from rtmms.plant.protocol import bare, describe_plant
+from rtmms.plant.protocol import describe_plant, unwrapped
 from rtmms.view.cycles import Period, at, last_period
 from rtmms.view.style import CORAL, MUTED, ORDERED, write_note
 
@@ -454,10 +454,10 @@ def mark_surface(panel: Any, plant: Plant, position: Array, a: int, b: int) -> N
     a, b : int
         World axes of the panel, 0 to 2: to the right and upwards.
     """
-    about = describe_plant(bare(plant))
+    about = describe_plant(unwrapped(plant))
     if about.medium != "water" or about.half_span_m is None:
         return
-    near = position[:, 2] > about.surroundings().surface - about.half_span_m
+    near = position[:, 2] > about.environment().surface - about.half_span_m
     if near.any():
         panel.plot(*np.where(near, position[:, (a, b)].T, np.nan), color=CORAL, lw=5.0, alpha=0.45, zorder=1.5,
                    solid_capstyle="butt", label="near the surface")  # fmt: skip

@@ -69,7 +69,7 @@ class Visual(Protocol):
 
     @property
     def scene(self) -> str:
-        """Surroundings of the robot, one of SCENES."""
+        """Environment of the robot, one of SCENES."""
         ...
 
     @property

@@ -100,7 +100,7 @@ class DrawingVisual:
     shape : DrawingShape
         Shape with the drawing.
     scene : str
-        Surroundings of the robot.
+        Environment of the robot.
     frames, skins : Mapping[str, Pose], Sequence[Array]
         Frames and points of its shape with all joints at 0.
     """

@@ -14,7 +14,7 @@ import numpy as np
 import rtmms.plant.loading
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.plant.loading import WORLD
-from rtmms.plant.protocol import Composed, Plant, bare, describe_plant
+from rtmms.plant.protocol import HasRobots, Plant, describe_plant, unwrapped
 from rtmms.plant.validation import read_numbers
 
 MAX_MEMBERS = 64
@@ -96,7 +96,7 @@ class Member:
             )
         if not isinstance(self.robot, str | Plant):
             raise ModelError(f"{where}: robot: expected a name, a file or a plant, got {self.robot!r:.60}")
-        if self.robot == WORLD or isinstance(self.robot, Composed):
+        if self.robot == WORLD or isinstance(self.robot, HasRobots):
             raise ModelError(f"{where}: robot: expected one robot, got a world: name the robots of that world here")
         if self.position is not None:
             try:
@@ -246,16 +246,18 @@ class Member:
 
     def _put_aside(self, plant: Plant) -> None:
         """Move it to the left of its own start, if it can be placed there."""
-        sound: Any = bare(plant)
-        own = plant.observe().get("position") if describe_plant(sound).home() is not None else None
+        sound: Any = unwrapped(plant)
+        own = plant.observe().get("position") if describe_plant(sound).initial_pose() is not None else None
         if own is None or np.shape(own) != (3,):
             return
-        before = dict(sound.home)
+        member = _pose_member(sound)
+        before = dict(getattr(sound, member))
         try:
-            setattr(sound, "home", before | {"position": (float(own[0]), float(own[1]) + self.aside_m, float(own[2]))})  # noqa: B010
+            beside = (float(own[0]), float(own[1]) + self.aside_m, float(own[2]))
+            setattr(sound, member, before | {"position": beside})
             plant.reset()
         except ModelError:  # held, or with supports that are fixed
-            setattr(sound, "home", before)  # noqa: B010
+            setattr(sound, member, before)
             plant.reset()
 
     def _put(self, plant: Plant) -> None:
@@ -264,17 +266,18 @@ class Member:
             self._put_aside(plant)
         if self.position is None and self.heading_deg is None:
             return
-        sound: Any = bare(plant)
-        if describe_plant(sound).home() is None:
+        sound: Any = unwrapped(plant)
+        if describe_plant(sound).initial_pose() is None:
             raise ModelError(f"robot '{self.name}': {self.kind} cannot be placed; remove position and heading_deg")
-        home: dict[str, Any] = dict(sound.home)
+        member = _pose_member(sound)
+        pose: dict[str, Any] = dict(getattr(sound, member))
         if self.position is not None:
-            home["position"] = self.position
+            pose["position"] = self.position
         if self.heading_deg is not None:
             half = 0.5 * math.radians(self.heading_deg)
-            home["quaternion"] = (math.cos(half), 0.0, 0.0, math.sin(half))
+            pose["quaternion"] = (math.cos(half), 0.0, 0.0, math.sin(half))
         try:
-            setattr(sound, "home", home)  # noqa: B010 - whatever else the plant is
+            setattr(sound, member, pose)
             plant.reset()
         except ModelError as fault:
             raise ModelError(f"robot '{self.name}': {fault}") from None
@@ -314,6 +317,11 @@ def by_components(current: Any) -> dict[str, float]:
 
 
 KEYS = tuple(one.name for one in fields(Member))
+
+
+def _pose_member(plant: Any) -> str:
+    """Return the name of the member with the initial pose, which was `home` before 0.3."""
+    return "initial_pose" if hasattr(plant, "initial_pose") else "home"
 """Keys of a robot's table."""
 
 
@@ -354,7 +362,7 @@ def read(robots: Any) -> tuple[Member, ...]:
         if names.count(one.name) > 1:
             raise ModelError(f"world: two robots have the name '{one.name}'; give each another name")
         if not isinstance(one.robot, str):
-            first = owner.setdefault(id(bare(one.robot)), one.name)
+            first = owner.setdefault(id(unwrapped(one.robot)), one.name)
             if first != one.name:
                 raise ModelError(
                     f"world: robot '{one.name}': expected a plant of its own, got that of '{first}', whose state it "

@@ -10,7 +10,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Channel, Plant, bare
+from rtmms.plant.protocol import Channel, Plant, unwrapped
 from rtmms.sensing.data_sheets import TYPICAL, RelativeSensor
 from rtmms.sensing.instruments import ROUNDING
 from rtmms.sensing.sensed import Sensed
@@ -139,7 +139,7 @@ class _RobotPair:
     def __init__(self, name: str, seer: Plant, other: Plant, dt: float, sensor: RelativeSensor) -> None:
         """Check that both robots have a position and a quaternion."""
         self.dt, self._sensor = dt, sensor
-        self._seer, self._other = bare(seer), bare(other)
+        self._seer, self._other = unwrapped(seer), unwrapped(other)
         for plant, whose in ((self._seer, name.partition(".")[0]), (self._other, name.partition(".")[2])):
             known = {channel.name for channel in plant.outputs}
             for output in _NEEDED:

@@ -96,7 +96,7 @@ class World(Stage):
     ----------
     robots : Mapping[str, Plant]
         Plants with their equipment, by name.
-    kinds : Mapping[str, str]
+    robot_types : Mapping[str, str]
         Kinds of the robots, by name.
     members : tuple of Member
         The robots as `read` made them.
@@ -126,6 +126,7 @@ class World(Stage):
     {'one.height': 0.01, 'two.height': 0.02}
     """
 
+    kinds = Renamed("robot_types")
     _name = "world"
     _step_kernel = enter_step
 
@@ -149,7 +150,7 @@ class World(Stage):
         equipped = [member.equipped(plant) for member, plant in zip(members, made, strict=True)]
         self.members, self._shared = members, dict(parameters)
         self.robots: Mapping[str, Plant] = {one.name: plant for one, plant in zip(members, equipped, strict=True)}
-        self.kinds: Mapping[str, str] = {one.name: one.kind for one in members}
+        self.robot_types: Mapping[str, str] = {one.name: one.kind for one in members}
         self.actuators = self._channels("actuators")
         names = tuple(self.robots)
         self._seen = {one.name: read_sights(one.name, one.sees, one.profile == "typical", names) for one in members}
@@ -389,12 +390,12 @@ class World(Stage):
                 of_all = f"; {WORLD_CURRENT} sets the current of all" if key in CURRENT_COMPONENTS else ""
                 raise ModelError(
                     f"set: {key}: expected a parameter that all robots can change while they run; robot '{one}' "
-                    f"({self.kinds[one]}) cannot; set that of the others alone: {names}{of_all}"
+                    f"({self.robot_types[one]}) cannot; set that of the others alone: {names}{of_all}"
                 )
         return all_
 
     def _described(self) -> PlantDescription:
-        """Return the description of the robots, under names with theirs; the surroundings are those of the first."""
+        """Return the description of the robots, under names with theirs; the environment are those of the first."""
         all_ = self._descriptions
         own, common = [], dict[str, None]()
         for name, about in all_.items():
@@ -420,7 +421,7 @@ class World(Stage):
             ),
             coupling=next(iter(ways.values())) if alike else ", ".join(f"{k} {v}" for k, v in ways.items()) or None,
             trace_outputs=tuple(f"{name}.{output}" for name, about in all_.items() for output in about.trace_outputs),
-            summarise=self._summarise, surroundings=next(iter(all_.values())).surroundings,
+            summarise=self._summarise, environment=next(iter(all_.values())).environment,
             ends=self._ends,
         )  # fmt: skip
 
@@ -457,7 +458,8 @@ class World(Stage):
         sizes = {"actuators": len(self.actuators), "inner": len(plants)}
         self.system = WORLD.make({"inner": {"dt": self.dt}}, sizes)
         self._count = self.system.steps
-        self._key = hashlib.sha256(" ".join(f"{name}={kind}" for name, kind in self.kinds.items()).encode()).digest()
+        types = " ".join(f"{name}={kind}" for name, kind in self.robot_types.items())
+        self._key = hashlib.sha256(types.encode()).digest()
         for k, own in enumerate(self._parts.values()):
             self.system.inner.rows[k, [FIRST, COUNT]] = own.start, own.stop - own.start
         self._compose()

@@ -174,7 +174,7 @@ TARGETS: dict[str, dict[str, float]] = {
 @pytest.mark.parametrize("robot", sorted(robots()))
 def test_every_robot_reaches_a_target_or_reports_why_not(robot):
     plant = rtmms.load(robot)
-    if getattr(plant, "trimming", None):
+    if getattr(plant, "trim_options", None):
         plant = rtmms.load(robot, dt=fitting_dt(plant))
     motion = rtmms.trim(plant, **TARGETS.get(robot, {}))
     assert motion.is_reached == (motion.message == "")

@@ -27,7 +27,7 @@ MOVING = Flow(
     velocity=(0.2, -0.1, 0.05), gradient=((0.1, 0.2, 0.0), (0.0, -0.1, 0.1), (0.3, 0.0, 0.0)),
     waves=(Wave((0.1, 0.0, 0.2), (0.5, 0.2, 0.3), 2.0, 0.4),), acceleration=(0.1, 0.0, -0.2),
 )  # fmt: skip
-POLAR = Polar.beyond([-10.0, 0.0, 10.0], [-1.0, 0.1, 1.1], [0.03, 0.02, 0.04])
+POLAR = Polar.with_stall_extension([-10.0, 0.0, 10.0], [-1.0, 0.1, 1.1], [0.03, 0.02, 0.04])
 
 
 def elements(k: int, kinds: str) -> tuple[Element, ...]:
@@ -64,7 +64,7 @@ def tree(
     names = [joint.name for joint in mechanism.joints]
     law = Law(0.2 * np.random.default_rng(seed).normal(size=(JOINTS, 3)), omega=3.0, ramp=0.1)
     actuators = (
-        JointMotion(names[1]), JointMotion(names[4], fastest=2.0), JointServo(names[2], 3.0, 0.4),
+        JointMotion(names[1]), JointMotion(names[4], max_rate=2.0), JointServo(names[2], 3.0, 0.4),
         JointTorque(names[0]), JointTorque(names[6], limit=0.5),
         Thruster("body3", coefficient=0.3, moment=0.02, time_constant=0.05, inertia=0.05 if spinning else 0.0),
         BodyWrench("body0", ("fy", "mz")),

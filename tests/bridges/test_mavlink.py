@@ -16,7 +16,7 @@ from pymavlink.dialects.v20 import common
 
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
-from rtmms.plant.protocol import Surroundings
+from rtmms.plant.protocol import Environment
 from rtmms.wire.peer.plugins import load_controller
 from rtmms_bridges.autopilot.mavframes import Signing, Writer
 from rtmms_bridges.autopilot.parameter_channels import ParameterChannels
@@ -40,8 +40,8 @@ class Flyer(Swimmer):
 
     height = 0.05
 
-    def surroundings(self) -> Surroundings:
-        return Surroundings((0.0, 0.0, -9.81))
+    def environment(self) -> Environment:
+        return Environment((0.0, 0.0, -9.81))
 
     def observe(self) -> dict[str, Any]:
         seen = super().observe()

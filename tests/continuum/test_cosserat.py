@@ -91,7 +91,7 @@ def test_energy_and_work(moving: Any) -> None:
         plant.step(plant.neutral)
     seen = plant.observe()
     assert float(seen["work"]) > 3.0
-    assert abs(float(seen["energy"]) - begun + float(seen["lost"]) - float(seen["work"])) < 1e-4
+    assert abs(float(seen["energy"]) - begun + float(seen["dissipated_energy"]) - float(seen["work"])) < 1e-4
 
 
 def test_the_energy_identity_of_a_step(moving: Any) -> None:
@@ -103,8 +103,8 @@ def test_the_energy_identity_of_a_step(moving: Any) -> None:
         before = plant.observe()
         plant.step(plant.neutral)
         after = plant.observe()
-        change = {name: float(after[name] - before[name]) for name in ("energy", "lost", "work")}
-        residuals.append(abs(change["energy"] + change["lost"] - change["work"]))
+        change = {name: float(after[name] - before[name]) for name in ("energy", "dissipated_energy", "work")}
+        residuals.append(abs(change["energy"] + change["dissipated_energy"] - change["work"]))
         assert abs(change["work"]) > 1e-5
     assert residuals[0] < 1e-7
     assert residuals[1] < 1e-12

@@ -14,7 +14,7 @@ from rtmms.base.attitude import euler
 from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
 from rtmms.wire.protocol.received_state import PlantInfo, State
-from rtmms.wire.protocol.welcome import plain_parameters, surroundings_fields
+from rtmms.wire.protocol.welcome import environment_fields, plain_parameters
 from rtmms_controllers.allocation import AXES, Allocation
 from rtmms_controllers.depth_hold import DepthHold
 
@@ -22,7 +22,7 @@ from rtmms_controllers.depth_hold import DepthHold
 def info_of(plant: Any, robot: str = "bluerov2") -> PlantInfo:
     return PlantInfo(
         robot, plant.dt, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
-        shape=describe_plant(plant).shape() or {}, surroundings=surroundings_fields(plant),
+        shape=describe_plant(plant).shape() or {}, environment=environment_fields(plant),
     )  # fmt: skip
 
 

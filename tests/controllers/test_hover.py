@@ -11,7 +11,7 @@ import rtmms
 from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
 from rtmms.wire.protocol.received_state import PlantInfo, State
-from rtmms.wire.protocol.welcome import plain_parameters, surroundings_fields
+from rtmms.wire.protocol.welcome import environment_fields, plain_parameters
 from rtmms_controllers.hover import Hover
 
 
@@ -21,7 +21,7 @@ def flown(profile: str, seconds: float, seed: int = 1, **arguments: Any) -> np.n
     plant = seen_through(bare, read_profile(profile, bare))
     plant.reset(seed)
     info = PlantInfo("quadrotor", plant.dt, "lockstep", None, None, plant.actuators, plant.outputs,
-                     parameters=plain_parameters(plant), surroundings=surroundings_fields(plant))  # fmt: skip
+                     parameters=plain_parameters(plant), environment=environment_fields(plant))  # fmt: skip
     hover, names = Hover(**arguments), [channel.name for channel in plant.actuators]
     hover.prepare()
     hover.start(info)
@@ -48,10 +48,10 @@ def test_it_stays_about_its_place_by_typical_sensors() -> None:
 
 def test_it_weighs_by_the_plants_own_gravity() -> None:
     bare: Any = rtmms.load("quadrotor", gravity_m_s2=3.7)
-    assert describe_plant(bare).surroundings().gravity == (0.0, 0.0, -3.7)
-    found = surroundings_fields(bare)
+    assert describe_plant(bare).environment().gravity == (0.0, 0.0, -3.7)
+    found = environment_fields(bare)
     assert found == {"gravity_m_s2": [0.0, 0.0, -3.7], "water_kg_m3": 0.0, "surface_m": 0.0}
-    info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, surroundings=found,
+    info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, environment=found,
                      parameters=plain_parameters(bare))  # fmt: skip
     hover = Hover(z_m=0.0)
     hover.start(info)

@@ -19,7 +19,7 @@ ANGLES = np.arange(-180.0, 181.0, 2.0)
 RADIANS = np.radians(ANGLES)
 DICKINSON = Polar(ANGLES, 1.8 * np.sin(2.0 * RADIANS), 1.92 - 1.55 * np.cos(2.0 * RADIANS))
 """The law of `Blade` without a polar."""
-WING = Polar.beyond([-12, -8, -4, 0, 4, 8, 12], [-0.8, -0.45, -0.05, 0.35, 0.75, 1.1, 1.2],
+WING = Polar.with_stall_extension([-12, -8, -4, 0, 4, 8, 12], [-0.8, -0.45, -0.05, 0.35, 0.75, 1.1, 1.2],
                     [0.05, 0.025, 0.015, 0.012, 0.016, 0.028, 0.06], [-0.05] * 7)  # fmt: skip
 ALONG = m.Placement(np.column_stack([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
 """Of a blade: span to the left, upper side up, leading edge ahead."""

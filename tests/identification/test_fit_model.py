@@ -40,7 +40,7 @@ def pendulum(
     joint = Joint("shoulder", "base", "arm", axis=(0, 1, 0), damping=damping)
     tree = Mechanism("pendulum", [Body("base"), Body("arm", solids=[rod])], [joint], base="fixed")
     plant = TreePlant(tree, dt, actuators=[JointTorque("shoulder")])
-    plant.home = {"joint_position": [first_rad]}
+    plant.initial_pose = {"joint_position": [first_rad]}
     plant.reset()
     return plant
 

@@ -131,7 +131,7 @@ class Coarse(Toy):
     def variants(self) -> list[Any]:
         return [Coarse()]
 
-    def take_over(self, other: Any) -> None:
+    def copy_state_from(self, other: Any) -> None:
         self.restore(other.snapshot())
 
 

@@ -37,7 +37,7 @@ def test_a_runner_grips_one_way() -> None:
     assert abs(seen["velocity"][1]) < 1e-12
     assert seen["reaction"][runner] == pytest.approx(4.0)
     assert seen["position"][1] == pytest.approx(0.25 + 0.25, abs=2e-3)
-    assert 0.0 <= float(seen["lost"]) < 1e-5
+    assert 0.0 <= float(seen["dissipated_energy"]) < 1e-5
 
 
 def test_two_runners_turn_it() -> None:
@@ -49,7 +49,7 @@ def test_two_runners_turn_it() -> None:
     assert seen["velocity"][1] == pytest.approx(0.5 * seen["angular_velocity"][2], rel=1e-12)
     assert seen["angular_velocity"][2] > 0.0
     assert seen["reaction"][rear] != 0.0
-    assert float(seen["lost"]) == pytest.approx(0.0, abs=1e-15)
+    assert float(seen["dissipated_energy"]) == pytest.approx(0.0, abs=1e-15)
 
 
 def test_impacts_are_accounted() -> None:
@@ -79,7 +79,7 @@ def test_impacts_are_accounted() -> None:
     kept = plant.snapshot()
     done += go(30, 60)
     seen, end = plant.observe(), plant.snapshot()
-    assert float(seen["energy"]) + float(seen["lost"]) == pytest.approx(done, rel=2e-3)
+    assert float(seen["energy"]) + float(seen["dissipated_energy"]) == pytest.approx(done, rel=2e-3)
     plant.restore(kept)
     go(30, 60)
     assert plant.snapshot() == end

@@ -13,7 +13,7 @@ import pytest
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.loop.surface import CHECK_S, SurfaceWatch
-from rtmms.plant.protocol import Channel, PlantDescription, Surroundings, describe_plant
+from rtmms.plant.protocol import Channel, Environment, PlantDescription, describe_plant
 from rtmms.record.origin import describe, rebuild_plant
 from tests.cli.shell import rtmms as shell
 
@@ -22,8 +22,8 @@ SWIMMERS = ("manta", "eel", "continuous_eel", "fish", "torpedo", "bluerov2", "fl
 
 
 def swimmer(half_span_m: float | None = 0.5, medium: str = "water", prefix: str = "", surface_m: float = 0.0) -> Any:
-    around = Surroundings((0.0, 0.0, -9.81), 1000.0, surface_m)
-    description = PlantDescription(medium=medium, half_span_m=half_span_m, surroundings=lambda: around)
+    around = Environment((0.0, 0.0, -9.81), 1000.0, surface_m)
+    description = PlantDescription(medium=medium, half_span_m=half_span_m, environment=lambda: around)
     return SimpleNamespace(dt=DT, outputs=(Channel(f"{prefix}position", "m", (3,)),), description=description)
 
 

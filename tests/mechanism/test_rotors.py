@@ -111,14 +111,14 @@ def test_without_inertia_nothing_changes() -> None:
         rtmms.TreePlant(rtmms.Mechanism("one", [hull]), actuators=[m.Rotor("hull", inertia=1e-3)])
 
 
-def arm(drive: str, fastest: float = 2.0) -> rtmms.TreePlant:
+def arm(drive: str, max_rate: float = 2.0) -> rtmms.TreePlant:
     link = m.Box(0.3, 0.03, 0.03, 1000.0, m.at(x=0.15))
     bodies = [m.Body("mount", solids=[m.Box(0.2, 0.2, 0.2, 1000.0)]), m.Body("link", solids=[link])]
     joint = m.Joint("shoulder", "mount", "link", axis=(0, 1, 0))
     actuator: Any = {
-        "torque": m.JointTorque("shoulder", 20.0, fastest=fastest),
-        "servo": m.JointServo("shoulder", 50.0, 1.0, fastest=fastest),
-        "motion": m.JointMotion("shoulder", fastest=fastest),
+        "torque": m.JointTorque("shoulder", 20.0, max_rate=max_rate),
+        "servo": m.JointServo("shoulder", 50.0, 1.0, max_rate=max_rate),
+        "motion": m.JointMotion("shoulder", max_rate=max_rate),
     }[drive]
     tree = rtmms.Mechanism("arm", bodies, [joint], base="fixed")
     return rtmms.TreePlant(tree, 1e-3, actuators=[actuator])
@@ -132,7 +132,7 @@ def test_a_highest_rate_of_an_actuator_holds(drive: str) -> None:
         fast = max(fast, abs(float(plant.observe()["joint_velocity"][0])))
     assert 1.8 < fast < 2.0 + 2e-5  # a millionth of what the torque would do within the braking time, 4 ms
     assert plant.joint_limits["shoulder"]["velocity"] == 2.0
-    with pytest.raises(rtmms.ModelError, match="fastest must be > 0, got -1"):
+    with pytest.raises(rtmms.ModelError, match="max_rate must be > 0, got -1"):
         arm(drive, -1.0)
 
 
@@ -146,7 +146,7 @@ def test_the_rate_is_listed(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -
         "    bodies = [m.Body('mount', 1.0), m.Body('link', 1.0, inertia=[[0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]])]\n"
         "    joint = m.Joint('shoulder', 'mount', 'link', axis=(0, 1, 0))\n"
         "    pull = m.Tendon('biceps', [('mount', (0, 0, 0.1)), ('link', (0.1, 0, 0))], upper=30.0)\n"
-        "    servo = m.JointServo('shoulder', 5.0, fastest=1.5)\n"
+        "    servo = m.JointServo('shoulder', 5.0, max_rate=1.5)\n"
         "    return rtmms.TreePlant(rtmms.Mechanism('arm', bodies, [joint], 'fixed'), dt, actuators=[servo, pull])\n"
     )
     output = CliRunner().invoke(list_, [f"{tmp_path}/mine.py:robot"])
@@ -155,4 +155,4 @@ def test_the_rate_is_listed(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -
     assert "velocity at most 1.5" in message
     assert "biceps.tension" in message
     assert "N, from 0 to 30" in message
-    assert "tendon_lost" in message
+    assert "dissipated_energy" in message

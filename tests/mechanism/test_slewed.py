@@ -11,7 +11,7 @@ from rtmms.mechanism.joint_laws import settle, slewed
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Body, Joint, JointLimit, JointMotion, JointServo, JointSpeed, Mechanism
 
-MOTIONS = (JointMotion("j", fastest=2.0, bandwidth=30.0), JointSpeed("j"))
+MOTIONS = (JointMotion("j", max_rate=2.0, bandwidth=30.0), JointSpeed("j"))
 """Joints that stand where their law has them, whatever the method."""
 
 
@@ -46,10 +46,10 @@ def turning(*actuators: Any, dt: float) -> TreePlant:
 @pytest.mark.parametrize(
     "actuators",
     [
-        (JointMotion("j", fastest=2.0, bandwidth=30.0),),
-        (JointMotion("j", limit=500.0, fastest=2.0, bandwidth=30.0),),
-        (JointServo("j", 1e4, 400.0, fastest=2.0, bandwidth=30.0),),
-        (JointSpeed("j"), JointLimit("j", fastest=2.0)),
+        (JointMotion("j", max_rate=2.0, bandwidth=30.0),),
+        (JointMotion("j", limit=500.0, max_rate=2.0, bandwidth=30.0),),
+        (JointServo("j", 1e4, 400.0, max_rate=2.0, bandwidth=30.0),),
+        (JointSpeed("j"), JointLimit("j", max_rate=2.0)),
     ],
     ids=["motion", "firm motion", "servo", "speed"],
 )

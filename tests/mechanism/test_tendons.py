@@ -116,11 +116,11 @@ def lacking(dt: float, method: str, **friction: Any) -> tuple[float, float]:
     start, lost = plant.observe()["energy"], 0.0
     for k in range(round(0.4 / dt)):
         plant.step(commands(plant, 1e-2 * (k * dt // 1e-2)))
-        now = float(plant.observe()["tendon_lost"])
+        now = float(plant.observe()["dissipated_energy"])
         assert now >= lost - 1e-12
         lost = now
     seen = plant.observe()
-    return float(seen["energy"] - start - seen["work"] + seen["tendon_lost"]), lost
+    return float(seen["energy"] - start - seen["work"] + seen["dissipated_energy"]), lost
 
 
 @pytest.mark.full
@@ -169,7 +169,7 @@ def test_a_slack_tendon_does_nothing() -> None:
             plant.step(plant.neutral)
     np.testing.assert_array_equal(slack.vector, without.vector)
     seen = slack.observe()
-    assert seen["tendon_tension"][0] == seen["tendon_lost"] == seen["work"] == 0.0
+    assert seen["tendon_tension"][0] == seen["dissipated_energy"] == seen["work"] == 0.0
 
 
 def test_a_taut_tendon_holds_what_its_spring_bears() -> None:

@@ -38,7 +38,7 @@ def both(folder: Path, text: str, **parameters: Any) -> tuple[Any, Any, Any]:
 
 
 def own_state(model: Any, data: Any, plant: Any) -> Any:
-    return read_state(mujoco, model, plant.remake.file.tree, data.qpos.copy(), data.qvel.copy())
+    return read_state(mujoco, model, plant.rebuild.file.tree, data.qpos.copy(), data.qvel.copy())
 
 
 def moved(model: Any, data: Any, plant: Any, size: float = 0.3, seed: int = 3) -> None:
@@ -96,7 +96,7 @@ def test_random_models_move_as_mujocos(tmp_path: Path, first: int) -> None:
 def test_masses_sites_and_tendons_are_mujocos(tmp_path: Path, case: str) -> None:
     model, data, plant = both(tmp_path, FISH if case == "fish" else ALIKE[case])
     moved(model, data, plant)
-    file, n = plant.remake.file, plant.model.n
+    file, n = plant.rebuild.file, plant.model.n
     mass = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, mass)
     dry = rtmms.compile(rtmms.from_mjcf(file.path, fluid_density_kg_m3=0.0).mechanism)
@@ -346,4 +346,4 @@ def test_options_have_the_models_surroundings(tmp_path: Path) -> None:
     assert isinstance(plant.parameters, OwnOptions)
     assert plant.parameters.fluid_density_kg_m3 == 1000.0
     assert plant.parameters.gravity_m_s2 == (0.0, 0.0, 0.0)
-    assert plant.surroundings().density == 1000.0
+    assert plant.environment().density == 1000.0

@@ -268,12 +268,12 @@ def test_contacts_without_memory_end_the_run(tmp_path: Path) -> None:
 def test_a_description_for_the_rest_of_the_program(tmp_path: Path) -> None:
     plant = made(tmp_path, mjcf(BOX, '<option density="1000"/>'))
     about = describe_plant(plant)
-    assert about.surroundings().density == 1000.0
-    assert about.surroundings().gravity == (0.0, 0.0, -9.81)
+    assert about.environment().density == 1000.0
+    assert about.environment().gravity == (0.0, 0.0, -9.81)
     assert "body/box/mass" in (about.settable or ())
     assert about.parameters()["fluid_density_kg_m3"] == 1000.0
     plant.set(gravity_m_s2=(0.0, 0.0, -1.0))
-    assert about.surroundings().gravity == (0.0, 0.0, -1.0)
+    assert about.environment().gravity == (0.0, 0.0, -1.0)
 
 
 def test_no_log_of_mujocos_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ from tests.random_tree import random_state, random_tree
 U = np.array([0.42, -0.3, 0.15])
 A = np.array([0.5, 0.2, -0.7])
 PLACE = Placement(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), (0.1, -0.2, 0.3))
-POLAR = Polar.beyond([-10.0, 0.0, 10.0], [-1.0, 0.1, 1.1], [0.03, 0.02, 0.04])
+POLAR = Polar.with_stall_extension([-10.0, 0.0, 10.0], [-1.0, 0.1, 1.1], [0.03, 0.02, 0.04])
 SKIN: dict[str, Any] = {"drag": (0.3, 2.0, 3.0), "roll_drag": 0.1, "added": (0.01, 0.5, 0.7), "placement": PLACE}
 ELEMENTS: dict[str, tuple[Element, ...]] = {
     "strip": (Strip(0.4, displaced=0.8, **SKIN),),

@@ -99,7 +99,7 @@ class Known:
 
 
 class Replayed:
-    """A plant that moves as another did, in the same surroundings."""
+    """A plant that moves as another did, in the same environment."""
 
     def __init__(self, kept: Known) -> None:
         self.dt, self.rows, self._at = kept.dt, kept.rows(), 0

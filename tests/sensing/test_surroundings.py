@@ -12,7 +12,7 @@ from rtmms.base.errors import ModelError
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.solids import Box
-from rtmms.plant.protocol import Surroundings, describe_plant
+from rtmms.plant.protocol import Environment, describe_plant
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Sensor
 from rtmms.sensing.faults import Faulty
@@ -40,8 +40,8 @@ def felt(plant: Any, steps: int = 5) -> np.ndarray:
 class Lake(Mover):
     """In water whose surface is 2 m up."""
 
-    def surroundings(self) -> Surroundings:
-        return Surroundings((0.0, 0.0, -9.7), 998.0, 2.0)
+    def environment(self) -> Environment:
+        return Environment((0.0, 0.0, -9.7), 998.0, 2.0)
 
 
 class Flier(Mover):
@@ -93,8 +93,8 @@ def test_robots_report_what_they_are_in(robot: str, gravity: float, density: flo
     plant = rtmms.load(robot)
     seen = Sensed(plant, {"imu": Imu(rate_hz=50.0)})
     assert (
-        describe_plant(plant).surroundings()
-        == describe_plant(seen).surroundings()
+        describe_plant(plant).environment()
+        == describe_plant(seen).environment()
         == ((0.0, 0.0, gravity), density, 0.0)
     )
 
@@ -103,14 +103,14 @@ def test_of_a_plant_that_reports_nothing() -> None:
     class Moon(Mover):
         parameters = {"gravity_m_s2": 1.62}  # noqa: RUF012
 
-    assert describe_plant(Moon()).surroundings() == ((0.0, 0.0, -1.62), 1000.0, 0.0)
-    assert describe_plant(Flier()).surroundings() == ((0.0, 0.0, -9.80665), 0.0, 0.0)
-    assert describe_plant(Pendulum()).surroundings().gravity == (0.0, 0.0, -9.80665)
+    assert describe_plant(Moon()).environment() == ((0.0, 0.0, -1.62), 1000.0, 0.0)
+    assert describe_plant(Flier()).environment() == ((0.0, 0.0, -9.80665), 0.0, 0.0)
+    assert describe_plant(Pendulum()).environment().gravity == (0.0, 0.0, -9.80665)
 
 
 def test_a_tree_without_a_medium_is_in_what_its_bodies_displace() -> None:
     g = (0.0, 0.0, -9.81)
-    found = [describe_plant(stone(g, medium, fluid)).surroundings().density for medium, fluid in (
+    found = [describe_plant(stone(g, medium, fluid)).environment().density for medium, fluid in (
         ("", 0.0), ("", 1.2), ("", 1025.0), ("water", 0.0), ("water", 1025.0), ("air", 1025.0), ("ground", 0.0),
     )]  # fmt: skip
     assert found == [0.0, 0.0, 1025.0, 1000.0, 1025.0, 0.0, 0.0]
@@ -123,9 +123,9 @@ def test_a_urdf_is_in_water_where_the_fluid_acts_on_it(tmp_path: Any) -> None:
         '<robot name="box"><link name="box"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
         'ixz="0" iyz="0"/></inertial><collision><geometry><box size="1 1 1"/></geometry></collision></link></robot>'
     )
-    assert describe_plant(rtmms.load(str(path))).surroundings().density == 0.0
+    assert describe_plant(rtmms.load(str(path))).environment().density == 0.0
     assert (
-        describe_plant(rtmms.load(str(path), buoyancy="shapes", fluid_density_kg_m3=1020.0)).surroundings().density
+        describe_plant(rtmms.load(str(path), buoyancy="shapes", fluid_density_kg_m3=1020.0)).environment().density
         == 1020.0
     )
 

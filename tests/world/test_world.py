@@ -30,7 +30,7 @@ def alone(which: int) -> Plant:
     plant: Any = rtmms.load("manta")
     if which:
         half = np.radians(45.0)
-        plant.home = {"position": TURNED["position"], "quaternion": (np.cos(half), 0.0, 0.0, np.sin(half))}
+        plant.initial_pose = {"position": TURNED["position"], "quaternion": (np.cos(half), 0.0, 0.0, np.sin(half))}
         plant.reset()
     return plant  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError
 from rtmms.cli.running.report import to_json_types
 from rtmms.cli.running.timing import policies_as_data
-from rtmms.plant.protocol import Composed, describe_plant
+from rtmms.plant.protocol import HasRobots, describe_plant
 from rtmms.scenario.links import as_word
 from rtmms.view.figures import small_outputs
 
@@ -35,7 +35,7 @@ def kept_parameters(plan: Plan, plant: Plant) -> dict[str, Any]:
     dict[str, Any]
         Parameters by name.
     """
-    return {"robots": plant.described()} if isinstance(plant, Composed) else plan.load_parameters()
+    return {"robots": plant.described()} if isinstance(plant, HasRobots) else plan.load_parameters()
 
 
 def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rtmms
 from rtmms.base.contract import PARTS, QUANTILES
 from rtmms.loop.fault_attribution import CAUSES
-from rtmms.plant.protocol import Composed, bare, describe_plant
+from rtmms.plant.protocol import HasRobots, describe_plant, unwrapped
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -132,20 +132,20 @@ def begins(plant: Plant) -> dict[str, list[float]]:
     dict[str, list[float]]
         m, world, by robot.
     """
-    if not isinstance(plant, Composed):
+    if not isinstance(plant, HasRobots):
         return {}
-    positions = {name: bare(one).observe().get("position") for name, one in plant.robots.items()}
+    positions = {name: unwrapped(one).observe().get("position") for name, one in plant.robots.items()}
     return {name: [float(x) for x in value] for name, value in positions.items() if value is not None}
 
 
-def by_robot(report: Mapping[str, Any], world: Composed, begins: Mapping[str, Any]) -> dict[str, Any]:
+def by_robot(report: Mapping[str, Any], world: HasRobots, begins: Mapping[str, Any]) -> dict[str, Any]:
     """Return each robot's part of the report, with the names that it has alone.
 
     Parameters
     ----------
     report : Mapping[str, Any]
         The report.
-    world : Composed
+    world : HasRobots
         The robots.
     begins : Mapping[str, Any]
         Position of each robot at the start, m, world.
@@ -156,7 +156,7 @@ def by_robot(report: Mapping[str, Any], world: Composed, begins: Mapping[str, An
         By robot.
     """
     found: dict[str, Any] = {}
-    for name, kind in world.kinds.items():
+    for name, kind in world.robot_types.items():
         begin = name + "."
         found[name] = {"robot": kind, "start_position_m": begins.get(name)}
         for part in PARTS_OF_ROBOT:

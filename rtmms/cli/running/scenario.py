@@ -15,7 +15,7 @@ from rtmms.base.local_addresses import refuse_endpoint
 from rtmms.base.trust import is_file, owner_of, peer_name, permit_below, split_word
 from rtmms.cli.option_types import type_of
 from rtmms.cli.running.report import add_outcome, begins, by_robot
-from rtmms.plant.protocol import Composed, Plant, describe_plant
+from rtmms.plant.protocol import HasRobots, Plant, describe_plant
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expectations import has
 from rtmms.scenario.links import refuse_unknown
@@ -386,7 +386,7 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     soon: dict[str, Any] = {"schedule": {}, "tracking": {}}
     links = {name: one.report() for name, one in impaired_links(found.links, plant.dt, 0).items()}
     add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, seen), Statistics(), {"links": links})
-    owners = [f"{name}." for name in plant.robots] if isinstance(plant, Composed) else [""]
+    owners = [f"{name}." for name in plant.robots] if isinstance(plant, HasRobots) else [""]
     soon["tracking"] = {
         owner + name: dict.fromkeys(("rms", "max", "mean", "settled_s"), 0.0)
         for owner in owners for name in (*QUANTITIES, CROSS)
@@ -395,7 +395,7 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     soon["estimate"] = {name: {"rms": 0.0, "nees": 0.0} for name in parts}
     summary = _summary(plant, seen)
     soon["summary"] = dict.fromkeys(summary or (), 0.0)
-    if isinstance(plant, Composed):
+    if isinstance(plant, HasRobots):
         soon["robots"] = by_robot(soon, plant, begins(plant))
     soon = _filled(soon)
     heads = {*soon, *report, *LATER}

@@ -44,7 +44,7 @@ from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, changed_endpoints, open_sockets
 from rtmms.cli.running.slow_peers import PeerPace, SlowPeers
 from rtmms.cli.running.timing import Ticking, pacing, policies, step_time, warnings_before, warnings_of
-from rtmms.plant.protocol import Composed, describe_plant
+from rtmms.plant.protocol import HasRobots, describe_plant
 from rtmms.scenario import judge
 from rtmms.scenario.plant import agenda, whole_steps, with_faults, with_sensors
 from rtmms.view.figures import drawing
@@ -537,7 +537,7 @@ class Session:
             self.report["degrade"] |= self.governor.report()
         if self.estimate is not None:
             self.report["estimate"] = self.estimate.report()
-        if isinstance(plant, Composed):
+        if isinstance(plant, HasRobots):
             self.report["robots"] = by_robot(self.report, plant, self.begins)
         plan = self.plan
         if keep.commands is not None and plan.trace is not None:

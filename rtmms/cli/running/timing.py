@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError
 from rtmms.loop.policies import WORDS
-from rtmms.plant.protocol import Composed, describe_plant
+from rtmms.plant.protocol import HasRobots, describe_plant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,7 +246,7 @@ def step_time(plan: Plan, dt: float, plant: Plant, measured: StepTime, report: d
         Empty or one sentence.
     """
     report["schedule"]["trial_us"] = {"p99": 1e6 * measured.p99_s, "p999": 1e6 * measured.p999_s}
-    parts = plant.robots.values() if isinstance(plant, Composed) else [plant]
+    parts = plant.robots.values() if isinstance(plant, HasRobots) else [plant]
     reasons = dict.fromkeys(reason for one in parts if (reason := describe_plant(one).step_time_varies))
     if plan.mode != "realtime" or plan.quiet or not reasons:
         return []

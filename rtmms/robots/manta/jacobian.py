@@ -84,7 +84,7 @@ class MantaJacobian:
         own = by[heads:k].reshape(2, 2, links, chains)[:, 0, :, 0].ravel()  # the same for all chains
         after = np.array([0] * 6 + list(range(7, 7 + BODY - 6)), dtype=np.int64)
         values = {
-            "places": coordinates.words[:heads].copy(), "places_after": after,
+            "places": coordinates.state_indices[:heads].copy(), "places_after": after,
             "by": np.concatenate([by[:heads], by[k:], own]),
         }  # fmt: skip
         sizes = {

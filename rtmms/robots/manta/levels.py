@@ -221,7 +221,7 @@ class Variant:
             manta.compiled_step, manta.finish_compiled_step, manta.step
         )  # fmt: skip
         self.reset, self.snapshot, self.restore = manta.reset, manta.snapshot, manta.restore
-        self.take_over(full)  # what a change needs is made here
+        self.copy_state_from(full)  # what a change needs is made here
         manta.reset()
 
     def observe(self) -> dict[str, Array]:
@@ -245,8 +245,8 @@ class Variant:
         own = with_chains(self._full.parameters, self.manta.parameters.chains)
         self.manta.set(**{name: getattr(own, name) for name in given})
 
-    def take_over(self, other: Any) -> None:
-        """Continue from the state of the full manta or another variant (rtmms.plant.protocol.Degradable).
+    def copy_state_from(self, other: Any) -> None:
+        """Continue from the state of the full manta or another variant (rtmms.plant.protocol.HasVariants).
 
         Parameters
         ----------

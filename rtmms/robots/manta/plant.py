@@ -27,8 +27,8 @@ from rtmms.plant.protocol import (
     CompiledStep,
     Coordinates,
     CoupledLimit,
+    Environment,
     Fork,
-    Surroundings,
     refuse_fixed,
 )
 from rtmms.plant.validation import read_numbers, read_pose, read_seed, refuse_not_finite
@@ -334,7 +334,7 @@ class Manta(KernelPlant):
 
     def __init__(self, parameters: MantaParameters, dt: float, coupling: str, field: Field | None = None) -> None:
         self.parameters, self.dt, self.coupling = parameters, dt, coupling
-        self.home: Mapping[str, Any] = {}
+        self.initial_pose: Mapping[str, Any] = {}
         self._field = field
         p = parameters
         limit = p.rod_limit_rad
@@ -452,7 +452,7 @@ class Manta(KernelPlant):
         return {"gait": SteeredGait(self.gait, p.back_rod_m / p.front_rod_m, p.rod_limit_rad)}
 
     def reset(self, seed: int = 0) -> None:
-        """Go back to t = 0: at rest at `start_depth_m` below the origin or at `home`, fins straight, rods at 0.
+        """Go back to t = 0: at rest at `start_depth_m` below the origin or at `initial_pose`, fins straight, rods at 0.
 
         Parameters
         ----------
@@ -461,8 +461,8 @@ class Manta(KernelPlant):
         """
         read_seed("manta", seed)
         self._reset_state()
-        if self.home:
-            self.place(**self.home)
+        if self.initial_pose:
+            self.place(**self.initial_pose)
 
     def place(self, **given: Any) -> None:
         """Put the manta into another state; parts that are not given persist.
@@ -505,7 +505,7 @@ class Manta(KernelPlant):
         joints = {k: name for k, name in enumerate(_PLACES[6:]) if name in given}
         values = {k: read_numbers("manta: place", name, given[name], shape) for k, name in joints.items()}
         for k, value in values.items():
-            state[self._coordinates.words[-2 * value.size :].reshape(2, *shape)[k]] = value
+            state[self._coordinates.state_indices[-2 * value.size :].reshape(2, *shape)[k]] = value
         self._state[:] = state
         if self._settle():
             self._state[:] = before
@@ -568,16 +568,16 @@ class Manta(KernelPlant):
         self.model = replace(self.model, links=model.links, param=model.param)
         self.parameters, self._key = parameters, self._hash()
 
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         """Return the present gravity and water around the plant.
 
         Returns
         -------
-        Surroundings
+        Environment
             Gravity, m/s2, and density, kg/m3.
         """
         p = self.parameters
-        return Surroundings((0.0, 0.0, -p.gravity_m_s2), p.water_density_kg_m3)
+        return Environment((0.0, 0.0, -p.gravity_m_s2), p.water_density_kg_m3)
 
     def _step_kernel(self) -> Any:
         return enter_step if COMPILED else None
@@ -658,7 +658,7 @@ class Manta(KernelPlant):
         return StateChart(self._coordinates, self._state, self._settle)
 
     def variants(self) -> list[Variant]:
-        """Return cheaper variants of this manta (rtmms.plant.protocol.Degradable).
+        """Return cheaper variants of this manta (rtmms.plant.protocol.HasVariants).
 
         Returns
         -------
@@ -670,8 +670,8 @@ class Manta(KernelPlant):
             for parameters, coupling, words in cheaper(self.parameters, self.coupling)
         ]
 
-    def take_over(self, other: Any) -> None:
-        """Continue from the state of a variant (rtmms.plant.protocol.Degradable).
+    def copy_state_from(self, other: Any) -> None:
+        """Continue from the state of a variant (rtmms.plant.protocol.HasVariants).
 
         Parameters
         ----------

@@ -100,9 +100,9 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             request_bytes=int(message.get("request_bytes") or 0), every=int(message.get("every") or 1),
             delay=int(message.get("delay") or 0), shape=read_shape(message.get("geometry")),
             telemetry_endpoint=str(message.get("telemetry_endpoint", "")),
-            surroundings=read_surroundings(message.get("environment")), robots=_robots(message),
+            environment=read_environment(message.get("environment")), robots=_robots(message),
             airframe=str(message.get("airframe") or ""), duration_s=_seconds(message.get("duration_s")),
-            member=str(message.get("robot_name", "")), topic=str(message.get("topic") or message["robot"]),
+            robot_name=str(message.get("robot_name", "")), topic=str(message.get("topic") or message["robot"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refusal(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {peer_text(str(fault))}") from None
@@ -119,15 +119,15 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
             _seconds(message.get("deadline_s")), tuple(read_channel(entry) for entry in one["actuators"]),
             tuple(read_channel(entry) for entry in one["outputs"]), parameters=dict(one.get("parameters") or {}),
             shape=read_shape(one.get("geometry")),
-            surroundings=read_surroundings(one.get("environment")), member=str(name),
+            environment=read_environment(one.get("environment")), robot_name=str(name),
             airframe=str(one.get("airframe") or ""), duration_s=_seconds(message.get("duration_s")),
         )
         for name, one in (message.get("robots") or {}).items()
     }  # fmt: skip
 
 
-def read_surroundings(fields: Any) -> dict[str, Any]:
-    """Return the known fields of the surroundings.
+def read_environment(fields: Any) -> dict[str, Any]:
+    """Return the known fields of the environment.
 
     Parameters
     ----------

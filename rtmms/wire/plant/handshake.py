@@ -13,7 +13,7 @@ from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of
-from rtmms.plant.protocol import Channel, Composed, Plant, describe_plant
+from rtmms.plant.protocol import Channel, HasRobots, Plant, describe_plant
 from rtmms.wire.keys import AdmittedKeys
 from rtmms.wire.plant.peers import LIVE, READY, Peer, Peers, RateLimit
 from rtmms.wire.protocol.hello import Hello, read_hello
@@ -33,7 +33,7 @@ from rtmms.wire.protocol.messages import (
 )
 from rtmms.wire.protocol.peer_values import read_figures, read_settable, read_watch
 from rtmms.wire.protocol.port import MESSAGE, Answering, SocketCallbacks
-from rtmms.wire.protocol.welcome import channel_map, plain_parameters, plain_shape, surroundings_fields
+from rtmms.wire.protocol.welcome import channel_map, environment_fields, plain_parameters, plain_shape
 
 # The exchange socket: hello, requests and strangers. The loop serves it in its slack only, a few messages at a time.
 #
@@ -596,7 +596,7 @@ class Scope:
         """
         return {
             "robot": self.robot, "parameters": plain_parameters(self.plant), "geometry": plain_shape(self.plant),
-            "environment": surroundings_fields(self.plant), "airframe": describe_plant(self.plant).airframe,
+            "environment": environment_fields(self.plant), "airframe": describe_plant(self.plant).airframe,
             "actuators": [channel_map(channel) for channel in self.actuators],
             "outputs": [channel_map(channel) for channel in self.outputs],
         }  # fmt: skip
@@ -621,9 +621,9 @@ class Scopes:
     def __init__(self, robot: str, plant: Plant) -> None:
         self.whole = Scope(robot, plant)
         self._robots: Mapping[str, Scope] = {}
-        if isinstance(plant, Composed):
+        if isinstance(plant, HasRobots):
             self._robots = {
-                name: Scope(plant.kinds[name], one, f"{name}.", _beside(plant.outputs, one, f"{name}."))
+                name: Scope(plant.robot_types[name], one, f"{name}.", _beside(plant.outputs, one, f"{name}."))
                 for name, one in plant.robots.items()
             }  # fmt: skip
 

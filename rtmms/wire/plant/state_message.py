@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rtmms.base.contract import TRUTH, Applied
 from rtmms.base.errors import UnknownNameError
+from rtmms.base.renamed_outputs import present_output
 from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.messages import Reason, Refusal
 from rtmms.wire.protocol.step_message_layout import (
@@ -231,7 +232,7 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_
     wanted: set[str] = set()
     matching = PatternMatcher(work)
     for pattern in dict.fromkeys(patterns):
-        found = matching.matched(pattern, names)
+        found = matching.matched(present_output(pattern, names), names)
         if not pattern.startswith(TRUTH):
             found = [name for name in found if not name.startswith(TRUTH)]
         if not found:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import Applied
-from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError, renamed_fields
+from rtmms.base.renamed_outputs import present_output
 from rtmms.plant.protocol import STANDARD_GRAVITY_M_S2, Channel
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+@renamed_fields(surroundings="environment", member="robot_name")
 @dataclass(frozen=True)
 class PlantInfo:
     """Plant as its welcome describes it.
@@ -53,11 +55,11 @@ class PlantInfo:
         Drawing for viewers, see rtmms.plant.protocol.PlantDescription; may be empty.
     telemetry_endpoint : str, default ''
         Bound address of all its states; empty if the plant does not state it.
-    surroundings : Mapping[str, Any], optional
+    environment : Mapping[str, Any], optional
         `gravity_m_s2` (3, world), `water_kg_m3` (0: none) and `surface_m`; may be empty.
     robots : Mapping[str, PlantInfo], optional
         Each of several robots on one clock, by its name; empty for a single robot.
-    member : str, default ''
+    robot_name : str, default ''
         Name of the one robot that you asked for; empty for all.
     topic : str, default ''
         First bytes of its telemetry messages.
@@ -93,9 +95,9 @@ class PlantInfo:
     delay: int = 0
     shape: Mapping[str, Any] = field(default_factory=dict)
     telemetry_endpoint: str = ""
-    surroundings: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
     robots: Mapping[str, PlantInfo] = field(default_factory=dict)
-    member: str = ""
+    robot_name: str = ""
     topic: str = ""
     airframe: str = ""
     duration_s: float | None = None
@@ -107,7 +109,7 @@ class PlantInfo:
         If the plant does not send it, the parameter gravity_m_s2 replaces it. Otherwise it is the standard gravity,
         downwards.
         """
-        gravity = self.surroundings.get("gravity_m_s2")
+        gravity = self.environment.get("gravity_m_s2")
         if gravity is not None:
             return gravity[0], gravity[1], gravity[2]
         pull = self.parameters.get("gravity_m_s2")
@@ -158,7 +160,7 @@ class PlantInfo:
         UnknownNameError
             If the plant has no such output.
         """
-        return _channel("output", name, self.outputs)
+        return _channel("output", present_output(name, [one.name for one in self.outputs]), self.outputs)
 
 
 def _channel(kind: str, name: str, channels: tuple[Channel, ...]) -> Channel:
@@ -246,7 +248,10 @@ class State:
         try:
             value = self.outputs[name]
         except KeyError:
-            raise UnknownNameError("output", name, self.outputs) from None
+            new = present_output(name, self.outputs)
+            if new == name:
+                raise UnknownNameError("output", name, self.outputs) from None
+            value, name = self.outputs[new], new
         try:
             if not isinstance(value, list):
                 return float(value)

@@ -1,4 +1,4 @@
-"""Entries of the welcome: channels, parameters, surroundings and drawing of the plant."""
+"""Entries of the welcome: channels, parameters, environment and drawing of the plant."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def plain_parameters(plant: object) -> dict[str, Any]:
     return plain
 
 
-def surroundings_fields(plant: Plant) -> dict[str, Any]:
-    """Return the surroundings of a plant in the form of the welcome.
+def environment_fields(plant: Plant) -> dict[str, Any]:
+    """Return the environment of a plant in the form of the welcome.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def surroundings_fields(plant: Plant) -> dict[str, Any]:
     Returns
     -------
     dict[str, Any]
-        The entries of `PlantInfo.surroundings` that are finite.
+        The entries of `PlantInfo.environment` that are finite.
     """
-    around = describe_plant(plant).surroundings()
+    around = describe_plant(plant).environment()
     fields = {"gravity_m_s2": list(around.gravity), "water_kg_m3": around.density, "surface_m": around.surface}
     return {
         name: value for name, value in fields.items()

@@ -134,7 +134,7 @@ class Rehearsal:
         info = PlantInfo(
             "hopper", dt, mode, period, None, self.plant.actuators, self.plant.outputs, granted=granted,
             selected=tuple(channel.name for channel in self.plant.outputs), airframe=airframe,
-            duration_s=duration_s, surroundings={"gravity_m_s2": (0.0, 0.0, -GRAVITY)},
+            duration_s=duration_s, environment={"gravity_m_s2": (0.0, 0.0, -GRAVITY)},
         )  # fmt: skip
         self.info, self.bridge = info, bridge
         bridge.io, bridge.plant, bridge.counts, bridge.peer_watch = self, info, Counters(), watch_of(bridge)

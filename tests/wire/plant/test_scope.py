@@ -39,7 +39,7 @@ def test_names_are_the_robots_own(pair: Pair) -> None:
     with Looping(pair) as running:
         with rtmms.connect(pair.exchange, name="mine", claim=["left.*"], robot="two") as link:
             assert link.plant.robot == "Toy"
-            assert link.plant.member == "two"
+            assert link.plant.robot_name == "two"
             assert link.plant.actuators[0].name == "left.front"
             assert link.plant.granted == ("left.front", "left.back")
             for state in link:
