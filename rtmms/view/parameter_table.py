@@ -50,6 +50,7 @@ def parameters_table(
         usual = _value(typical[one.name]) if typical and one.name in typical else ""
         live = "`set`" if own.live else ""
         lines.append((f"`{one.name}`", text, usual, own.unit, own.range_text, live, own.about))
+    lines = [tuple(cell.replace("|", "\\|") for cell in line) for line in lines]
     heads = ("parameter", "default (others)", "typical", "unit", "range", "while it runs", about)
     used = [k for k in range(len(heads)) if k in (0, 1, 6) or any(line[k] for line in lines)]
     return table([heads[k] for k in used], [[line[k] for k in used] for line in lines])
