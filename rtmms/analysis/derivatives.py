@@ -33,6 +33,7 @@ from rtmms.analysis.run_batch import Batch, batch_of, displaced_along, displaced
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED
 from rtmms.base.processes import core_count
+from rtmms.base.renamed_outputs import present_output
 from rtmms.base.snapshot import model_of
 from rtmms.base.spatial import Array
 from rtmms.base.terminal import console

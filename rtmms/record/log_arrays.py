@@ -16,6 +16,7 @@ import numpy as np
 from rtmms.base.contract import MAX_STEP, OUTCOME_WORDS
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB
+from rtmms.base.renamed_outputs import present_output
 from rtmms.record.columns import EVENTS, RUN, STEP, find_columns, max_array_bytes, refuse_large_array
 from rtmms.record.log import UNREADABLE, Log, Start, open_log, unreadable
 from rtmms.record.log_messages import Signal, decode

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from rtmms.base.contract import PARTS, UNDEFINED
 from rtmms.base.errors import UnknownNameError, safe_text
+from rtmms.base.renamed_outputs import present_output
 from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.record.log import Log, Step
 from rtmms.record.log_location import refuse_without_pyarrow

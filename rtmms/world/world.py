@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.base.errors import DivergedError, ModelError, Renamed, UnknownNameError
 from rtmms.base.jit import kernel
 from rtmms.base.memory import INTEGER, Layout, given, part, state
 from rtmms.base.pointers import numbers_at
