@@ -563,7 +563,7 @@ def page(result: Mapping[str, Any]) -> str:
     str
         Markdown.
     """
-    from .tables_loop import kept, machine, number, table
+    from .tables_loop import link_result, machine, number, table
 
     rows = [
         [row["case"], f"{row['ratio']:.2f} ({row['quartiles'][0]:.2f} to {row['quartiles'][1]:.2f})",
@@ -572,7 +572,7 @@ def page(result: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     pairs = sorted({row["pairs"] for row in result["rows"]})
     return (
-        f"Commit {str(result['commit'])[:12]} against {result['against'][:12]} ({kept('against.json')}; "
+        f"Commit {str(result['commit'])[:12]} against {result['against'][:12]} ({link_result('against.json')}; "
         f"{machine(result)}), {' or '.join(map(str, pairs))} pairs:\n\n"
         + table(["", "ratio (quartiles)", "this commit", "the other", "bits"], rows)
     )

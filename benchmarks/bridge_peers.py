@@ -28,7 +28,7 @@ from random import randrange
 from time import monotonic
 from typing import Any
 
-from .bridge_plants import WORD, WORDS, Locked, Stamper, Swimmer, height_number, words
+from .bridge_plants import WORD, WORDS, Locked, Stamper, Swimmer, encode_answer, height_number
 
 _CAN_GROUP = "239.74.163.10"
 _CAN_FILE = """VERSION ""
@@ -316,7 +316,7 @@ def ardupilot(port: str, rate: str) -> None:
             except OSError:
                 continue
             now = monotonic()
-            pulses, frame = words(height_number(-json.loads(line)["position"][2]), now), frame + 1
+            pulses, frame = encode_answer(height_number(-json.loads(line)["position"][2]), now), frame + 1
 
 
 def px4(port: str, rate: str) -> None:
@@ -340,7 +340,7 @@ def px4(port: str, rate: str) -> None:
             now = monotonic()
             for message in reader.feed(data):
                 if message.get_type() == "HIL_SENSOR":
-                    values = words(height_number(message.pressure_alt - _HOME_M), now)
+                    values = encode_answer(height_number(message.pressure_alt - _HOME_M), now)
                     controls = [*map(float, values), *[0.0] * 12]
                     peer.sendall(writer.pack(of.MAVLink_hil_actuator_controls_message(0, controls, _ARMED, _LOCKSTEP)))
 
@@ -368,7 +368,7 @@ def mavlink(port: str, rate: str) -> None:
             now = monotonic()
             for message in reader.datagram(data):
                 if message.get_type() == "NAMED_VALUE_FLOAT":
-                    values = [number / WORD for number in words(round(message.value), now)]
+                    values = [number / WORD for number in encode_answer(round(message.value), now)]
                     nan = float("nan")
                     command = of.MAVLink_command_long_message(1, 1, SET_ACTUATOR, 0, *values, nan, nan, 0)
                     peer.sendto(writer.pack(command), place)

@@ -111,7 +111,7 @@ class Swimmer(Stamper):
     """Plant for protocols that carry a robot's motion and no clock: its height counts its steps.
 
     The peer answers with the number of the step, or what `height_number` has of it, and its clock in four whole numbers
-    (`words`). An answer is to the newest state of that height: an autopilot's time stamps leave out pauses and missed
+    (`encode_answer`). An answer is to the newest state of that height: an autopilot's time stamps leave out pauses and missed
     states, so they are no numbers of steps.
 
     Parameters
@@ -128,7 +128,7 @@ class Swimmer(Stamper):
         self.outputs = tuple(Channel(name, "", (size,), frames.get(name, "body")) for name, size in shapes.items())
         self._still = {name: np.zeros(size) for name, size in shapes.items()}
         self._still["quaternion"][0] = 1.0
-        self._made: list[float] = []
+        self._state_times: list[float] = []
 
     def observe(self) -> dict[str, Any]:
         """Return a pose at the height of the step, and store the time.
@@ -138,13 +138,13 @@ class Swimmer(Stamper):
         dict[str, Any]
             By name.
         """
-        height_m = STEP_HEIGHT_M * (len(self._made) % HEIGHTS)
-        self._made.append(monotonic())
+        height_m = STEP_HEIGHT_M * (len(self._state_times) % HEIGHTS)
+        self._state_times.append(monotonic())
         return self._still | {"position": np.array([0.0, 0.0, height_m])}
 
     def begin(self) -> None:
         """Start a run, whose next state is that of step 0."""
-        self._made.clear()
+        self._state_times.clear()
 
     def read(self, command: Any) -> tuple[float, float]:
         """Return the times of the newest answer.
@@ -160,11 +160,11 @@ class Swimmer(Stamper):
             Time of its state, and of the state's arrival at the peer, s; 0 before the first.
         """
         step, low, middle, high = (int(number) for number in command)
-        if not (low or middle or high) or not self._made:
+        if not (low or middle or high) or not self._state_times:
             return 0.0, 0.0
-        newest = len(self._made) - 1
+        newest = len(self._state_times) - 1
         at = newest - (newest - step) % HEIGHTS
-        return self._made[max(0, at)], 1e-6 * (low + WORD * (middle + WORD * high))
+        return self._state_times[max(0, at)], 1e-6 * (low + WORD * (middle + WORD * high))
 
 
 class Locked(Swimmer):
@@ -189,7 +189,7 @@ def height_number(height_m: float) -> int:
     return round(height_m / STEP_HEIGHT_M) % HEIGHTS
 
 
-def words(step: int, now: float) -> tuple[int, int, int, int]:
+def encode_answer(step: int, now: float) -> tuple[int, int, int, int]:
     """Return the answer of a peer: the step's number and its clock in us, each number below WORD.
 
     Parameters

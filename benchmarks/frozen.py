@@ -131,7 +131,7 @@ def stepped(plant: Any, steps: int = STEPS, seed: int = 3) -> Value:
     return {"outputs": outputs.hexdigest()[:20], "ended": ended, "shown": seen}
 
 
-def _found(name: str, *modules: str) -> Any:
+def _import_class(name: str, *modules: str) -> Any:
     """Return a class by its name from the first module that this commit has."""
     for module in modules:
         with suppress(ImportError, AttributeError):
@@ -194,8 +194,8 @@ def _compositions() -> Iterator[tuple[str, Callable[[], Any]]]:
     from rtmms.sensing import read_profile, seen_through
     from rtmms.sensing.faults import Faulty
 
-    Estimated: Any = _found("Estimated", "rtmms.sensing.sensed", "rtmms.sensing.estimated")
-    Levels: Any = _found("Levels", "rtmms.plant.levels", "rtmms.world.levels", "rtmms.levels.levels")
+    Estimated: Any = _import_class("Estimated", "rtmms.sensing.sensed", "rtmms.sensing.estimated")
+    Levels: Any = _import_class("Levels", "rtmms.plant.levels", "rtmms.world.levels", "rtmms.levels.levels")
 
     def sensed(name: str) -> Any:
         plant = rtmms.load(name)
@@ -296,7 +296,7 @@ def drawn(name: str) -> Value:
 
     origin = import_module("rtmms.record.origin")
     to_json_types = getattr(origin, "to_json_types", None) or origin.plain  # its name before 0.3
-    PlantInfo: Any = _found("PlantInfo", "rtmms.wire.protocol.received_state", "rtmms.wire.protocol.state")
+    PlantInfo: Any = _import_class("PlantInfo", "rtmms.wire.protocol.received_state", "rtmms.wire.protocol.state")
 
     try:
         from rtmms.view.scene import Picture

@@ -119,7 +119,7 @@ class Cell:
     hurried_power: float | None = None
 
 
-def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
+def take_run(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     """Take one run, to its end even where the monitor would have stopped it.
 
     Parameters
@@ -231,11 +231,11 @@ def line(case: Case) -> list[Cell]:
     """
     found: list[Cell] = []
     for dt in case.steps:
-        run = taken(case, dt, watched=True)
+        run = take_run(case, dt, watched=True)
         if not found or (case.varies and len(run.places)):
-            exact = taken(case, dt / 8.0, False, 8)
+            exact = take_run(case, dt / 8.0, False, 8)
             if exact.verdict:
-                exact = taken(case, dt / 32.0, False, 32)
+                exact = take_run(case, dt / 32.0, False, 32)
             length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
         path = power = None
         if len(run.places) and length > 0.0:

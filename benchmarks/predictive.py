@@ -90,7 +90,7 @@ PLANNER = ("plans", "late_plans", "tried", "failed", "core")
 _QUARTERS = 4
 
 
-def beside(seconds: float) -> list[dict[str, Any]]:
+def measure_loops(seconds: float) -> list[dict[str, Any]]:
     """Run the loop in real time: with the gait alone, with `path`, and with the planner, alternating.
 
     Parameters
@@ -184,7 +184,7 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> 
     setting.refuse_less("predictive: --seconds", seconds, 0.0)
     if 0.0 < seconds < _QUARTERS * 5.0:
         setting.refuse_less("predictive: --seconds", seconds, _QUARTERS * 5.0)
-    loops = beside(seconds) if seconds else []
+    loops = measure_loops(seconds) if seconds else []
     rows: list[dict[str, Any]] = []
     for course, controller, scenario, target in LINES if seeds else ():
         found = [measured(scenario, seed) for seed in range(1, seeds + 1)]

@@ -118,7 +118,7 @@ def machine(result: Result) -> str:
     return text if load is None else f"{text}, load {load[0]:.1f} at the start"
 
 
-def kept(name: str) -> str:
+def link_result(name: str) -> str:
     """Return a link to a result, from docs/.
 
     Parameters
@@ -197,7 +197,7 @@ def run(loop: Result) -> str:
         A sentence.
     """
     return (
-        f"The last run ({kept('loop.json')}): {machine(loop)}, "
+        f"The last run ({link_result('loop.json')}): {machine(loop)}, "
         f"{blocks(loop)} each.\nMedians over the blocks, p50 and p99 in us:"
     )
 
@@ -311,7 +311,7 @@ def paces(loop: Result, quickest: Result) -> str:
             for found in (still, raw)
         )
         lines.append(
-            f"At {name_of(case)} (`--rates {case['rate_hz']}`, {blocks(quickest)}, {kept('loop_10khz.json')}) "
+            f"At {name_of(case)} (`--rates {case['rate_hz']}`, {blocks(quickest)}, {link_result('loop_10khz.json')}) "
             f"a compiled controller\nmisses {ours[0]} % of its commands, {ours[1]} % without a stall "
             f"(raw datagrams {theirs[0]} and {theirs[1]} %). The median of its exchange is {number(median)} us."
         )
@@ -454,7 +454,7 @@ def hour(result: Result) -> str:
     names = {"stall_detector": "stall detector"}
     grown = ", ".join(f"{names.get(who, who)} {found['growth_mib']:.2f}" for who, found in processes.items())
     lines = [
-        f"{_long(result).capitalize()} at {hertz(1e6 / result['schedule']['period_us'])} ({kept('soak_hour.json')}; "
+        f"{_long(result).capitalize()} at {hertz(1e6 / result['schedule']['period_us'])} ({link_result('soak_hour.json')}; "
         f"{machine(result)}): {steps} steps, {misses} commands missed ({100 * misses / steps:.2f} %,",
         f"at most {result['exchange']['max_consecutive_misses']} in a row), {overruns} overruns "
         f"({100 * overruns / steps:.2f} %). Stalls of the machine explain {100 * (stalls['machine_share'] or 0):.0f} % "

@@ -152,12 +152,12 @@ def _detector(priority: int, deadline_ns: int, core: int) -> Iterator[Any]:
         detector.stalls.await_first()
         found: list[Stall] = []
 
-        def seen() -> list[Stall]:
+        def read_stalls() -> list[Stall]:
             detector.stalls.await_looked(time.monotonic_ns())
             found.extend(detector.stalls.take())
             return found
 
-        yield seen
+        yield read_stalls
     finally:
         detector.close()
 

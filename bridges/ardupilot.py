@@ -220,7 +220,7 @@ class ArduPilot(ParameterBridge):
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: expected none, as each frame of ArduPilot gets a state; set frame_rate")
         check(self.more)
-        self._words = ParameterChannels(self.parameter_channels, tuple(str(i) for i in range(1, _CHANNELS + 1)))
+        self._parameter_channels = ParameterChannels(self.parameter_channels, tuple(str(i) for i in range(1, _CHANNELS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError(
                 "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
@@ -252,9 +252,9 @@ class ArduPilot(ParameterBridge):
                 f"every: a frame of {plant.dt * self.every} s is too long: ArduPilot accepts frames below 0.1 "
                 "s; give a smaller every or --dt"
             )
-        alone = self._words and not self.channels
+        alone = self._parameter_channels and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
         self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
         self._read = PoseReader(self.pose, plant)
         self._more = KeyReader(self.more, plant, self.home.x_bearing)
@@ -310,7 +310,7 @@ class ArduPilot(ParameterBridge):
     @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
         self._wait_or_not(plant)
         self._pacer.plant_again(self.waits)
 
@@ -363,7 +363,7 @@ class ArduPilot(ParameterBridge):
         steps = self._steps
         self._frame, self._answered, self._asked = servo.frame_count, b"", monotonic()
         self._pacer.drive(self._values(servo.pulses))
-        self._words.take({str(i): _word(pulse) for i, pulse in enumerate(servo.pulses, 1)})
+        self._parameter_channels.take({str(i): _word(pulse) for i, pulse in enumerate(servo.pulses, 1)})
         due = self._pacer.go(steps if self._pacer.locked else steps * self.every)
         if due is not None:
             self._answer(due, self._read(due))

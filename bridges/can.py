@@ -139,7 +139,7 @@ class Can(rtmms.Bridge):
     def open(self, plant: rtmms.PlantInfo) -> None:
         """Read the DBC file, create the drives, and open the bus."""
         self._sent: list[Sent] = []
-        self._taken: dict[tuple[int, bool], DrivingMessage] = {}
+        self._driving_messages: dict[tuple[int, bool], DrivingMessage] = {}
         if self._dbc != NONE:
             self._lay_out(plant)
         self._open_drives(plant)
@@ -147,7 +147,7 @@ class Can(rtmms.Bridge):
         self._time = -1.0
         self._received_at = 0.0
         self.tick_s = min(0.01, self.drive_ms * 1e-3) if self.drives else 0.02
-        listens = [] if self.drives else [*self._taken] or [(0x7FF, True)]  # with nothing to take: of no one
+        listens = [] if self.drives else [*self._driving_messages] or [(0x7FF, True)]  # with nothing to take: of no one
         self._bus = CanBus(
             self.io, self.counts, self.interface, self.channel, self.options, fd=self.fd, far=self.far,
             accepted=listens, received=self._on_frame, came=self._came, gone=self._lost_bus,
@@ -155,7 +155,7 @@ class Can(rtmms.Bridge):
         self.closing.callback(self._bus.close)
         if self._sent:
             rate = sum(1.0 / one.period_s for one in self._sent)
-            self.io.log(f"sends {len(self._sent)} messages, {rate:.0f} a second; receives {len(self._taken)} messages")
+            self.io.log(f"sends {len(self._sent)} messages, {rate:.0f} a second; receives {len(self._driving_messages)} messages")
         if plant.granted:
             self.io.log(f"every node on {self._bus.place} can {DRIVES}: {', '.join(plant.granted)}")
         self._bus.connect(monotonic())
@@ -187,15 +187,15 @@ class Can(rtmms.Bridge):
                 )
             layout = self._layout(message, fields, "channels")
             taken = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
-            self._taken[layout.identifier, layout.extended] = taken
-        if self.claim and not self._taken and self._dbc != OWN:
+            self._driving_messages[layout.identifier, layout.extended] = taken
+        if self.claim and not self._driving_messages and self._dbc != OWN:
             raise rtmms.ModelError("claim: expected channels=..., which map signals to the actuators, got none")
 
     def _layout(self, message: Any, fields: dict[str, Any], place: str) -> Layout:
         layout = Layout(message, self.counter, self.checksum, self.checksum_kind)
         if layout.fd and not self.fd:
             raise rtmms.ModelError(f"dbc: message '{message.name}': expected fd=true, as this is a message of CAN FD")
-        own = layout.own & set(fields)
+        own = layout.reserved_signals & set(fields)
         if own:
             raise rtmms.ModelError(
                 f"{place}: '{message.name}.{min(own)}' is a counter or a checksum, which the bridge computes; "
@@ -228,7 +228,7 @@ class Can(rtmms.Bridge):
                 )
             self._measured[at.node] = found[0], found[1]
         used = {number for node in self._nodes.values() for number in node.identifiers()}
-        for layout in [one.layout for one in self._sent] + [one.layout for one in self._taken.values()]:
+        for layout in [one.layout for one in self._sent] + [one.layout for one in self._driving_messages.values()]:
             if layout.identifier in used and not layout.extended:
                 raise rtmms.ModelError(
                     f"drives: identifier {layout.identifier:#x} of message '{layout.message.name}' is also "
@@ -274,7 +274,7 @@ class Can(rtmms.Bridge):
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _on_frame(self, frame: Any) -> None:
-        taken = self._taken.get((frame.arbitration_id, frame.is_extended_id))
+        taken = self._driving_messages.get((frame.arbitration_id, frame.is_extended_id))
         if taken is not None:
             with self.counts.message():
                 self._take(taken, bytes(frame.data))
@@ -312,7 +312,7 @@ class Can(rtmms.Bridge):
         self._bus.tick(now)
         for node in self._nodes.values():
             node.network.tick(now)
-        for taken in self._taken.values():
+        for taken in self._driving_messages.values():
             limit = self.time_out_cycles * taken.period_s if taken.period_s else self.peer_timeout_s
             late = 0.0 < limit < now - taken.received_at and taken.received_at > 0.0
             if self.time_out_cycles and late and taken.layout.message.name not in self._late:
@@ -341,13 +341,13 @@ class Can(rtmms.Bridge):
                 node.fail()
 
     def _came(self) -> None:
-        for taken in self._taken.values():
+        for taken in self._driving_messages.values():
             taken.begin()
         for node in self._nodes.values():
             node.boot()
 
     def _lost_bus(self, why: str) -> None:
-        for taken in self._taken.values():
+        for taken in self._driving_messages.values():
             if taken.received_at:
                 self._be_late(taken, 0.0)
         self.on_peer_lost(why)
@@ -357,7 +357,7 @@ class Can(rtmms.Bridge):
         super().plant_again(plant)
         self._time, self.waits = -1.0, False
         self._late.clear()
-        for taken in self._taken.values():
+        for taken in self._driving_messages.values():
             taken.received_at = 0.0
         for node in self._nodes.values():
             node.drive.reset()

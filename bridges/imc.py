@@ -109,7 +109,7 @@ class Imc(ParameterBridge):
         for entry in self._map.entries:
             if not channels_known(entry.channel):
                 raise rtmms.ModelError(f"channels: expected servo.N or thruster.N, got '{entry.channel}'")
-        self._words = ParameterChannels(self.parameter_channels, CHANNELS)
+        self._parameter_channels = ParameterChannels(self.parameter_channels, CHANNELS)
 
     @override
     def claims(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class Imc(ParameterBridge):
 
         self._of: Any = imcpy
         self._map.check(plant)
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
         self._read = PoseReader(_names(self.pose, plant), plant, needs=("position", "quaternion"))
         self._surface = float(plant.environment.get("surface_m", 0.0))
         self._name = self.system or plant.robot
@@ -150,7 +150,7 @@ class Imc(ParameterBridge):
         else:
             self.attend(announces, lambda: self._receive(announces))
             self.io.log(f"'{self._name}' ({self.number:#06x}) at UDP {self.network}:{self._port}, announces at {port}")
-        if self._map or self._words:
+        if self._map or self._parameter_channels:
             self.io.log(self._admission.sentence(f"UDP {self.network}:{self._port}"))
 
     @override
@@ -193,7 +193,7 @@ class Imc(ParameterBridge):
     @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
         self._end_plan(False)
 
     # -- out ---------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class Imc(ParameterBridge):
 
     def _plan_state(self) -> Any:
         message, states = self._of.PlanControlState(), self._of.PlanControlState.StateEnum
-        able = self._motion is not None and not self.silent and self._words.knows(("heading_deg",))
+        able = self._motion is not None and not self.silent and self._parameter_channels.knows(("heading_deg",))
         message.state = states.EXECUTING if self._course else states.READY if able else states.BLOCKED
         message.plan_id = self._plan
         message.plan_eta, message.man_eta, message.plan_progress = -1, -1, -1.0
@@ -340,7 +340,7 @@ class Imc(ParameterBridge):
             return
         self.peer_watch.fed()
         actuators = self._map.to_actuators(values)
-        if self._words.take(values) and self._course and "heading_deg" in values:
+        if self._parameter_channels.take(values) and self._course and "heading_deg" in values:
             self.io.log(f"plan '{self._plan[:40]}' ended: a peer commanded a heading")
             self._end_plan(False)
         if actuators and self.plant.granted:
@@ -416,7 +416,7 @@ class Imc(ParameterBridge):
             raise Refusal("plan", f"the bridge has no plan '{message.plan_id[:40]}'")
         if not start:
             return
-        if not self._words.knows(("heading_deg",)):
+        if not self._parameter_channels.knows(("heading_deg",)):
             raise Refusal("plan", "no controller steers; give parameter_channels=heading_deg=CONTROLLER.PARAMETER")
         self._course, self._plan, self._leg_at = list(course), message.plan_id[:256], self._time
         self.peer_watch.fed()
@@ -439,7 +439,7 @@ class Imc(ParameterBridge):
             values["depth_m"] = there.depth_m
         if there.speed_m_s is not None:
             values["speed_m_s"] = there.speed_m_s
-        self._words.take(values)
+        self._parameter_channels.take(values)
 
     def _end_plan(self, success: bool) -> None:
         if not self._plan:
@@ -448,14 +448,14 @@ class Imc(ParameterBridge):
         self._outcome = outcomes.SUCCESS if success else outcomes.FAILURE
         self.io.log(f"plan '{self._plan[:40]}' {'is done' if success else 'is ended'}")
         self._course, self._plan = [], ""
-        self._words.rest(("speed_m_s",))
+        self._parameter_channels.zero_parameters(("speed_m_s",))
         self._beat_at = 0.0
 
     def _abort(self) -> None:
         """Stop all that is driven from here."""
         self.io.log("abort")
         self._end_plan(False)
-        self._words.rest(("speed_m_s",))
+        self._parameter_channels.zero_parameters(("speed_m_s",))
         if self.plant.granted:
             self.io.command(self.neutral())
 

@@ -178,7 +178,7 @@ class Mavlink(ParameterBridge):
             if entry.channel not in AXES + ACTUATORS:
                 unknown = rtmms.UnknownNameError("channel", entry.channel, AXES + ACTUATORS)
                 raise rtmms.ModelError(f"channels: {unknown}")
-        self._words = ParameterChannels(self.parameter_channels, AXES + ACTUATORS)
+        self._parameter_channels = ParameterChannels(self.parameter_channels, AXES + ACTUATORS)
         self._signing = Signing(_key(self.key)) if self.key else None
 
     @override
@@ -193,7 +193,7 @@ class Mavlink(ParameterBridge):
 
         self._of = common
         self._map.check(plant)
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
         self._home = self.home or Home(x_bearing_deg=self.x_bearing_deg)
         self._read = PoseReader(self.pose, plant, needs=("quaternion",))
         self._values: dict[str, Field] = {
@@ -326,7 +326,7 @@ class Mavlink(ParameterBridge):
         values = self._map.to_actuators(axes_given)
         if not self._armed:
             return
-        if self._words.take(axes_given) or values:
+        if self._parameter_channels.take(axes_given) or values:
             self._axes_at = monotonic()
         if values:
             self.command(values)
@@ -396,11 +396,11 @@ class Mavlink(ParameterBridge):
         except (Refusal, ValueError):
             self.counts.refuse("range")
             return _DENIED
-        if not (values or self._words.knows(controls)):
+        if not (values or self._parameter_channels.knows(controls)):
             return _DENIED
         if not self._armed:
             return _REJECTED
-        self._words.take(controls)
+        self._parameter_channels.take(controls)
         if values:
             self.command(values)
         return _ACCEPTED
@@ -414,13 +414,13 @@ class Mavlink(ParameterBridge):
         if not self._armed:
             self._axes_at = 0.0
             self._to_neutral(self._map.actuators)
-            self._words.rest()
+            self._parameter_channels.zero_parameters()
         self._beat_at = 0.0
         return _ACCEPTED
 
     @property
     def _drives(self) -> bool:
-        return bool(self._map) or bool(self._words)
+        return bool(self._map) or bool(self._parameter_channels)
 
     def _to_neutral(self, names: tuple[str, ...]) -> None:
         self.io.command({name: self.plant.actuator(name).neutral for name in names})
@@ -496,7 +496,7 @@ class Mavlink(ParameterBridge):
             self._axes_at = 0.0
             self.io.log(f"no MANUAL_CONTROL for {self.home_after_s:g} s: its actuators go to neutral")
             self._to_neutral(tuple(entry.actuator for entry in self._map.entries if entry.channel in AXES))
-            self._words.rest(AXES)
+            self._parameter_channels.zero_parameters(AXES)
 
     def on_silence(self) -> None:
         """Send the heartbeat at once, which shows the silence."""
@@ -506,7 +506,7 @@ class Mavlink(ParameterBridge):
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
         self._list.clear()  # of the last plant's parameters
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
         self._describe(plant)
 
 

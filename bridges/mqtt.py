@@ -190,7 +190,7 @@ class Mqtt(rtmms.Bridge):
         self._topics = parts(plant.selected, "outputs") if self.layout != "json" else {}
         self._prefix = self.topic.format(robot=robot_part(plant.robot), name=part(self.name))
         self._outbox: Outbox[tuple[str, bytes]] = Outbox(self.waiting, self.counts)
-        client = self._made()
+        client = self._build_client()
         try:
             client.connect_async(self.host, self._port, keepalive=10)
         except ValueError as fault:
@@ -367,7 +367,7 @@ class Mqtt(rtmms.Bridge):
 
     # -- paho --------------------------------------------------------------------------------------------------------
 
-    def _made(self) -> Client:
+    def _build_client(self) -> Client:
         from .lines.bounded_mqtt import BoundedClient
 
         client = BoundedClient(self.client_id, _MAX_PACKET_BYTES)

@@ -131,7 +131,7 @@ class Nmea(ParameterBridge):
             if entry.channel not in self._points.channels:
                 unknown = rtmms.UnknownNameError("channel", entry.channel, self._points.channels)
                 raise rtmms.ModelError(f"channels: {unknown}")
-        self._words = ParameterChannels(self.parameter_channels, self._points.channels)
+        self._parameter_channels = ParameterChannels(self.parameter_channels, self._points.channels)
         for channel in self.lost:
             if channel not in self.parameter_channels:
                 raise rtmms.ModelError(f"lost: {rtmms.UnknownNameError('channel', channel, self.parameter_channels)}")
@@ -147,7 +147,7 @@ class Nmea(ParameterBridge):
     def open(self, plant: rtmms.PlantInfo) -> None:
         """Open the wires, and find the instruments and sentences."""
         self._map.check(plant)
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
         speed = find_field(self.water_speed, plant, "water_speed") if self.water_speed else None
         self._instruments = Instruments(
             plant, self.home, self.source, self.pose, variation_deg=self._variation, bottom_m=self.bottom_m,
@@ -156,7 +156,7 @@ class Nmea(ParameterBridge):
         self._clock: of.Clock | None = None
         self._tellers = self._all_tellers()
         self._time, self._pd6_slot = -1.0, -1
-        drives = bool(self._map or self._words)
+        drives = bool(self._map or self._parameter_channels)
         admission = Admission(self.peer)
         self._lines = of.Lines(self.counts.refuse)
         take = self._on_bytes if drives else None
@@ -316,7 +316,7 @@ class Nmea(ParameterBridge):
         if not values:
             return
         self.peer_watch.fed()
-        self._words.take(values)
+        self._parameter_channels.take(values)
         actuators = self._map.to_actuators(values)
         if actuators and self.plant.granted:
             self.command(actuators)
@@ -329,7 +329,7 @@ class Nmea(ParameterBridge):
             self.io.log(
                 f"{why}: {', '.join(f'{self.parameter_channels[name]}={value:g}' for name, value in self.lost.items())}"
             )
-            self._words.take(self.lost)
+            self._parameter_channels.take(self.lost)
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -343,7 +343,7 @@ class Nmea(ParameterBridge):
     @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
 
 
 class _MissingInstrument(Exception):

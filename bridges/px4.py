@@ -209,7 +209,7 @@ class Px4(ParameterBridge):
             raise rtmms.ModelError("rate_hz: expected none, as sensor_hz sets the rate")
         if self.field_ned_gauss and (len(self.field_ned_gauss) != 3 or not any(self.field_ned_gauss)):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, not all 0, got {self.field_ned_gauss}")
-        self._words = ParameterChannels(self.parameter_channels, tuple(str(i) for i in range(1, _CONTROLS + 1)))
+        self._parameter_channels = ParameterChannels(self.parameter_channels, tuple(str(i) for i in range(1, _CONTROLS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError(
                 "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
@@ -234,10 +234,10 @@ class Px4(ParameterBridge):
     @override
     def open(self, plant: rtmms.PlantInfo) -> None:
         """Start the server, and find the outputs and channels."""
-        alone = self._words and not self.channels
+        alone = self._parameter_channels and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)
-        self._words.open(self.io.ask, self._not_taken)
-        self._read, self._own = PoseReader(truth_names(self.pose, plant), plant), Own(plant)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
+        self._read, self._plant_sensors = PoseReader(truth_names(self.pose, plant), plant), Own(plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
         self._sensors = Sensors(
             self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed, gravity_of(plant)
@@ -266,8 +266,8 @@ class Px4(ParameterBridge):
         )  # fmt: skip
         self.closing.callback(self._peer.close)
         place = f"TCP {self.host}:{self._peer.address[1]}"
-        if self._own.names:
-            self.io.log(f"HIL_SENSOR has the readings of the plant's sensors ({', '.join(self._own.names)})")
+        if self._plant_sensors.names:
+            self.io.log(f"HIL_SENSOR has the readings of the plant's sensors ({', '.join(self._plant_sensors.names)})")
         self.unmet = f"PX4 sent nothing to {place}"
         self.io.log(f"waiting for PX4 on {place}; {admission.sentence(place)}")
 
@@ -290,7 +290,7 @@ class Px4(ParameterBridge):
     @override
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
-        self._words.open(self.io.ask, self._not_taken)
+        self._parameter_channels.open(self.io.ask, self._not_taken)
         self._pace(plant)
         self._pacer.plant_again(self.waits)
 
@@ -313,7 +313,7 @@ class Px4(ParameterBridge):
             self._offset_us -= us - self._stamp_us - frame_us
             us = self._stamp_us + frame_us
         self._stamp_us = us
-        self._send_sensors(self._read(state), us, self._own(state))
+        self._send_sensors(self._read(state), us, self._plant_sensors(state))
         if not self.waits and self._here and not self._in_lock:
             self._ask()  # it runs on by itself: the next frame is due in due time
 
@@ -392,7 +392,7 @@ class Px4(ParameterBridge):
     def _take(self, message: Actuators) -> None:
         values = self.neutral()
         if not message.armed:
-            self._words.rest()
+            self._parameter_channels.zero_parameters()
         else:
             controls = {str(i): value for i, value in enumerate(message.controls, 1)}
             try:
@@ -413,10 +413,10 @@ class Px4(ParameterBridge):
 
     def _speak(self, controls: Mapping[str, float]) -> None:
         """Set the parameters of channels; ValueError if a value is not finite."""
-        spoken = {channel: value for channel, value in controls.items() if self._words.knows((channel,))}
+        spoken = {channel: value for channel, value in controls.items() if self._parameter_channels.knows((channel,))}
         if not all(map(isfinite, spoken.values())):
             raise ValueError
-        self._words.take({channel: round(max(-1.0, min(1.0, value)), 3) for channel, value in spoken.items()})
+        self._parameter_channels.take({channel: round(max(-1.0, min(1.0, value)), 3) for channel, value in spoken.items()})
 
     def _ask(self) -> None:
         """Begin the next frame, unless one is under way."""

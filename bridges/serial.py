@@ -112,7 +112,7 @@ class Serial(rtmms.Bridge):
             self._unpack = Unpacker(self.command_fields, self.endian, "command_fields")
         self._seq_bits = next((entry.bits for entry in self.command_fields if entry.field == SEQ), 0)
         self._last: rtmms.State | None = None
-        self._kept: dict[str, float] = {}
+        self._last_command: dict[str, float] = {}
         self._seq, self._newest = 0, -1
 
     @override
@@ -226,7 +226,7 @@ class Serial(rtmms.Bridge):
         over, now = False, monotonic()
         for payload in self._deframer.feed(data):
             try:
-                self._kept, surely = self._read(payload)
+                self._last_command, surely = self._read(payload)
             except Refusal as refusal:
                 self.counts.refuse(refusal.reason, str(refusal))
                 continue
@@ -239,9 +239,9 @@ class Serial(rtmms.Bridge):
     def _answer(self) -> None:
         """Send the device's newest values; in lockstep they let the next step begin."""
         if not self._pacer.locked:
-            self.command(self._kept)
+            self.command(self._last_command)
             return
-        self._pacer.drive(self._kept)
+        self._pacer.drive(self._last_command)
         if self._pacer.waiting:
             self._pacer.go(1)
         else:  # to a state that the plant has gone on from: the next one is asked for anew

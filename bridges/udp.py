@@ -138,7 +138,7 @@ class Udp(rtmms.Bridge):
         self._last: rtmms.State | None = None
         self._seq = 0
         self._turns = Turns(_RESEND_S)
-        self._kept: dict[str, float] = {}
+        self._last_command: dict[str, float] = {}
 
     def _refuse_layout_of_json(self) -> None:
         """Refuse types, factors and constants of fields, and a byte order, where all is JSON."""
@@ -211,7 +211,7 @@ class Udp(rtmms.Bridge):
             self._send(again)
             self.counts.add("sent_again")
         if self._turns.settled(now):
-            self.io.command(self._kept)
+            self.io.command(self._last_command)
 
     @override
     def on_peer_lost(self, why: str) -> None:
@@ -261,7 +261,7 @@ class Udp(rtmms.Bridge):
         ):  # one byte more shows that it is too long
             left -= len(data)
             with self.counts.message():
-                self._kept, surely = self._read(data, peer)
+                self._last_command, surely = self._read(data, peer)
                 self.peer_watch.fed(now)
                 if self.port == 0:
                     self._peer = (peer[0], peer[1])
@@ -270,7 +270,7 @@ class Udp(rtmms.Bridge):
             if left <= 0:
                 break
         if over and self.plant.granted:
-            self.command(self._kept)
+            self.command(self._last_command)
 
     def _read(self, data: bytes, peer: Any) -> tuple[dict[str, float], bool]:
         """Return the values of a datagram, and whether it states that it answers the present state; Refusal."""

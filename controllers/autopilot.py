@@ -137,7 +137,7 @@ class Autopilot(rtmms.Controller):
     def _take_up(self) -> None:
         helm = self._helm
         helm.pilot.tune(checked_gains("autopilot", self))
-        helm.pilot.most, helm.frequency_hz = most_of(self.amplitude_deg, self.turn), self.frequency_hz
+        helm.pilot.max_strokes, helm.frequency_hz = most_of(self.amplitude_deg, self.turn), self.frequency_hz
         self._aim = Aim(
             self.depth_m, radians(self.pitch_deg), radians(self.roll_deg), radians(self.heading_deg), self.speed_m_s
         )

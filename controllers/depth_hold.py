@@ -134,7 +134,7 @@ class DepthHold(rtmms.Controller):
             linear, quadratic = (float(known.get(name, 0.0)) for name in names)
             self._damping[axis] = linear, quadratic
         for axis, most in zip(AXES, self._allocation.authority, strict=True):
-            self._loops[axis].most = _MAX_SHARE[axis] * float(most)
+            self._loops[axis].max_output = _MAX_SHARE[axis] * float(most)
         self._tune()
 
     @override

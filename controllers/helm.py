@@ -54,9 +54,9 @@ class Helm:
         self.fins.start(plant)
         self.senses.start(plant)
         self.following.start(plant)
-        strongest = self.pilot.most.stroke()
+        strongest = self.pilot.max_strokes.stroke()
         check_rods(self.name, plant, self.fins.ratio, {"left": strongest, "right": strongest})
-        self.pilot = Pilot(self.pilot.gains, self.pilot.most)
+        self.pilot = Pilot(self.pilot.gains, self.pilot.max_strokes)
 
     def read(self, state: rtmms.State) -> Motion:
         """Return the robot's motion, and report doubts about it.

@@ -23,10 +23,10 @@ class Loop:
     (0.5, 1.0)
     """
 
-    __slots__ = ("d", "i", "integral", "most", "output", "p")
+    __slots__ = ("d", "i", "integral", "max_output", "output", "p")
 
     def __init__(self, p: float, i: float, d: float, most: float) -> None:
-        self.p, self.i, self.d, self.most = p, i, d, most
+        self.p, self.i, self.d, self.max_output = p, i, d, most
         self.integral, self.output = 0.0, 0.0
 
     def reset(self) -> None:
@@ -40,9 +40,9 @@ class Loop:
         """
         step = self.i * error * dt
         wanted = ahead + self.p * error - self.d * rate + self.integral + step
-        if abs(wanted) <= self.most or wanted * step < 0.0:
-            self.integral = max(-self.most, min(self.most, self.integral + step))
-        self.output = max(-self.most, min(self.most, wanted))
+        if abs(wanted) <= self.max_output or wanted * step < 0.0:
+            self.integral = max(-self.max_output, min(self.max_output, self.integral + step))
+        self.output = max(-self.max_output, min(self.max_output, wanted))
         return self.output
 
     def hold(self, ahead: float = 0.0) -> float:
@@ -58,5 +58,5 @@ class Loop:
         float
             The output.
         """
-        self.output = max(-self.most, min(self.most, ahead + self.integral))
+        self.output = max(-self.max_output, min(self.max_output, ahead + self.integral))
         return self.output

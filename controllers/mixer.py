@@ -65,7 +65,7 @@ class Mixer(rtmms.Controller):
             The rods cannot do the stroke.
         """
         self._fins.start(plant)
-        left, right = mix(self._most, 1.0, 0.0, 1.0, 0.0)
+        left, right = mix(self._max_strokes, 1.0, 0.0, 1.0, 0.0)
         check_rods("mixer", plant, self._fins.ratio, {"left": left, "right": right})
         self._aim()
 
@@ -81,11 +81,11 @@ class Mixer(rtmms.Controller):
         return self._fins.at(state.time)
 
     @property
-    def _most(self) -> StrokeLimits:
+    def _max_strokes(self) -> StrokeLimits:
         return StrokeLimits(
             radians(self.amplitude_deg), radians(self.phase_deg), radians(self.incidence_deg), 0.0, self.turn
         )
 
     def _aim(self) -> None:
-        left, right = mix(self._most, self.thrust, self.yaw, self.pitch, self.roll)
+        left, right = mix(self._max_strokes, self.thrust, self.yaw, self.pitch, self.roll)
         self._fins.aim(left, right, self.frequency_hz)

@@ -113,7 +113,7 @@ class Pilot:
         self.depth, self.turn = Loop(0.0, 0.0, 0.0, 1.0), Loop(0.0, 0.0, 0.0, 0.6)
         self.roll, self.pitch = Loop(0.0, 0.0, 0.0, 0.8), Loop(0.0, 0.0, 0.0, 0.5)
         self.speed = Loop(0.0, 0.0, 0.0, 1.0)
-        self.most, self._time, self.room = most, inf, 1.0
+        self.max_strokes, self._time, self.room = most, inf, 1.0
         self.tune(gains)
         self.fallen: set[str] = set()
 
@@ -152,7 +152,7 @@ class Pilot:
             wanted = max(-_MAX_TURN_RAD_S, min(_MAX_TURN_RAD_S, wanted))
             yaw = self.turn(wanted - now.rate[2], 0.0, dt)
             # a turn that is as hard as it can be, and not enough: the speed gives way
-            full = abs(yaw) >= self.turn.most and yaw * (wanted - now.rate[2]) > 0.0
+            full = abs(yaw) >= self.turn.max_output and yaw * (wanted - now.rate[2]) > 0.0
             self.room = max(0.2, min(1.0, self.room + dt * (-_REDUCTION_1_S if full else _RESTORATION_1_S)))
             most = min(self.room, 1.0 - abs(yaw))
             if thrust > most:
@@ -163,7 +163,7 @@ class Pilot:
             -now.position[2] - aim.depth, climb - aim.climb, dt, aim.climb / CLIMB)  # fmt: skip
         roll = self.roll.hold() if "roll" in blind else self.roll(aim.roll - now.roll, now.rate[0], dt)
         bias = self.pitch.hold() if "pitch" in blind else self.pitch(aim.pitch - now.pitch, now.rate[1], dt)
-        return mix(self.most, thrust, yaw, lift, roll, bias)
+        return mix(self.max_strokes, thrust, yaw, lift, roll, bias)
 
 
 CLIMB = 0.1

@@ -223,7 +223,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} cannot follow a course; give cost"
                                    + ", or x_m" * ("x_m" in given.setpoints))  # fmt: skip
         self._track(() if self.cost else given.setpoints)
-        self._way: Any = None
+        self._course_path: Any = None
         if self.course:
             self._find_course()
         elif self.waypoints:
@@ -234,8 +234,8 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._tries = {LINEAR: 1, ILQR: int(self.iterations or 1)}.get(self.method, int(self.samples or 32))
         self._senses, self._watch = MotionSource("predictive"), Watch("predictive", _print)
         self._following = RodMonitor("predictive", _print)
-        self._own: Any = None
-        self._made: Any = None
+        self._running_cost: Any = None
+        self._plan_key: Any = None
         self._preset: dict[str, Any] = {}
         self.model_error_m: float | None = None  # reported as a metric: see _compare
         self._plans: list[Plan] = []
@@ -281,12 +281,12 @@ class Predictive(PlanFigures, rtmms.Controller):
             "heading_deg": self.course_heading_deg,
         }  # fmt: skip
         try:
-            self._way = course(self.course, waypoints=self.waypoints, **numbers)
+            self._course_path = course(self.course, waypoints=self.waypoints, **numbers)
         except rtmms.RtmmsError as fault:
             raise rtmms.ModelError(f"controller 'predictive': {fault}") from None
         self.cross_track_m = course_text(self.course, self.waypoints, **numbers)
         self._track(("cross_track_m",))
-        self._progress = CourseProgress("predictive", self._way.whole_m, _print)
+        self._progress = CourseProgress("predictive", self._course_path.whole_m, _print)
 
     def _stroke_plans(self, stage: float) -> StrokePlans:
         if self._per_tick * self._grid != stage or self._per_tick % 2:
@@ -328,13 +328,13 @@ class Predictive(PlanFigures, rtmms.Controller):
 
             if not is_file(self.cost):
                 raise rtmms.ModelError(f"controller 'predictive': cost: expected FILE.py:NAME, got '{self.cost}'")
-            self._own = load_named("cost", self.cost, lambda one: isinstance(one, Cost), "a cost (rtmms.cost)")
-        elif self._way is not None:
-            self._own = course_cost(self.model, self._way, float(self.speed_m_s or 0.0), self._horizon)
+            self._running_cost = load_named("cost", self.cost, lambda one: isinstance(one, Cost), "a cost (rtmms.cost)")
+        elif self._course_path is not None:
+            self._running_cost = course_cost(self.model, self._course_path, float(self.speed_m_s or 0.0), self._horizon)
         elif self.model == "quadrotor":
-            self._own = hover_at(self.x_m, self.y_m, float(self.z_m or 0.0), radians(self.yaw_deg))
+            self._running_cost = hover_at(self.x_m, self.y_m, float(self.z_m or 0.0), radians(self.yaw_deg))
         else:
-            self._own = holding_cost(
+            self._running_cost = holding_cost(
                 self.model, self.depth_m, radians(self.heading_deg), float(self.speed_m_s or 0.0), self._horizon
             )
         self._lockstep = True
@@ -379,7 +379,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         from rtmms.planning.reconstructed_state import CurrentObserver, ReconstructedState
 
         key = tuple(sorted((name, str(value)) for name, value in parameters.items()))
-        if self._made == key:
+        if self._plan_key == key:
             return
         self._close()
 
@@ -394,15 +394,15 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._planner: Planner | IterativeLqr
         if self.method == ILQR:
             self._planner = IterativeLqr(
-                planned, self._variables, self._own, samples=int(self.iterations or 1), threads=int(self.threads),
+                planned, self._variables, self._running_cost, samples=int(self.iterations or 1), threads=int(self.threads),
                 change=self.smooth,
             )  # fmt: skip
         else:
             self._planner = Planner(
-                planned, self._variables, self._own, method=str(self.method), horizon_s=self._horizon,
+                planned, self._variables, self._running_cost, method=str(self.method), horizon_s=self._horizon,
                 samples=int(self.samples or 32), threads=int(self.threads), seed=int(self.seed),
             )  # fmt: skip
-        self._made = key
+        self._plan_key = key
 
     def _believed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the model's parameters, where the plant sends these."""
@@ -450,20 +450,20 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._observer.clear()
             self._observer.current[:] = 0.0
             self._set_current((0.0, 0.0, 0.0))
-        if self._way is not None:
-            self._own.data[3][2:] = 0.0
+        if self._course_path is not None:
+            self._running_cost.data[3][2:] = 0.0
             self._progress.reset()
 
     def _set_targets(self) -> None:
         """Write the set-points into the cost: between two plans, so that no plan sees them change."""
-        if self._own is None or self.cost:
+        if self._running_cost is None or self.cost:
             return
-        if self._way is not None:
-            self._own.data[3][0] = self.speed_m_s
+        if self._course_path is not None:
+            self._running_cost.data[3][0] = self.speed_m_s
         elif self.model == "quadrotor":
-            self._own.data[:] = self.x_m, self.y_m, self.z_m, radians(self.yaw_deg)
+            self._running_cost.data[:] = self.x_m, self.y_m, self.z_m, radians(self.yaw_deg)
         else:
-            self._own.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
+            self._running_cost.data[:3] = -self.depth_m, radians(self.heading_deg), self.speed_m_s
 
     @override
     def update(self, state: rtmms.State) -> dict[str, float]:
@@ -590,15 +590,15 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._planner.model.put(reconstructed.state, 0)
         there = np.array(reconstructed.model.observe()["position"])
         reconstructed.put(known)
-        if self._way is not None:
+        if self._course_path is not None:
             from rtmms.planning.tasks import begin_at
 
-            along = begin_at(self._own, there, self._tick_s)
+            along = begin_at(self._running_cost, there, self._tick_s)
             self._progress(now.time, along, float(self.speed_m_s or 0.0))
         elif not self.cost and self.model in FOLLOWS_COURSES:
             from rtmms.planning.tasks import hold_from
 
-            hold_from(self._own, there)
+            hold_from(self._running_cost, there)
         self._planner.mean = plan.copy()
         until = inf if self._lockstep else begin + _MAX_PLANNING_SHARE * self._tick_s
         plan_found = self._planner.plan(later, since + self._tick_s, until, obeyed if held else None)
@@ -635,9 +635,9 @@ class Predictive(PlanFigures, rtmms.Controller):
             job.result()
 
     def _close(self) -> None:
-        if self._made is not None:
+        if self._plan_key is not None:
             self._planner.close()
-            self._made = None
+            self._plan_key = None
 
 
 ITERATIONS = {"quadrotor": 4}

@@ -72,7 +72,7 @@ class MotionSource:
     def __init__(self, name: str) -> None:
         self.name = name
         self.estimator: Estimator | None = None
-        self._given: Mapping[str, Any] = {}
+        self._parameters: Mapping[str, Any] = {}
         self._sensed, self._time = False, -inf
         self._from = 0.0
         self._motion = Motion()

@@ -90,7 +90,7 @@ class Shape(rtmms.Controller):
             )
         if self.file and not self.file.lower().endswith(".csv"):
             raise rtmms.ModelError(f"controller 'shape': file: expected FILE.csv, got '{self.file}'")
-        if self.file and (self._given or self.gait):
+        if self.file and (self._form_numbers or self.gait):
             raise rtmms.ModelError("controller 'shape': gait, file: expected one of them, got both")
         self._player: ClosedPathPlayer | Swing | None = None
 
@@ -103,7 +103,7 @@ class Shape(rtmms.Controller):
         ModelError
             The actuators do not fit, or the gait leaves their limits.
         """
-        player = self._made(plant)
+        player = self._build_player(plant)
         player.check(self.amplitude, self.steer)
         player.tune(self._period, self.amplitude, self.steer)
         self._player = player
@@ -132,17 +132,17 @@ class Shape(rtmms.Controller):
         return 1.0 / self.frequency_hz if self.frequency_hz else inf
 
     @property
-    def _given(self) -> list[str]:
+    def _form_numbers(self) -> list[str]:
         """Numbers of a circle, square or rectangle, as text of a word."""
         values = {key: getattr(self, key) for key in ("a", "b", "c1", "c2")}
         return [f"{key}={value!r}" for key, value in values.items() if value is not None]
 
-    def _made(self, plant: rtmms.PlantInfo) -> ClosedPathPlayer | Swing:
+    def _build_player(self, plant: rtmms.PlantInfo) -> ClosedPathPlayer | Swing:
         own = GAITS.get(plant.robot, {})
         names = [channel.name for channel in plant.actuators]
         word = self.file or self.gait or _first(own, names)
         gait = own.get(word)
-        if isinstance(gait, Sines) and not self._given:
+        if isinstance(gait, Sines) and not self._form_numbers:
             if not set(gait.channels) <= set(names):
                 wanted = ", ".join(gait.channels)
                 raise rtmms.ModelError(f"controller 'shape': expected actuators {wanted}, got {', '.join(names)}")
@@ -156,7 +156,7 @@ class Shape(rtmms.Controller):
                 f"{', '.join(names) or 'none'}; run the robot with drive=motion"
             )
         joints = [name.removesuffix(".angle") for name in names]
-        path = gait_path(word + (f":{','.join(self._given)}" if self._given else ""), len(names), own, joints)
+        path = gait_path(word + (f":{','.join(self._form_numbers)}" if self._form_numbers else ""), len(names), own, joints)
         return ClosedPathPlayer(path, plant.actuators, self.ramp_s, self.cycles)
 
 

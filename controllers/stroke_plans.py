@@ -87,7 +87,7 @@ class StrokePlans:
 
     def __init__(self, grid_s: float, half_s: float, horizon_s: float) -> None:
         self._grid, self._half, self._horizon = grid_s, half_s, horizon_s
-        self._made: Any = None
+        self._plan_key: Any = None
         self._known: Any = None
         self._planner: Any = None
         self._reconstructed: Any = None
@@ -267,11 +267,11 @@ class StrokePlans:
         from rtmms.planning.reconstructed_state import ReconstructedState
 
         key = tuple(sorted((name, str(value)) for name, value in parameters.items()))
-        if self._made == key:
+        if self._plan_key == key:
             return
         model = own_moth(parameters, self._grid)
         most = np.minimum(LIMIT, [channel.upper or 0.0 for channel in model.actuators])
         linear = stroke_map(model, round(self._half / self._grid))
         self._planner = LinearPlanner(linear, round(self._horizon / self._half), -most, most)
         self._reconstructed = ReconstructedState(model)
-        self._made = key
+        self._plan_key = key

@@ -52,7 +52,7 @@ class Template(rtmms.Controller):
         plant : rtmms.PlantInfo
             Its actuators and outputs are channels with units and limits; plant.dt is the step.
         """
-        self.most = plant.actuator("left.back").upper or pi
+        self.max_angle_rad = plant.actuator("left.back").upper or pi
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Return the angles to hold from state.time on; called for each state, to answer within state.budget_s.
@@ -68,6 +68,6 @@ class Template(rtmms.Controller):
             Rod angles by actuator, rad.
         """
         angle = 2.0 * pi * self.frequency_hz * state.time
-        amplitude = min(radians(self.amplitude_deg), self.most)
+        amplitude = min(radians(self.amplitude_deg), self.max_angle_rad)
         front, back = amplitude * sin(angle + pi / 4.0), amplitude * sin(angle)
         return {"left.front": front, "left.back": back, "right.front": front, "right.back": back}

@@ -126,8 +126,8 @@ def test_a_stored_library_has_the_same_parts() -> None:
     finally:
         del result.library._declared[("other",)]
     restored = KernelLibrary._unserialize(result.library.codegen, state)
-    assert restored._own == result.library._own != ()
-    assert [library._own for library in restored._declared.values()] == [result.library._own]
+    assert restored._function_names == result.library._function_names != ()
+    assert [library._function_names for library in restored._declared.values()] == [result.library._function_names]
     assert restored.serialize_using_object_code()[2][0][:3] == state[2][0][:3]
 
 

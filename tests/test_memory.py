@@ -118,9 +118,9 @@ def test_a_fork_takes_up_the_model_of_now_and_keeps_its_state() -> None:
     assert two.ground.rows is not one.ground.rows
     assert two.adopt_from(one)
     assert two.ground.rows is one.ground.rows
-    assert two.ground.words[two.ground._arrays["rows"]] == one.ground.rows.ctypes.data
+    assert two.ground.record_words[two.ground._arrays["rows"]] == one.ground.rows.ctypes.data
     assert (two.work.count, two.command.tolist(), two.y[0]) == (9, [6.0, 6.0], -1.0)
-    assert two.words.tolist()[0] != one.words.tolist()[0], "its own memory"
+    assert two.record_words.tolist()[0] != one.record_words.tolist()[0], "its own memory"
 
 
 def test_scratch_is_made_anew() -> None:

@@ -64,7 +64,7 @@ class Reader:
         self._longest = {number: kind.unpacker.size for number, kind in common.mavlink_map.items()}
         self._extra = {number: bytes((kind.crc_extra,)) for number, kind in common.mavlink_map.items()}
         self._error = common.MAVError
-        self._rest = bytearray()
+        self._incomplete = bytearray()
 
     def datagram(self, data: bytes) -> list[Any]:
         """Return the messages of one datagram; a remainder counts as malformed.
@@ -80,8 +80,8 @@ class Reader:
             The messages.
         """
         found = self.feed(data)
-        if self._rest:
-            self._rest.clear()
+        if self._incomplete:
+            self._incomplete.clear()
             self._refuse("malformed")
         return found
 
@@ -101,7 +101,7 @@ class Reader:
         list[Any]
             The messages.
         """
-        rest, old = self._rest, len(self._rest)
+        rest, old = self._incomplete, len(self._incomplete)
         rest += data
         found: list[Any] = []
         at, end, left, skipped = 0, len(rest), len(data) + _EXTRA_BYTES, False
@@ -113,7 +113,7 @@ class Reader:
             size = _size(rest, at)
             if size == 0 or at + size > end:
                 break
-            reason = self._fault(rest, at, size) or self._taken(bytes(rest[at : at + size]), found)
+            reason = self._fault(rest, at, size) or self._accept_frame(bytes(rest[at : at + size]), found)
             if reason == "malformed":
                 skipped = True
             elif reason:
@@ -139,7 +139,7 @@ class Reader:
         signature = _SIGNATURE if data[at] == V2 and data[at + 2] & _SIGNED else 0
         return "" if _intact(data[at : at + size - signature], self._extra[number]) else "crc"
 
-    def _taken(self, frame: bytes, found: list[Any]) -> str:
+    def _accept_frame(self, frame: bytes, found: list[Any]) -> str:
         """Decode an intact frame and append its message, or return its fault."""
         try:
             message = self._decode(bytearray(frame))

@@ -104,7 +104,7 @@ class ParameterChannels:
         """
         return any(channel in self._table for channel in values)
 
-    def rest(self, channels: tuple[str, ...] | None = None) -> None:
+    def zero_parameters(self, channels: tuple[str, ...] | None = None) -> None:
         """Set parameters that were driven to 0.
 
         Parameters
@@ -141,10 +141,10 @@ class ParameterChannels:
 
 
 class ParameterBridge(rtmms.Bridge):
-    """Bridge with a peer that may set parameters, by `_words`."""
+    """Bridge with a peer that may set parameters, by `_parameter_channels`."""
 
     if TYPE_CHECKING:
-        _words: ParameterChannels
+        _parameter_channels: ParameterChannels
 
     def _not_taken(self, reason: str) -> None:
         self.counts.refuse("parameter")
@@ -154,7 +154,7 @@ class ParameterBridge(rtmms.Bridge):
     def on_peer_lost(self, why: str) -> None:
         """Handle a lost peer; with `peer_lost` neutral its parameters go to 0."""
         super().on_peer_lost(why)
-        if self._words and not self.plant.granted:
+        if self._parameter_channels and not self.plant.granted:
             self.io.log(f"{why}: the parameters of controllers: {self.peer_lost}")
         if self.peer_lost == "neutral":
-            self._words.rest()
+            self._parameter_channels.zero_parameters()

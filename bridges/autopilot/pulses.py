@@ -51,7 +51,7 @@ def map_channels(
         ready = outputs_of(plant.airframe, autopilot)
         ordered = [plant.actuator(name) for name in ready] if set(ready) <= set(lows) and ready else plant.actuators
         entries = tuple(
-            _made(str(i), actuator, lows[actuator.name], high) for i, actuator in enumerate(ordered[:most], 1)
+            _map_channel(str(i), actuator, lows[actuator.name], high) for i, actuator in enumerate(ordered[:most], 1)
         )
     made = ChannelMap(entries)
     for entry in made.entries:
@@ -70,7 +70,7 @@ def map_channels(
     return made
 
 
-def _made(channel: str, actuator: rtmms.Channel, low: float, high: float) -> ChannelMapping:
+def _map_channel(channel: str, actuator: rtmms.Channel, low: float, high: float) -> ChannelMapping:
     if actuator.lower is None or actuator.upper is None or not 0 < actuator.upper - actuator.lower < inf:
         raise rtmms.ModelError(
             f"channels: actuator '{actuator.name}' has no limits, so pulses of {low:g} to {high:g} have no "

@@ -166,7 +166,7 @@ class Drive:
         Kind of its actuator: position or velocity.
     counts : float
         Counts per unit of the actuator.
-    least, most, neutral : float
+    least, max_value, neutral : float
         Limits and neutral value of the actuator, in its unit.
     power : Power, default Power.SWITCH_ON_DISABLED
         State of the drive.
@@ -183,7 +183,7 @@ class Drive:
     kind: str
     counts: float
     least: float
-    most: float
+    max_value: float
     neutral: float
     power: Power = Power.SWITCH_ON_DISABLED
     mode: int = CYCLIC_POSITION
@@ -195,7 +195,7 @@ class Drive:
     demand: float = field(default=0.0)
     """Demanded position, counts (a position drive), or velocity, counts/s (a velocity drive)."""
     _word: int = 0
-    _taken: int = 0
+    _set_point: int = 0
     _acknowledged: bool = False
     _ready: bool = False
 
@@ -233,7 +233,7 @@ class Drive:
             return False
         if mode != self.mode:
             self.mode = mode
-            self._taken = round(self.demand if self.kind == "position" else 0.0)
+            self._set_point = round(self.demand if self.kind == "position" else 0.0)
         return True
 
     def control(self, word: int) -> None:
@@ -254,8 +254,8 @@ class Drive:
             self._hold()
         if self.mode == PROFILE_POSITION:
             if rose & _NEW_SET_POINT and self.power is Power.OPERATION_ENABLED:
-                base = self._taken if word & _RELATIVE else 0
-                self._taken = self.target_position + base
+                base = self._set_point if word & _RELATIVE else 0
+                self._set_point = self.target_position + base
                 self._acknowledged = True
             if not word & _NEW_SET_POINT:
                 self._acknowledged = False
@@ -308,7 +308,7 @@ class Drive:
         if not self._ready:
             self._ready = True
             self._hold()
-            self.target_position = self._taken
+            self.target_position = self._set_point
 
     def drive(self, lapse_s: float) -> float:
         """Return the actuator's value for the next interval.
@@ -323,7 +323,7 @@ class Drive:
         float
             Value in the actuator's unit.
         """
-        low, high = sorted((self.least * self.counts, self.most * self.counts))
+        low, high = sorted((self.least * self.counts, self.max_value * self.counts))
         enabled = self.power is Power.OPERATION_ENABLED and not self._word & _HALT
         if self.kind == "velocity":
             wanted = float(self.target_velocity) if enabled else self.neutral * self.counts
@@ -332,7 +332,7 @@ class Drive:
         if enabled and self.mode == CYCLIC_POSITION:
             self.demand = float(self.target_position)
         elif enabled and self.mode == PROFILE_POSITION:
-            far = self._taken - self.demand
+            far = self._set_point - self.demand
             step = self.profile_velocity * lapse_s if self.profile_velocity > 0 else abs(far)
             self.demand += min(step, max(-step, far))
         elif enabled:
@@ -342,14 +342,14 @@ class Drive:
 
     def _hold(self) -> None:
         """Hold the present position until a command changes it."""
-        self._taken = round(self.position)
+        self._set_point = round(self.position)
         if self.kind == "position":
             self.demand = self.position
 
     def _reached(self) -> bool:
         if self.mode in _VELOCITY_MODES:
             return abs(self.velocity - self.target_velocity) <= max(10.0, 0.01 * abs(self.target_velocity))
-        target = self._taken if self.mode == PROFILE_POSITION else self.target_position
+        target = self._set_point if self.mode == PROFILE_POSITION else self.target_position
         return abs(self.position - target) <= max(10.0, 0.002 * abs(self.counts))
 
 

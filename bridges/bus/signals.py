@@ -171,7 +171,7 @@ class Layout:
             self.counter.is_signed or self.counter.is_float or (self.counter.scale, self.counter.offset) != (1, 0)
         ):
             raise ModelError(f"dbc: {message.name}.{counter}: expected an unsigned whole number as the counter")
-        self.most = 0 if self.counter is None else (1 << self.counter.length) - 1
+        self.max_count = 0 if self.counter is None else (1 << self.counter.length) - 1
         self._at = 0
         if self.check is not None:
             place = self.check.start if self.check.byte_order == "little_endian" else self.check.start - 7
@@ -198,7 +198,7 @@ class Layout:
         return data[: self._at] + bytes((right,)) + data[self._at + 1 :]
 
     @property
-    def own(self) -> set[str]:
+    def reserved_signals(self) -> set[str]:
         """Signals that are no values."""
         return {signal.name for signal in (self.counter, self.check) if signal is not None}
 
@@ -275,7 +275,7 @@ class Sent:
             values[signal.name] = _fitting(signal, found[0](state) * found[1]) if found is not None else _idle(signal)
         if layout.counter is not None:
             values[layout.counter.name] = self.count
-            self.count = 0 if self.count >= layout.most else self.count + 1
+            self.count = 0 if self.count >= layout.max_count else self.count + 1
         if layout.check is not None:
             values[layout.check.name] = _idle(layout.check)
         return layout.seal(bytes(layout.message.encode(values, strict=False)))
@@ -342,7 +342,7 @@ class DrivingMessage:
         if not all(map(isfinite, values.values())):
             raise Refusal("not_finite", "expected finite numbers")
         if layout.counter is not None:
-            self._follow(int(decoded[layout.counter.name]), layout.most)
+            self._follow(int(decoded[layout.counter.name]), layout.max_count)
         return values
 
     def _follow(self, count: int, most: int) -> None:
@@ -460,7 +460,7 @@ def fuzzed() -> Fuzzed:
     layouts = [Layout(message, "Counter", "Checksum", "crc8") for message in database.messages]
     taken = {
         one.identifier: DrivingMessage(one, {signal.name: signal.name for signal in one.message.signals
-                                    if signal.name not in one.own}, 0.01) for one in layouts
+                                    if signal.name not in one.reserved_signals}, 0.01) for one in layouts
     }  # fmt: skip
 
     def read(frame: bytes) -> str:

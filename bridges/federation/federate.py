@@ -130,7 +130,7 @@ class Federate:
         import helics
 
         self._h: Any = helics
-        self._words, self._report = words, report
+        self._config, self._report = words, report
         self._frame: tuple[float, list[Any]] | None = None
         self._wake = threading.Condition()
         self._leave = False
@@ -177,7 +177,7 @@ class Federate:
     def _run(self) -> None:
         h, federate = self._h, None
         try:
-            federate = self._made()
+            federate = self._create_federate()
             self._core = h.helicsFederateGetCore(federate)
             fault = self._version_fault()
             if fault:
@@ -196,8 +196,8 @@ class Federate:
                 with contextlib.suppress(h.HelicsException):  # the broker is gone
                     h.helicsFederateDisconnect(federate)
 
-    def _made(self) -> Any:
-        h, words = self._h, self._words
+    def _create_federate(self) -> Any:
+        h, words = self._h, self._config
         info = h.helicsCreateFederateInfo()
         h.helicsFederateInfoSetCoreTypeFromString(info, words.core)
         # without a name of its own, a core that the process has already would be shared
@@ -218,7 +218,7 @@ class Federate:
         return f"the broker has HELICS {theirs.split(' ')[0]:.40}, expected {ours.split('.')[0]}.x as here ({ours:.20})"
 
     def _register(self, federate: Any) -> tuple[list[Any], list[Any], Any]:
-        h, words = self._h, self._words
+        h, words = self._h, self._config
         publications = [
             h.helicsFederateRegisterGlobalPublication(
                 federate,
@@ -276,7 +276,7 @@ class Federate:
         """Watch the federates that are there when the federation begins."""
         names = self._asked("root", "federates")
         for name in names if isinstance(names, list) else ():
-            if name != self._words.name and len(self.partners) < MAX_PARTNERS:
+            if name != self._config.name and len(self.partners) < MAX_PARTNERS:
                 self.partners[name] = Partner(name, self._asked)
         for partner in self.partners.values():
             partner.start()

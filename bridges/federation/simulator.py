@@ -209,8 +209,8 @@ class Robots(mosaik_api_v3.Simulator):
         """
         self._preset, self._parameters = preset, parameters
         self._robot, self._seed, self._trace, self._duration_s = robot, seed, trace, duration_s
-        self._given: dict[str, Any] = {"dt": dt} | ({"preset": preset} if preset else {})
-        one: Any = rtmms.load(robot, **self._given, **parameters)
+        self._load_options: dict[str, Any] = {"dt": dt} | ({"preset": preset} if preset else {})
+        one: Any = rtmms.load(robot, **self._load_options, **parameters)
         self._dt, self._resolution, self._sid = one.dt, time_resolution, sid
         whole_steps(step_s, one.dt, f"{sid}: step_s")
         self._stride = round(step_s / time_resolution)
@@ -253,7 +253,7 @@ class Robots(mosaik_api_v3.Simulator):
         made: list[Any] = []
         for _ in range(num):
             eid = f"{self._robot}_{len(self._plants)}"
-            plant: Any = rtmms.load(self._robot, **self._given, **self._parameters | dict(parameters or {}))
+            plant: Any = rtmms.load(self._robot, **self._load_options, **self._parameters | dict(parameters or {}))
             plant.reset(self._seed + len(self._plants))
             if [one.name for one in plant.outputs] != self._outputs:
                 raise rtmms.ModelError(
@@ -348,19 +348,19 @@ class _Trace:
         from rtmms.loop.trace import CommandTrace
 
         self._plant, self._origin, self._applied = plant, origin, Applied()
-        self._kept = CommandTrace(plant.actuators, plant.outputs, round(duration_s / plant.dt))
+        self._command_trace = CommandTrace(plant.actuators, plant.outputs, round(duration_s / plant.dt))
         self._step = 0
 
     def add(self, command: np.ndarray) -> None:
-        self._kept.record(self._step, command, 1, self._applied, self._plant.observe())
+        self._command_trace.record(self._step, command, 1, self._applied, self._plant.observe())
         self._step += 1
 
     def save(self, path: Path) -> None:
         from rtmms.record.commands import save
 
-        if self._step <= len(self._kept.outcome):
+        if self._step <= len(self._command_trace.outcome):
             path.parent.mkdir(parents=True, exist_ok=True)
-            save(path, self._kept, self._plant, self._origin)
+            save(path, self._command_trace, self._plant, self._origin)
 
 
 class Running(mosaik_api_v3.Simulator):
@@ -395,7 +395,7 @@ class Running(mosaik_api_v3.Simulator):
         super().__init__(meta(plant.selected, plant.granted, [], kind))  # type: ignore[no-untyped-call]
         self._plant, self._step_s, self._ask, self._begun, self._ended = plant, step_s, ask, begun, ended
         self._outputs: Mapping[str, Any] = {}
-        self._resolution, self._stride, self._made, self._here = 1.0, 1, False, False
+        self._resolution, self._stride, self._is_created, self._here = 1.0, 1, False, False
         self._asked: asyncio.Future[Mapping[str, Any]] | None = None
         self._time_s, self._gone = 0.0, False
         self.begun = False
@@ -450,11 +450,11 @@ class Running(mosaik_api_v3.Simulator):
         ModelError
             If another number is requested, or a second robot.
         """
-        if num != 1 or self._made:
+        if num != 1 or self._is_created:
             raise rtmms.ModelError(
                 f"num: expected 1, as this simulator has one robot, '{self._plant.robot}', got {num}"
             )
-        self._made = True
+        self._is_created = True
         return [{"eid": self._plant.robot, "type": model}]
 
     def step(  # type: ignore[override]

@@ -97,7 +97,7 @@ class Deframer:
 
     def __init__(self, limit: int, refuse: Callable[[str], Any]) -> None:
         self._longest, self._refuse = longest(limit), refuse
-        self._rest = bytearray()
+        self._incomplete = bytearray()
         self._skipping = False
         self._joining = True  # the first piece may be the end of a frame whose beginning we missed: that is no fault
 
@@ -117,24 +117,24 @@ class Deframer:
         found = []
         *ended, open_end = data.split(END)
         for piece in ended:
-            self._rest += piece
+            self._incomplete += piece
             if self._skipping:
                 self._skipping = False
-            elif len(self._rest) >= self._longest:
+            elif len(self._incomplete) >= self._longest:
                 self._fault("oversize")
-            elif self._rest:
+            elif self._incomplete:
                 try:
-                    found.append(decode(bytes(self._rest)))
+                    found.append(decode(bytes(self._incomplete)))
                 except Refusal as refusal:
                     self._fault(refusal.reason)
-            self._rest.clear()
+            self._incomplete.clear()
             self._joining = False
-        self._rest += open_end
-        if len(self._rest) >= self._longest and not self._skipping:
+        self._incomplete += open_end
+        if len(self._incomplete) >= self._longest and not self._skipping:
             self._fault("oversize")
             self._skipping = True
         if self._skipping:
-            self._rest.clear()
+            self._incomplete.clear()
         return found
 
     def _fault(self, reason: str) -> None:

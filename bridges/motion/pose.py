@@ -157,7 +157,7 @@ class PoseReader:
                 f"{place}: the plant '{plant.robot}' lacks {'; '.join(lacking)}. Name the output it has: "
                 f"{place}.{'position'}=NAME, ...; its outputs: {', '.join(known) or 'none'}"
             )
-        self._found = found
+        self._output_names = found
         self.outputs = tuple(output for output in found.values() if output)
         """Outputs that the bridge must select."""
 
@@ -177,9 +177,9 @@ class PoseReader:
         return Motion(state.time, position, q, world, body, rate, self._acceleration(get, q, body, rate))
 
     def _acceleration(self, get: Any, q: tuple[float, ...], body: Vector, rate: Vector) -> Vector | None:
-        if not self._found["acceleration"]:
+        if not self._output_names["acceleration"]:
             return None
-        a = _three(get[self._found["acceleration"]])
+        a = _three(get[self._output_names["acceleration"]])
         if self._frames["acceleration"] == "world":
             return rotate_back(q, a)
         if self.names.acceleration_is == "inertial":
@@ -189,7 +189,7 @@ class PoseReader:
         return a[0] + turning[0], a[1] + turning[1], a[2] + turning[2]
 
     def _of(self, get: Any, part: str, otherwise: tuple[float, ...]) -> Any:
-        name = self._found[part]
+        name = self._output_names[part]
         return get[name] if name else otherwise
 
 

@@ -152,7 +152,7 @@ class Instrument(Generic[Reading]):
         Reading | None
             None without a new one.
         """
-        at = self._taken(state)
+        at = self._sample_time(state)
         if at == self._at or at < 0.0:
             return None
         self._at = at
@@ -171,10 +171,10 @@ class Instrument(Generic[Reading]):
         Reading | None
             None before the first.
         """
-        at = self._taken(state)
+        at = self._sample_time(state)
         return None if at < 0.0 else self._read(state, at)
 
-    def _taken(self, state: State) -> float:
+    def _sample_time(self, state: State) -> float:
         return float(state.outputs[self._clock]) if self._clock else state.time
 
 
@@ -208,8 +208,8 @@ class Instruments:
         self._home, self._variation, self._beam = home, variation_deg, cos(radians(beam_deg))
         self._surface = float(plant.environment.get("surface_m", 0.0))
         names = {channel.name for channel in plant.outputs if channel.name in plant.selected}
-        self.seen = any(channel.name.startswith(TRUTH) for channel in plant.outputs)
-        self.true = source == "truth" or not self.seen
+        self.has_sensors = any(channel.name.startswith(TRUTH) for channel in plant.outputs)
+        self.true = source == "truth" or not self.has_sensors
         self._fixes: deque[tuple[float, float, float]] = deque()
         self.gps: Instrument[Fix] | None = None
         self.attitude: Instrument[Attitude] | None = None

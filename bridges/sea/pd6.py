@@ -33,7 +33,7 @@ class Ensembles:
 
     def __init__(self, clock: Clock, sound_m_s: float) -> None:
         self._clock, self._sound_m_s = clock, sound_m_s
-        self._way = [0.0, 0.0, 0.0]
+        self._travelled_m = [0.0, 0.0, 0.0]
         self._good_at = self._at = 0.0
 
     def write(self, log: Doppler, attitude: Attitude, depth_m: float, celsius: float) -> str:
@@ -59,10 +59,10 @@ class Ensembles:
         earth = earth_velocity(attitude, log.velocity)
         if log.valid:
             step = max(0.0, log.time - self._at)
-            self._way = [made + speed * step for made, speed in zip(self._way, earth, strict=True)]
+            self._travelled_m = [made + speed * step for made, speed in zip(self._travelled_m, earth, strict=True)]
             self._good_at = log.time
         self._at = log.time
-        made = ",".join(f"{distance:+012.2f}" for distance in self._way)
+        made = ",".join(f"{distance:+012.2f}" for distance in self._travelled_m)
         at = self._clock.at(log.time)
         lines = (
             f":SA,{attitude.pitch_deg:+06.2f},{attitude.roll_deg:+06.2f},{attitude.heading_deg % 360.0:06.2f}",

@@ -473,7 +473,7 @@ class Lines:
 
     def __init__(self, refuse: Callable[[str], object]) -> None:
         self._refuse = refuse
-        self._rest = b""
+        self._incomplete = b""
         self._skipping = False
 
     def feed(self, data: bytes, whole: bool) -> list[bytes]:
@@ -491,9 +491,9 @@ class Lines:
         list[bytes]
             The sentences.
         """
-        *ended, self._rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
+        *ended, self._incomplete = (self._incomplete + data).replace(b"\r", b"\n").split(b"\n")
         if whole:
-            ended, self._rest = [*ended, self._rest], b""
+            ended, self._incomplete = [*ended, self._incomplete], b""
         found = []
         for line in ended:
             if self._skipping:
@@ -502,10 +502,10 @@ class Lines:
                 self._refuse("oversize")
             elif line:
                 found.append(line)
-        if len(self._rest) > MAX_SENTENCE_LENGTH:
+        if len(self._incomplete) > MAX_SENTENCE_LENGTH:
             if not self._skipping:
                 self._refuse("oversize")
-            self._rest, self._skipping = b"", True
+            self._incomplete, self._skipping = b"", True
         return found
 
 
@@ -540,14 +540,14 @@ class SetPoints:
         import pynmea2
 
         self._of, self._home, self._variation, self._strict = pynmea2, home, variation_deg, strict
-        self._own: dict[str, list[tuple[str, Unit]]] = {}
+        self._sentence_fields: dict[str, list[tuple[str, Unit]]] = {}
         self.channels: tuple[str, ...] = _APB + _RMB
         for name, text in own.items():
             if not _NAME.fullmatch(name) or name[2:] in ("APB", "RMB"):
                 raise rtmms.ModelError(
                     f"set_points: expected the head of a sentence, such as PRTMS or IIVTG, got '{name}'"
                 )
-            self._own[name] = fields = [_field(name, word) for word in re.split("[/,]", text)]
+            self._sentence_fields[name] = fields = [_field(name, word) for word in re.split("[/,]", text)]
             self.channels += tuple(f"{name}.{field}" for field, _ in fields if field)
 
     def parse(self, line: bytes) -> dict[str, float]:
@@ -575,17 +575,17 @@ class SetPoints:
         if text[:1] != "$":
             raise Refusal("malformed", "expected a sentence that starts with $, got other text")
         head = text[1:].partition("*")[0].partition(",")[0]
-        if head not in self._own and not _STEERS.fullmatch(head):
+        if head not in self._sentence_fields and not _STEERS.fullmatch(head):
             raise Refusal("unknown", f"unknown sentence {head[:10]!r}")
         body, star, end = text.partition("*")
         right = re.fullmatch(r"[0-9A-Fa-f]{2}", end) and int(end, 16) == checksum(body[1:])
         if (star or self._strict) and not right:
             raise Refusal("checksum", "the checksum is wrong")
         fields = body.split(",")[1:]
-        least = len(self._own[head]) if head in self._own else _MIN_FIELDS[head[2:]]
+        least = len(self._sentence_fields[head]) if head in self._sentence_fields else _MIN_FIELDS[head[2:]]
         if len(fields) < least:
             raise Refusal("wrong_length", f"expected at least {least} fields, got {len(fields)}")
-        if head in self._own:
+        if head in self._sentence_fields:
             return self._read_own(head, fields)
         try:
             found: Any = self._of.parse(body)
@@ -595,7 +595,7 @@ class SetPoints:
 
     def _read_own(self, head: str, rest: list[str]) -> dict[str, float]:
         """Read an own sentence without pynmea2, which has classes for some manufacturers' names."""
-        fields = self._own[head]
+        fields = self._sentence_fields[head]
         values = {}
         for (name, unit), word in zip(fields, rest, strict=False):
             if name and word:

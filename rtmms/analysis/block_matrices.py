@@ -117,19 +117,19 @@ class Bordered(NamedTuple):
         (t, n) rows 0 to t - 1 beyond the head; those from t to h - 1 are zero there.
     below : Array
         (n, h) columns below the head.
-    own : Array
-        (w, w, g) blocks of w coordinates each: own[i, j, k] is row i, column j of block k.
+    blocks : Array
+        (w, w, g) blocks of w coordinates each: blocks[i, j, k] is row i, column j of block k.
     members : npt.NDArray[np.int64]
         (w, g) indices of each block's coordinates among the n.
-    spread, seen : Array | None, optional
-        (n, r) and (r, h + n), or None: spread seen is added to the rows from h on; r is small.
+    spread, projection : Array | None, optional
+        (n, r) and (r, h + n), or None: spread projection is added to the rows from h on; r is small.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rtmms.analysis.block_matrices import Bordered
-    >>> own = np.array([[[3.0, 4.0]]])
-    >>> one = Bordered(np.eye(1), np.zeros((0, 2)), np.ones((2, 1)), own, np.array([[0, 1]]))
+    >>> blocks = np.array([[[3.0, 4.0]]])
+    >>> one = Bordered(np.eye(1), np.zeros((0, 2)), np.ones((2, 1)), blocks, np.array([[0, 1]]))
     >>> one.times(np.array([1.0, 1.0, 1.0]))
     array([1., 4., 5.])
     """
@@ -137,10 +137,10 @@ class Bordered(NamedTuple):
     head: Array
     right: Array
     below: Array
-    own: Array
+    blocks: Array
     members: npt.NDArray[np.int64]
     spread: Array | None = None
-    seen: Array | None = None
+    projection: Array | None = None
 
     @property
     def size(self) -> int:
@@ -169,9 +169,9 @@ class Bordered(NamedTuple):
         out = np.zeros((h + n, h + n))
         out[:h, :h], out[: len(self.right), h:], out[h:, :h] = self.head, self.right, self.below
         at = h + self.members
-        out[at[:, None], at[None]] = self.own
-        if self.spread is not None and self.seen is not None:
-            out[h:] += self.spread @ self.seen
+        out[at[:, None], at[None]] = self.blocks
+        if self.spread is not None and self.projection is not None:
+            out[h:] += self.spread @ self.projection
         return out
 
     def times(self, x: Array) -> Array:
@@ -190,9 +190,9 @@ class Bordered(NamedTuple):
         h = len(self.head)
         out = np.concatenate([self.head @ x[:h], self.below @ x[:h]])
         out[: len(self.right)] += self.right @ x[h:]
-        out[h + self.members] += np.einsum("ijk,jk...->ik...", self.own, x[h + self.members])
-        if self.spread is not None and self.seen is not None:
-            out[h:] += self.spread @ (self.seen @ x)
+        out[h + self.members] += np.einsum("ijk,jk...->ik...", self.blocks, x[h + self.members])
+        if self.spread is not None and self.projection is not None:
+            out[h:] += self.spread @ (self.projection @ x)
         return out
 
 

@@ -68,7 +68,7 @@ def chain_steps(
     h = len(one.a.head)
     parts: tuple[Any, ...] = (
         np.zeros((together, h, h)), np.zeros((together, *one.a.right.shape)), np.zeros((together, h, k - h)),
-        np.zeros((together, *one.a.own.shape)), np.zeros((together, bound, k - h)), np.zeros((together, bound, k)),
+        np.zeros((together, *one.a.blocks.shape)), np.zeros((together, bound, k - h)), np.zeros((together, bound, k)),
     )  # fmt: skip
     by_inputs = np.zeros((together, k, n))
 
@@ -78,9 +78,9 @@ def chain_steps(
             if not structure.take(way[s], commands[begin + s], way[s + 1, pose : pose + 7], time):
                 return False
             parts[0][s], parts[1][s], parts[2][s] = structure.a.head, structure.a.right, structure.a.below.T
-            parts[3][s], by_inputs[s] = structure.a.own, structure.b
+            parts[3][s], by_inputs[s] = structure.a.blocks, structure.b
             if structure.a.spread is not None:
-                parts[4][s], parts[5][s] = structure.a.spread.T, structure.a.seen
+                parts[4][s], parts[5][s] = structure.a.spread.T, structure.a.projection
         return True
 
     def multiply(which: range, count: int) -> None:

@@ -255,7 +255,7 @@ class _Workspace:
             runs = 1 + len(displaced.settles)
             batch = self._probing = batch_of(
                 np.zeros((1, len(origin))), 0, np.zeros((1, *commands.shape)), dt, runs=runs,
-                words=coordinates.state_indices.copy(), pose=coordinates.pose, reference=np.zeros(7), by=displaced.by,
+                state_indices=coordinates.state_indices.copy(), pose=coordinates.pose, reference=np.zeros(7), by=displaced.by,
                 displacements=np.concatenate([np.zeros((1, 3), dtype=np.int64), displaced.displacements]),
                 settles=np.concatenate([[False], displaced.settles]), errors=np.zeros((runs, len(coordinates.names))),
                 ends=np.zeros((runs, len(origin))),

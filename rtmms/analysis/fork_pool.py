@@ -55,9 +55,9 @@ class PackedFork:
     def __init__(self, plant: Any, fork: Fork) -> None:
         self.fork, self._plant = fork, plant
         self._arguments: list[Integers] = []
-        self._words = np.zeros(NUMBERS_AT, dtype=np.int64)
-        self._words[COMMAND_AT], self._words[START_AT] = fork.entry.command, fork.start.ctypes.data
-        self._words[STATE_AT] = fork.state.ctypes.data
+        self._packed = np.zeros(NUMBERS_AT, dtype=np.int64)
+        self._packed[COMMAND_AT], self._packed[START_AT] = fork.entry.command, fork.start.ctypes.data
+        self._packed[STATE_AT] = fork.state.ctypes.data
         self._put(FUNCTION, fork.entry)
         if fork.account is not None:
             self._put(ACCOUNT, fork.account)
@@ -68,7 +68,7 @@ class PackedFork:
         words = np.zeros(ARGUMENTS, dtype=np.int64)
         words[: len(entry.arguments)] = entry.arguments
         self._arguments.append(words)
-        self._words[place : place + 2] = entry.function, words.ctypes.data
+        self._packed[place : place + 2] = entry.function, words.ctypes.data
 
     def row(self, outputs: tuple[str, ...] = (), *, settles: bool = False) -> Integers:
         """Return the words of the packed fork, with those of some outputs of the account.
@@ -85,13 +85,13 @@ class PackedFork:
         Integers
             (words,).
         """
-        if settles and not self._words[SETTLE]:  # its kernel is compiled only for callers that displace states
+        if settles and not self._packed[SETTLE]:  # its kernel is compiled only for callers that displace states
             self._put(SETTLE, self._plant.settling(self.fork))
             self._rows.clear()
         if outputs not in self._rows:
             numbers = self.fork.account.numbers if self.fork.account is not None else {}
             places = [word for name in outputs for word in numbers[name]]
-            self._rows[outputs] = np.concatenate([self._words, np.array(places, dtype=np.int64)])
+            self._rows[outputs] = np.concatenate([self._packed, np.array(places, dtype=np.int64)])
         return self._rows[outputs]
 
     def advance(

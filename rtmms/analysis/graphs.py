@@ -412,7 +412,7 @@ class _GraphPart:
     def __init__(self, builder: Any, addresses: Sequence[Any], shifted: Sequence[Any], width: int) -> None:
         self.builder, self.addresses, self.shifted = builder, addresses, shifted
         self.width, self.vector = width, ir.VectorType(NUMBER, width)
-        self.made: dict[int, Any] = {}
+        self.node_values: dict[int, Any] = {}
         self.turns: dict[int, tuple[Any, Any]] = {}
 
     def at(self, address: Any, offset: int, kind: Any) -> Any:
@@ -423,7 +423,7 @@ class _GraphPart:
         return ir.Constant(self.vector, [float(value)] * self.width)
 
     def value(self, value: Value) -> Any:
-        return self.made[value.place] if isinstance(value, Node) else self.all(value)
+        return self.node_values[value.place] if isinstance(value, Node) else self.all(value)
 
     def plus(self, a: Any, b: Any) -> Any:
         return self.builder.fadd(a, b, flags=FLAGS)
@@ -464,7 +464,7 @@ class _GraphPart:
                 made = b.select(b.fcmp_ordered("<", x, self.all(0.0)), self.all(-1.0), up)
             case _:
                 made = self.turn(a[0])[node.operation == "cosine"]
-        self.made[node.place] = made
+        self.node_values[node.place] = made
 
     def turn(self, angle: Node) -> tuple[Any, Any]:
         """Write sine and cosine, by the series of rtmms.robots.manta.fin_link."""

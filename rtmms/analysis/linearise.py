@@ -260,8 +260,8 @@ def linearise_step(plant: Plant, commands: Array | None = None, *, chart: Chart 
         )
     warn_beyond_limits(plant, held)
     if len(held) == 1:
-        return _one(plant, held[0], chart)
-    return mean_of(plant, held, lambda command: _one(plant, command))
+        return _linearise_command(plant, held[0], chart)
+    return mean_of(plant, held, lambda command: _linearise_command(plant, command))
 
 
 def warn_beyond_limits(plant: Plant, commands: Array) -> None:
@@ -316,7 +316,7 @@ def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Lin
     return Linear(a, b, first.states, first.inputs, first.dt, error, method=first.method)
 
 
-def _one(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
+def _linearise_command(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
     chart = chart_of(plant) if given is None else given
     blob, size, k = plant.snapshot(), np.asarray(chart.size, dtype=float), len(chart.names)
     reach = reach_of(plant.actuators)

@@ -410,9 +410,9 @@ class _Plain(_Outcome):
             for run in runs.tolist():
                 start = asked.start(run)
                 plant.restore(before if start is None else start)
-                self._one(run, asked.command(run))
+                self._simulate_run(run, asked.command(run))
 
-    def _one(self, run: int, commands: Array) -> None:
+    def _simulate_run(self, run: int, commands: Array) -> None:
         asked, plant = self.asked, self.asked.plant
         try:
             for k in range(asked.length):
@@ -452,7 +452,7 @@ class _SimulatorRollouts(_Plain):
                 state, count = begun[k]
                 if not found.sound[k]:
                     plant.put(state, count)
-                    self._one(run, asked.command(run))
+                    self._simulate_run(run, asked.command(run))
                     continue
                 for name in names:
                     self.rows[run, :, self.parts[name]] = found.outputs[name][k].reshape(asked.samples, -1)
@@ -505,9 +505,9 @@ class _Compiled(_Outcome):
         self.status, self.steps = self.batch.status, self.batch.done
         groups = asked.groups()
         for begin in range(0, len(groups), MAX_FORKS):
-            self._some(groups[begin : begin + MAX_FORKS])
+            self._advance_sets(groups[begin : begin + MAX_FORKS])
 
-    def _some(self, groups: list[tuple[dict[str, Any], npt.NDArray[np.int64]]]) -> None:
+    def _advance_sets(self, groups: list[tuple[dict[str, Any], npt.NDArray[np.int64]]]) -> None:
         """Advance the runs of some sets of parameters, each set on forks of its own."""
         batch, parts, forks = self.batch, list[npt.NDArray[np.int64]](), {}
         shares = -(-self.pool.threads // len(groups))

@@ -184,7 +184,7 @@ class Batch(NamedTuple):
         (n,) command before the first row, where a stage has more than one step or feedback writes it.
     run_forks : Integers, optional
         (r, words) packed forks of single runs; rows of 0 and runs without a row use the fork of their thread.
-    words, pose : Integers, int
+    state_indices, pose : Integers, int
         Fields of `Coordinates`.
     by : Array, default np.zeros((0, 0))
         (d, k + 2 n) displacements of the coordinates, of the command before, and of all rows of commands.
@@ -232,7 +232,7 @@ class Batch(NamedTuple):
     stage: int = 1
     before: Array = np.zeros(0)
     run_forks: Integers = np.zeros((0, 0), dtype=np.int64)
-    words: Integers = np.zeros(0, dtype=np.int64)
+    state_indices: Integers = np.zeros(0, dtype=np.int64)
     pose: int = -1
     by: Array = np.zeros((0, 0))
     displacements: Integers = np.zeros((0, 3), dtype=np.int64)
@@ -313,7 +313,7 @@ def _displace(
 @kernel
 def _correct(batch: Any, run: int, t: int, state: Any, before: Any, frame: Any, off: Any, out: Any) -> None:
     """Write a row of commands, out (n,), by feedback at stage t, whose command before is `before` (n,)."""
-    words, pose, k, n, first = batch.words, batch.pose, batch.words.shape[0], out.shape[0], 0
+    words, pose, k, n, first = batch.state_indices, batch.pose, batch.state_indices.shape[0], out.shape[0], 0
     if pose >= 0:
         first = 6
         rotation(batch.base[t, pose + 3 : pose + 7], frame)
@@ -375,7 +375,7 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
     starts, counts, commands, run_forks, stop = batch.starts, batch.counts, batch.commands, batch.run_forks, batch.stop
     by, displacements, settles, gain = batch.by, batch.displacements, batch.settles, batch.gain
     places, samples, states, applied = batch.places, batch.samples, batch.states, batch.applied
-    status_of, done, errors, ends, words = batch.status, batch.done, batch.errors, batch.ends, batch.words
+    status_of, done, errors, ends, words = batch.status, batch.done, batch.errors, batch.ends, batch.state_indices
     n, k, steps, stage, rows = commands.shape[2], words.shape[0], batch.steps, batch.stage, commands.shape[1]
     width, dt, every, pose = starts.shape[1], batch.dt, batch.every, batch.pose
     displaced, fed_back, recorded = len(displacements) > 0, len(gain) > 0, len(applied) > 0

@@ -92,7 +92,7 @@ class Slopes:
         (s, k, k) by the state.
     before : Array
         (s, k, n) by the knot before.
-    own : Array
+    at_end : Array
         (s, k, n) by the knot at the stage's end.
     outputs : dict[str, Array]
         {output: (s, numbers, k)} of outputs that are not part of the state.
@@ -100,7 +100,7 @@ class Slopes:
 
     a: Array
     before: Array
-    own: Array
+    at_end: Array
     outputs: dict[str, Array]
 
 
@@ -143,7 +143,7 @@ class Stages:
                 )
         self.reach = reach_of(self.plant.actuators)
         self.by = STEP * np.concatenate([self.coordinates.size, self.reach])
-        self._words = self.coordinates.state_indices.copy()
+        self._state_indices = self.coordinates.state_indices.copy()
         self._displaced = displaced_by_each(self.coordinates, self.by)
         self._sizes = [int(np.prod(self.shapes[name], dtype=np.int64)) for name in self.accounted]
         self._structures: dict[int, Structure | None] = {}
@@ -165,7 +165,7 @@ class Stages:
         """Return runs of stages from a state, under a command before and commands (r, s, n)."""
         steps = {"steps": commands.shape[1] * self.steps, **fields}
         return batch_of(
-            state[None], first, commands, self.plant.dt, stage=self.steps, before=before.copy(), words=self._words,
+            state[None], first, commands, self.plant.dt, stage=self.steps, before=before.copy(), state_indices=self._state_indices,
             pose=self.coordinates.pose, **steps,
         )  # fmt: skip
 

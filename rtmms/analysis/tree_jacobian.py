@@ -34,7 +34,7 @@ from rtmms.model.layout import BASE_FREE, C_COULOMB, S_ACCELERATION
 
 @kernel
 def tree_jacobian(system: Any, room: Any) -> bool:
-    """Compute room.found of the step from room.origin under room.commands_given from hold.start on.
+    """Compute room.a_and_b of the step from room.origin under room.commands_given from hold.start on.
 
     The pose after is in the chart around room.reference.
 
@@ -72,7 +72,7 @@ def tree_jacobian(system: Any, room: Any) -> bool:
     sound = True
     for k in range(vector.shape[0]):
         sound = sound and np.isfinite(vector[k])
-    found = room.found
+    found = room.a_and_b
     for r in range(found.shape[0]):
         total = 0.0
         for c in range(found.shape[1]):
@@ -477,8 +477,8 @@ def _uncurl_rates(rate: Any, before: Any, h: float, total: Any, out: Any) -> Non
 
 @kernel
 def _finish(system: Any, room: Any, state: Any) -> None:
-    """Write room.found: the coordinates after, from the tangents of the state, filters and lags."""
-    hold, pushes, found, start, turn = system.hold, system.pushes, room.found, room.start, room.turn
+    """Write room.a_and_b: the coordinates after, from the tangents of the state, filters and lags."""
+    hold, pushes, found, start, turn = system.hold, system.pushes, room.a_and_b, room.start, room.turn
     n, place, followed, slope = room.place.shape[0], room.place, room.followed, room.slope
     found[:] = 0.0
     if room.base > 0:
@@ -621,7 +621,7 @@ class TreeJacobian:
             "stages": len(system.method.nodes), "parts": len(system.method.parts), "words": k,
         }  # fmt: skip
         self._room = TREE_JACOBIAN.make(values, sizes)
-        whole, none = self._room.found, np.zeros((0, 0))
+        whole, none = self._room.a_and_b, np.zeros((0, 0))
         self.a = Bordered(whole[:, :k], none, np.zeros((0, k)), np.zeros((0, 0, 0)), np.zeros((0, 0), dtype=np.int64))
         self._b = whole[:, k : k + commands]
 

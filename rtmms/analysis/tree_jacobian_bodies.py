@@ -58,14 +58,14 @@ TREE_JACOBIAN = Layout(
     model("free", "unknown", dtype=INTEGER), model("reach", "commands"),
     model("far", 6), number("base", INTEGER), number("states", INTEGER), number("watered", FLAG),
     given("origin", "wide"), given("commands_given", "commands"), given("reference", 7),
-    scratch("found", "words", "columns"), scratch("start", "rows", "columns"), scratch("at", "rows", "columns"),
+    scratch("a_and_b", "words", "columns"), scratch("start", "rows", "columns"), scratch("at", "rows", "columns"),
     scratch("rates", "stages + 1", "moving", "columns"), scratch("solved", "unknown + 7", "columns"),
     scratch("before", "moving", "columns"), scratch("mixed", "moving", "columns"),
     scratch("turned", "parts", 3, "columns"), scratch("quaternions", "parts", 4),
     scratch("shares", "rows", 6), scratch("chosen", "rows", dtype=INTEGER), scratch("to", 6, dtype=INTEGER),
     scratch("residual", "unknown", "rows"), scratch("inertia", "unknown", "unknown"),
     scratch("index", "n", dtype=INTEGER),
-    scratch("kept", "bodies", 18), scratch("by_twist", "bodies", 36), scratch("by_pose", "bodies", 36),
+    scratch("saved_rows", "bodies", 18), scratch("by_twist", "bodies", 36), scratch("by_pose", "bodies", 36),
     scratch("frame", "bodies", 12), scratch("eta", "bodies", 6), scratch("axis", "bodies", 6),
     scratch("a", "bodies", 6),
     scratch("m", "bodies", 36), scratch("d", "bodies", 36), scratch("p", "bodies", 36), scratch("f", "bodies", 6),
@@ -82,7 +82,7 @@ TREE_JACOBIAN = Layout(
 - reach, far: displacements of commands and twists (m, rad: poses) to either side
 - base: 6 where the base is free, else 0
 - watered: whether a fluid acts, or a spinning rotor
-- found: (states, columns) A and B side by side
+- a_and_b: (states, columns) A and B side by side
 - start, at, rates: tangents, see POSE
 - residual: (unknown, rows) slopes of the unknown accelerations
 - inertia: (unknown, unknown) the matrix before them
@@ -110,7 +110,7 @@ def water_slopes(fluid: Any, time: float, s: Any, far: Any, room: Any) -> None:
     room : Any
         Record TREE_JACOBIAN.
     """
-    kept, by_twist, by_pose, rows = room.kept, room.by_twist, room.by_pose, s.shape[0]
+    kept, by_twist, by_pose, rows = room.saved_rows, room.by_twist, room.by_pose, s.shape[0]
     for j in range(rows):
         for k in range(6):
             kept[j, k] = s[j, S_WRENCH + k]

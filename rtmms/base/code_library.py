@@ -64,7 +64,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._linking_libraries: list[KernelLibrary] = []
         self._declared: dict[tuple[str, ...], KernelLibrary] = {}
         """Libraries of the functions that are only declared here, in the order of their calls."""
-        self._own: tuple[str, ...] = ()
+        self._function_names: tuple[str, ...] = ()
         """Names of the functions of a kernel without an entry."""
         self._is_deferred = False
         self._is_large = False
@@ -84,7 +84,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         below: dict[tuple[str, ...], KernelLibrary] = {}
         for library in self._linking_libraries:
             if library._is_large:
-                below.setdefault(library._own, library)
+                below.setdefault(library._function_names, library)
             else:
                 linked.append(library)
             for own, declared in library._declared.items():
@@ -100,7 +100,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         if self._is_inner():
             own = [function for function in self._defined() if function.linkage == Linkage.external]
             is_inlined = any(b"alwaysinline" in each for function in own for each in function.attributes)
-            self._own = tuple(function.name for function in own)
+            self._function_names = tuple(function.name for function in own)
             self._is_large = not is_inlined and sum(str(each).count("\n") for each in own) > MIN_SEPARATE_LINES
             self._finalize_dynamic_globals()
             self._is_deferred = self._finalized = True
@@ -156,20 +156,20 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
             Name, kind and data of the library.
         """
         self._ensure_finalized()
-        if self._own:
+        if self._function_names:
             below = [library._state() for library in self._declared.values()]
             return (self.name, "deferred", (self._state(), below))
         state: tuple[str, str, Any] = super().serialize_using_object_code()
         return state
 
     def _state(self) -> tuple[str, tuple[str, ...], bool, bytes]:
-        return self.name, self._own, self._is_large, self._get_module_for_linking().as_bitcode()
+        return self.name, self._function_names, self._is_large, self._get_module_for_linking().as_bitcode()
 
     @classmethod
     def _restored(cls, codegen: Any, state: tuple[str, tuple[str, ...], bool, bytes]) -> KernelLibrary:
         name, own, is_large, bitcode = state
         library: KernelLibrary = codegen.create_library(name)
-        library._own, library._is_large = own, is_large
+        library._function_names, library._is_large = own, is_large
         library._final_module = library._shared_module = binding.parse_bitcode(bitcode)
         library._is_deferred = library._finalized = True
         return library

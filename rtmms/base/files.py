@@ -551,7 +551,7 @@ class XmlCounts:
 
     Parameters
     ----------
-    words : int, default 0
+    word_count : int, default 0
         Words in its text.
     elements : dict[str, int], optional
         Number of elements by local name.
@@ -559,7 +559,7 @@ class XmlCounts:
         Number of uses of each value of the counted attributes.
     """
 
-    words: int = 0
+    word_count: int = 0
     elements: dict[str, int] = field(default_factory=dict)
     values: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -629,8 +629,8 @@ def check_xml(
         depth -= 1
 
     def text(content: str) -> None:
-        counts.words += len(content.split()) or 0
-        if counts.words > limits.max_words:
+        counts.word_count += len(content.split()) or 0
+        if counts.word_count > limits.max_words:
             raise ModelError(f"{place}: expected at most {limits.max_words} words of text, got more")
 
     parser = expat.ParserCreate()

@@ -275,7 +275,7 @@ class Layout:
     """
 
     def __init__(self, name: str, *fields: Field) -> None:
-        own = {*vars(Record), *Record.__annotations__, "layout", "sizes", "words"}
+        own = {*vars(Record), *Record.__annotations__, "layout", "sizes", "record_words"}
         taken = [field.name for field in fields if field.name in own and field.kind != WHOLE]
         if taken:
             raise TypeError(
@@ -479,9 +479,9 @@ class Record:
                 self._arrays[field.name] = len(words)
                 named = (size for dim, size in zip(field.shape, array.shape, strict=True) if isinstance(dim, str))
                 words += [array.ctypes.data, *named]
-        self.words = np.array(words, dtype=np.int64)
-        self._floats = self.words.view(np.float64)
-        self.address = int(self.words.ctypes.data)
+        self.record_words = np.array(words, dtype=np.int64)
+        self._floats = self.record_words.view(np.float64)
+        self.address = int(self.record_words.ctypes.data)
         self.numba_type = RecordType(layout.name, tuple(described))
         self._span = slice(first, cursor.at)
         for field, place in single:
@@ -533,7 +533,7 @@ class Record:
         dtype, place = self._kinds[name], self._places[name]
         if dtype == FLOAT:
             return float(self._floats[place])
-        value = int(self.words[place])
+        value = int(self.record_words[place])
         return bool(value) if dtype == FLAG else value
 
     def put(self, **numbers: float) -> None:
@@ -545,7 +545,7 @@ class Record:
             Values by name.
         """
         for name, value in numbers.items():
-            where = self._floats if self._kinds[name] == FLOAT else self.words
+            where = self._floats if self._kinds[name] == FLOAT else self.record_words
             where[self._places[name]] = value
 
     def cell(self, name: str) -> npt.NDArray[np.float64]:
@@ -591,7 +591,7 @@ class Record:
                 raise TypeError(f"{self.layout.name}.{name}: expected an array of the model of the same shape")
             else:
                 setattr(self, name, self._array(field, value, _Cursor()))
-                self.words[self._arrays[name]] = value.ctypes.data
+                self.record_words[self._arrays[name]] = value.ctypes.data
 
     def model_bytes(self) -> bytes:
         """Return the numbers and the model's arrays as bytes, in their order, which distinguish a record from others.
@@ -610,7 +610,7 @@ class Record:
                 parts.append(value.tobytes())
             elif field.kind == NUMBER and value is not None:
                 place = self._places[field.name]
-                parts.append(self.words[place : place + 1].tobytes())
+                parts.append(self.record_words[place : place + 1].tobytes())
         return b"".join(parts)
 
     def fork(self, memory: Array | None = None) -> Record:
@@ -652,13 +652,13 @@ class Record:
                 array = getattr(source, field.name)
                 if array is not None and array is not getattr(self, field.name):
                     setattr(self, field.name, array)
-                    self.words[self._arrays[field.name]] = source.words[source._arrays[field.name]]
+                    self.record_words[self._arrays[field.name]] = source.record_words[source._arrays[field.name]]
             elif field.kind == GIVEN:
                 getattr(self, field.name)[...] = getattr(source, field.name)
             elif field.kind == PART and getattr(self, field.name) is not None:
                 getattr(self, field.name).adopt_from(getattr(source, field.name))
         for place in self._places.values():
-            self.words[place] = source.words[place]
+            self.record_words[place] = source.record_words[place]
         return True
 
     def shared(self) -> dict[str, Any]:

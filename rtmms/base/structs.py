@@ -38,7 +38,7 @@ def record(*fields: tuple[str, Any]) -> np.dtype[Any]:
     return np.dtype((np.record, np.dtype(list(fields), align=True)))
 
 
-def words(*names: str) -> np.dtype[Any]:
+def word_record(*names: str) -> np.dtype[Any]:
     """Return a record type of int64 only.
 
     Parameters

@@ -90,7 +90,7 @@ def convert_value(place: str, value: Any, hint: Any, *, words: bool = False, par
         }
     if dataclasses.is_dataclass(bare) and part is not None:
         return part(place, value, bare)
-    return _one(place, value, hint, bare, words)
+    return _convert_scalar(place, value, hint, bare, words)
 
 
 def type_text(hint: Any) -> str:
@@ -179,7 +179,7 @@ def _bound(hint: Any, with_it: str, without: str) -> tuple[str, float] | None:
     return None
 
 
-def _one(place: str, value: Any, hint: Any, bare: Any, words: bool) -> Any:
+def _convert_scalar(place: str, value: Any, hint: Any, bare: Any, words: bool) -> Any:
     import msgspec  # not with `import rtmms`
 
     if words and bare is bool:

@@ -523,13 +523,13 @@ def refuse_without(bridge: type[Bridge], name: str, package: str = "rtmms") -> N
     ModelError
         If one is missing; it names the command that installs it.
     """
-    missing = [package for module, package in bridge.requires.items() if not _found(module)]
+    missing = [package for module, package in bridge.requires.items() if not _is_importable(module)]
     if missing:
         how = install_command(bridge.extra, package) if bridge.extra else f"pip install {' '.join(missing)}"
         raise ModelError(f"bridge '{name}' needs {', '.join(missing)}: {how}")
 
 
-def _found(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

@@ -57,7 +57,7 @@ def construct(cls: type[T], kind: str, name: str, words: Mapping[str, str]) -> T
     table = {} if path is None else read_toml(path)
     known = hints(cls)
     words, table = (_current(f"{kind} '{name}'", one, known) for one in (words, table))
-    return _made(cls, f"{kind} '{name}'", "" if path is None else path, table, words)
+    return _build_instance(cls, f"{kind} '{name}'", "" if path is None else path, table, words)
 
 
 OLD_KEYS: Mapping[str, str] = {"words": "parameter_channels"}
@@ -94,7 +94,7 @@ def hints(cls: type) -> dict[str, Any]:
     return {one.name: known[one.name] for one in dataclasses.fields(cls) if one.init}
 
 
-def _made(
+def _build_instance(
     cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: Mapping[str, str], base: Any = None
 ) -> T:
     """Return an instance of a dataclass; arguments with a dot belong to a part that is a dataclass itself.
@@ -126,7 +126,7 @@ def _made(
         inside = table.get(head, {})
         if not isinstance(inside, dict):
             raise ModelError(f"{owner}: {in_file}{head}: expected a table, got {value_text(inside)}")
-        values[head] = _made(_part_type(known[head]), f"{owner}: {head}", file, inside, inner, _default(cls, head))
+        values[head] = _build_instance(_part_type(known[head]), f"{owner}: {head}", file, inside, inner, _default(cls, head))
     made: T = _called(cls, f"{owner}: {in_file}", values, base)
     return made
 

@@ -41,7 +41,7 @@ class Decimator:
     def __init__(self, rate_hz: float, filter: Filter = "none", longest: int = 64) -> None:
         self.rate_hz, self.filter, self.longest = rate_hz, filter, longest
         self._slot, self._time = -1, -1.0
-        self._kept: dict[str, Any] = {}
+        self._accumulated: dict[str, Any] = {}
         self._count = 0
 
     def feed(self, state: State) -> State | None:
@@ -60,13 +60,13 @@ class Decimator:
         if self.rate_hz <= 0:
             return state
         if state.time < self._time:  # the plant was reset
-            self._slot, self._kept, self._count = -1, {}, 0
+            self._slot, self._accumulated, self._count = -1, {}, 0
         lapse, self._time = state.time - self._time, state.time
         if self.filter == "mean":
             self._count += 1
             self._blend(state.outputs, lambda kept, new: kept + new)
         elif self.filter == "lowpass":
-            share = 1.0 if not self._kept else 1.0 - exp(-2.0 * pi * CORNER * self.rate_hz * lapse)
+            share = 1.0 if not self._accumulated else 1.0 - exp(-2.0 * pi * CORNER * self.rate_hz * lapse)
             self._blend(state.outputs, lambda kept, new: kept + share * (new - kept))
         slot = floor(state.time * self.rate_hz + _EPS)
         if slot <= self._slot:
@@ -77,7 +77,7 @@ class Decimator:
         return state.with_outputs(self._smooth(state.outputs))
 
     def _blend(self, outputs: Mapping[str, Any], join: Callable[[float, float], float]) -> None:
-        kept = self._kept
+        kept = self._accumulated
         for name, value in outputs.items():
             if isinstance(value, list):
                 if len(value) > self.longest:
@@ -91,7 +91,7 @@ class Decimator:
     def _smooth(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
         over = float(self._count) if self.filter == "mean" else 1.0
         smooth: dict[str, Any] = dict(outputs)
-        for name, kept in self._kept.items():
+        for name, kept in self._accumulated.items():
             if not isinstance(kept, list):
                 smooth[name] = kept / over
             elif _is_attitude(name, kept):
@@ -100,7 +100,7 @@ class Decimator:
             else:
                 smooth[name] = [x / over for x in kept]
         if self.filter == "mean":
-            self._kept, self._count = {}, 0
+            self._accumulated, self._count = {}, 0
         return smooth
 
 

@@ -311,7 +311,7 @@ class Runner(Io):
         now = monotonic()
         for text in self.counts.new_texts():
             self.log(f"refused a message of the peer: {text} (printed once for each reason)")
-        if self._nuisance.seen(self.counts["refused"], now):
+        if self._nuisance.record_refusals(self.counts["refused"], now):
             self.counts.add("pauses")
         if not self._awaited() and self._watchdog.trips(now):
             bridge.silent = True
@@ -487,10 +487,10 @@ class RefusalLimit:
     """
 
     def __init__(self) -> None:
-        self._left, self._at, self._seen = MAX_BURST, 0.0, 0
+        self._left, self._at, self._refused_count = MAX_BURST, 0.0, 0
         self.until = 0.0
 
-    def seen(self, refused: int, now: float) -> bool:
+    def record_refusals(self, refused: int, now: float) -> bool:
         """Record the refusals, and return whether a pause begins.
 
         Parameters
@@ -505,10 +505,10 @@ class RefusalLimit:
         bool
             True if one begins.
         """
-        new = refused - self._seen
+        new = refused - self._refused_count
         if not new:
             return False
-        self._seen = refused
+        self._refused_count = refused
         self._left = min(MAX_BURST, self._left + (now - self._at) * MAX_REFUSED_1_S) - new
         self._at = now
         if self._left >= 0.0:

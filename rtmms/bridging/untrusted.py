@@ -222,7 +222,7 @@ class Admission:
     """
 
     def __init__(self, words: tuple[str, ...], place: str = "peer") -> None:
-        self.words = words
+        self.address_texts = words
         self._known = [_network(word, place) for word in words]
 
     def __bool__(self) -> bool:
@@ -266,7 +266,7 @@ class Admission:
             The sentence.
         """
         if self._known:
-            return f"only {', '.join(self.words)} may {DRIVES} through {place}"
+            return f"only {', '.join(self.address_texts)} may {DRIVES} through {place}"
         return f"every program that reaches {place} can {DRIVES}; peer=HOST:PORT keeps others out"
 
 

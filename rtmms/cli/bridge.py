@@ -71,7 +71,7 @@ def bridge(
             if dbc is not None:
                 _write_dbc(dbc, spec, exchange, keys, timeout_s)
                 return
-            runner = _made(spec, exchange, peer, keys)
+            runner = _build_runner(spec, exchange, peer, keys)
             reason = runner.run(timeout_s, stay_s)
         status = 1 if reason == GONE else 0
     except (EndpointError, ModelError) as fault:
@@ -100,7 +100,7 @@ def bridge(
     raise SystemExit(status)
 
 
-def _made(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runner:
+def _build_runner(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runner:
     name, _ = split_spec(spec, "bridge")
     made = build_bridge(spec)
     elsewhere = loaded_elsewhere(GROUP, name)

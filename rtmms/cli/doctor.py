@@ -30,7 +30,7 @@ class CheckResult:
         Subject of the check.
     state : str
         good, note (works, could be better) or bad.
-    found : str
+    result : str
         Result.
     advice : str, default ''
         '' when good.
@@ -38,7 +38,7 @@ class CheckResult:
 
     topic: str
     state: str
-    found: str
+    result: str
     advice: str = ""
 
 
@@ -53,7 +53,7 @@ def doctor(as_json: bool) -> int:
         return status
     for finding in findings:
         mark = {"good": "  ", "note": "- ", "bad": "! "}[finding.state]
-        print_text(f"{mark}{finding.topic:<22} {finding.found}")
+        print_text(f"{mark}{finding.topic:<22} {finding.result}")
         if finding.advice:
             print_text(f"{'':<25}{finding.advice}")
     return status

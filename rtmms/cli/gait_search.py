@@ -79,10 +79,10 @@ def search_and_print(
         "robot": asked.robot, "search": list(asked.goals), "seed": asked.seed, "controller": front.controller,
         "evaluations": len(front.tried), "model": dict(front.model), "error": dict(front.error),
         "front": [
-            {"words": dict(one.words), **one.values, "coarse": dict(one.coarse), "file": file and str(file)}
+            {"words": dict(one.parameters), **one.values, "coarse": dict(one.coarse), "file": file and str(file)}
             for one, file in zip(front.gaits, files, strict=True)
         ],
-        "default": front.usual, "figures": [], "note": front.note,
+        "default": front.default_values, "figures": [], "note": front.note,
     }  # fmt: skip
     if out is not None:
         from rtmms.view.gait_figure import draw_front as draw
@@ -120,7 +120,7 @@ def _written(asked: Search, front: ParetoFront, k: int, out: Path) -> Path:
     one: Gait = front.gaits[k]
     path = out / f"{asked.robot}-gait-{k + 1}.toml"
     title = f"{asked.robot}: " + ", ".join(f"{goal} {value:.5g}" for goal, value in one.values.items())
-    lines = [f"{toml_key(name)} = {toml_value(value)}\n" for name, value in one.words.items()]
+    lines = [f"{toml_key(name)} = {toml_value(value)}\n" for name, value in one.parameters.items()]
     with new_file_beside(path, "-o") as part:
         part.write_text(with_checksum(toml_comment(title), "".join(lines)), encoding="utf-8", newline="\n")
     return path

@@ -36,7 +36,7 @@ COMMANDS = {
               help="Where to write it; default: a folder of its name, here.")  # fmt: skip
 def new(kind: str, name: str, output: Path | None) -> int:
     """Write a package of your own: a controller, a plant (a simulator), a bridge, or a robot (a tree)."""
-    words = _words(kind, name)
+    words = _template_values(kind, name)
     target = Path(name) if output is None else output
     if target.exists():
         raise ModelError(f"{target}: is there already")
@@ -54,12 +54,12 @@ def new(kind: str, name: str, output: Path | None) -> int:
     return 0
 
 
-def _words(kind: str, name: str) -> dict[str, str]:
+def _template_values(kind: str, name: str) -> dict[str, str]:
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise ModelError(f"name: expected a lower-case Python name (letters, digits, _), got '{name}'")
     if name.startswith("rtmms") or name == "tests":
         raise ModelError(f"name: '{name}' is reserved for an existing package; choose another name")
-    if _taken(name):
+    if _module_exists(name):
         raise ModelError(f"name: a module '{name}' exists, and the new package would hide it; choose another name")
     title = "".join(part.capitalize() for part in name.split("_") if part) or name
     obj = name if kind == "robot" else title
@@ -69,7 +69,7 @@ def _words(kind: str, name: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _taken(name: str) -> bool:
+def _module_exists(name: str) -> bool:
     """Return whether Python or an installed package has a module of that name; a user's folder does not count."""
     if name in sys.stdlib_module_names:
         return True

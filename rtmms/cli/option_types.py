@@ -391,7 +391,7 @@ def type_of(declared: Option) -> click.ParamType:
     if kind is float:
         return NumberType(declared.unit, zero=declared.zero)
     if kind is int:
-        return click.IntRange(declared.least, declared.most)
+        return click.IntRange(declared.least, declared.max_value)
     if kind is Path:
         return click.Path(path_type=Path, dir_okay=declared.writes is None)
     return click.BOOL if kind is bool else click.STRING

@@ -398,7 +398,7 @@ def doubt_sentences(doubts: Mapping[str, list[int]], table: Table) -> list[str]:
         Sentences.
     """
 
-    def most(name: str, runs: list[int]) -> float:
+    def largest_value(name: str, runs: list[int]) -> float:
         if name not in table.column_names:
             return 0.0
         values = dict(zip(table.column("run"), table.column(name), strict=True))
@@ -406,13 +406,13 @@ def doubt_sentences(doubts: Mapping[str, list[int]], table: Table) -> list[str]:
 
     def text(reason: str, runs: list[int]) -> str:
         if reason == "accuracy":
-            path, work = (100.0 * most(f"accuracy.{name}_error", runs) for name in ("path", "work"))
+            path, work = (100.0 * largest_value(f"accuracy.{name}_error", runs) for name in ("path", "work"))
             return (
                 f"steps too long: the path is off by up to {path:.2g} %, the work by {work:.2g} %: use a shorter --dt"
             )
         if reason == "settled":
             return "not settled: speed or power still change: use a longer --duration"
-        return f"commands missed, up to {most('misses', runs):.0f} a run"
+        return f"commands missed, up to {largest_value('misses', runs):.0f} a run"
 
     found = []
     for reason, runs in doubts.items():

@@ -135,13 +135,13 @@ def _live(exchange: str, telemetry: str | None, host: str, port: int, keys: Path
     from rtmms.cli.bridge import bridge
 
     if telemetry is not None:
-        exchange = _beside(telemetry)
+        exchange = _derive_exchange(telemetry)
     meant = f",telemetry={telemetry}" if telemetry is not None else ""
     words = [f"view:host={host},port={port}{meant}", "--exchange", exchange, "--stay"]
     bridge.main([*words, *(["--keys", str(keys)] if keys else [])], standalone_mode=False)
 
 
-def _beside(telemetry: str) -> str:
+def _derive_exchange(telemetry: str) -> str:
     """Return the exchange endpoint of a plant from its telemetry, which alone does not define its numbers."""
     head, _, port = telemetry.rpartition(":")
     if not head.startswith("tcp://") or not port.isdigit() or int(port) < 3:

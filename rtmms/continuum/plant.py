@@ -236,7 +236,7 @@ class CosseratErrorEstimator(RecordErrorEstimator):
         if not COMPILED:
             setattr(self._system, "function", self._of.function)  # noqa: B010
 
-    def _kept(self, memory: Array) -> SavedState:
+    def _view_saved_state(self, memory: Array) -> SavedState:
         y = memory[:Y_SIZE]
         return SavedState(memory, y[:3], y[3:7], y[7:13], np.zeros(0), y[13:14])
 

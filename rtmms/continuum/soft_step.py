@@ -437,7 +437,7 @@ ROOM = Layout(
 MOTION = Layout(
     "SoftMotion",
     state("vector", "13 + 2 * (n + rods * m)"), scratch("rate", "12 + 2 * (n + rods * m)"),
-    scratch("one", "13 + 2 * (n + rods * m)"), scratch("two", "13 + 2 * (n + rods * m)"),
+    scratch("one_part", "13 + 2 * (n + rods * m)"), scratch("two", "13 + 2 * (n + rods * m)"),
 )  # fmt: skip
 SYSTEM = Layout(
     "SoftSystem",
@@ -633,7 +633,7 @@ def advance(system: Any) -> int:
         SOUND or NOT_FINITE.
     """
     motion, t, dt = system.motion, system.hold.start, system.dt
-    state, rate, one, two = motion.vector, motion.rate, motion.one, motion.two
+    state, rate, one, two = motion.vector, motion.rate, motion.one_part, motion.two
     euler(system, state, t, dt, rate, one)
     h = 0.5 * dt
     euler(system, state, t, h, rate, two)

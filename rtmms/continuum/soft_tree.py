@@ -314,7 +314,7 @@ def _stacked(tables: Sequence[RodTable]) -> dict[str, Any]:
     """Return the values of a record of SOFT."""
     return {
         "sections": np.array([t.rows for t in tables]), "inner": tables[0].grid.inner,
-        "lengths": np.array([t.grid.length for t in tables]), "rests": np.array([t.rest for t in tables]),
+        "lengths": np.array([t.grid.length for t in tables]), "rests": np.array([t.rest_strain for t in tables]),
         "shapes": np.array([t.shapes for t in tables]), "stiffs": np.array([t.stiff for t in tables]),
         "dampings": np.array([t.damping for t in tables]),
     }  # fmt: skip

@@ -278,12 +278,12 @@ ROD = Layout(
     "StrainRod",
     state("y", "13 + 2 * n"), state("push", 6, unit="N, N m"),
     model("section", "along", K_WIDTH), model("inner", "cell", "cell"), number("length", unit="m"),
-    model("rest", "along", 6), model("shapes", "n", "along", 6), model("stiff", "n", "n"), number("damping", unit="s"),
+    model("rest_strain", "along", 6), model("shapes", "n", "along", 6), model("stiff", "n", "n"), number("damping", unit="s"),
     number("free", FLAG), model("carrier", 25), model("gravity", 3, unit="m/s2"), model("current", 3, unit="m/s"),
     given("given", 6, unit="N, N m"), number("dt", unit="s"),
     scratch("s", "along", P_WIDTH), scratch("jacobian", "n", "along", 6), scratch("mine", "along", 6),
     scratch("mass", "6 + n", "6 + n"), scratch("left", "6 + n"), scratch("totals", TOTALS), scratch("head", 3, 6),
-    scratch("six", 6), scratch("rate", "12 + 2 * n"), scratch("one", "13 + 2 * n"), scratch("two", "13 + 2 * n"),
+    scratch("six", 6), scratch("rate", "12 + 2 * n"), scratch("one_part", "13 + 2 * n"), scratch("two", "13 + 2 * n"),
     whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
 """Arrays of a `StrainRod`'s step.
@@ -382,7 +382,7 @@ def parts_of(rod: Any) -> Any:
         rod, around, work.
     """
     fixed = (
-        rod.section, rod.inner, rod.length, rod.rest, rod.shapes, rod.stiff, rod.damping, rod.free, rod.carrier,
+        rod.section, rod.inner, rod.length, rod.rest_strain, rod.shapes, rod.stiff, rod.damping, rod.free, rod.carrier,
     )  # fmt: skip
     work = rod.s, rod.jacobian, rod.mine, rod.mass, rod.left, rod.totals, rod.head, rod.six
     return fixed, (rod.gravity, rod.current), work
@@ -405,7 +405,7 @@ def take_step(rod: Any) -> int:
         SOUND, NOT_FINITE, or BAD_COMMAND, with which nothing has happened.
     """
     memory, last, state, push, command = rod.memory, rod.last, rod.y, rod.push, rod.given
-    rate, one, two, dt = rod.rate, rod.one, rod.two, rod.dt
+    rate, one, two, dt = rod.rate, rod.one_part, rod.two, rod.dt
     if not finite(command):
         return BAD_COMMAND
     for k in range(memory.shape[0]):
@@ -586,11 +586,11 @@ def legendre(order: int, components: Sequence[str] = ("twist", "bend_y", "bend_z
         The shapes.
     """
 
-    def one(k: int) -> Shape:
+    def make_shape(k: int) -> Shape:
         polynomial = np.polynomial.legendre.Legendre.basis(k, domain=[0.0, 1.0])
         return lambda u: float(polynomial(u))
 
-    return Shapes({name: [one(k) for k in range(order)] for name in components})
+    return Shapes({name: [make_shape(k) for k in range(order)] for name in components})
 
 
 # The arrays of a rod by strain modes, from its data and its shapes, with every check of it.
@@ -610,7 +610,7 @@ class RodTable(NamedTuple):
     ----------
     rows : (points, K_WIDTH) array
         Sections.
-    rest : (points, 6) array
+    rest_strain : (points, 6) array
         Strain at rest.
     shapes : (m, points, 6) array
         Shapes of the strain.
@@ -623,7 +623,7 @@ class RodTable(NamedTuple):
     """
 
     rows: Array
-    rest: Array
+    rest_strain: Array
     shapes: Array
     stiff: Array
     damping: float

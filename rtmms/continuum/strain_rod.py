@@ -100,7 +100,7 @@ class StrainRod(KernelPlant):
         self.n = n
         self.stiffness = stiff
         self.system = ROD.make({
-            "section": rows, "inner": along.inner, "length": along.length, "rest": rest, "shapes": shapes,
+            "section": rows, "inner": along.inner, "length": along.length, "rest_strain": rest, "shapes": shapes,
             "stiff": stiff, "damping": slow, "free": self.base == "free", "carrier": self._carried(name),
             "gravity": np.array([0.0, 0.0, -float(self.gravity)]), "current": np.array(self.current, dtype=float),
             "dt": self.dt,

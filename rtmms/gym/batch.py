@@ -158,7 +158,7 @@ class _Plain:
     def __init__(self, plant: Plant, runs: int) -> None:
         self.plant, self.runs = plant, runs
         self.states: list[bytes] = [b""] * runs
-        self.seen: list[dict[str, Array]] = [{} for _ in range(runs)]
+        self.observations: list[dict[str, Array]] = [{} for _ in range(runs)]
 
     def keep(self, run: int, parameters: Mapping[str, Any]) -> None:
         if parameters:
@@ -166,7 +166,7 @@ class _Plain:
                 "gym: randomise: expected a plant with compiled steps, got one with steps in Python, whose "
                 "runs share their parameters"
             )
-        self.states[run], self.seen[run] = self.plant.snapshot(), self._observed()
+        self.states[run], self.observations[run] = self.plant.snapshot(), self._observed()
 
     def _observed(self) -> dict[str, Array]:
         return {name: np.array(value, dtype=np.float64) for name, value in self.plant.observe().items()}
@@ -182,8 +182,8 @@ class _Plain:
             except DivergedError:
                 failed[run] = True
                 continue
-            self.states[run], self.seen[run] = self.plant.snapshot(), self._observed()
+            self.states[run], self.observations[run] = self.plant.snapshot(), self._observed()
         return failed
 
     def see(self, names: tuple[str, ...]) -> dict[str, Array]:
-        return {name: np.array([seen[name] for seen in self.seen]) for name in names}
+        return {name: np.array([seen[name] for seen in self.observations]) for name in names}

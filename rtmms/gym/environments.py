@@ -112,7 +112,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         self.render_mode = render_mode
         self.episodes = Episodes(task_of(task, reward, more), 1, None, sensors, randomise)
         self.observation_space, self.action_space = _spaces(self.episodes)
-        self._one = np.ones(1, dtype=bool)
+        self._episode_mask = np.ones(1, dtype=bool)
 
     @property
     def plant(self) -> Any:
@@ -137,7 +137,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         check_whole("seed", seed, MAX_SEED, 0)
         super().reset(seed=seed)
         self.episodes.random[0] = self.np_random
-        self.episodes.start(self._one)
+        self.episodes.start(self._episode_mask)
         return self.episodes.observe()[0], {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -154,7 +154,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
             Observation, reward, ended, truncated (False), info.
         """
         given = _action(action, (self.episodes.actions,))
-        seen, reward, ended, failed = self.episodes.step(given[None, :], self._one)
+        seen, reward, ended, failed = self.episodes.step(given[None, :], self._episode_mask)
         info = {"failed": True} if failed[0] else {}
         return self.episodes.observe(seen)[0], float(reward[0]), bool(ended[0]), False, info
 

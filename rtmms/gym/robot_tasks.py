@@ -204,25 +204,25 @@ class MantaPath(_Manta):
 class _Hover(Task):
     """Task to hold the place of the start."""
 
-    way = 1.0
+    error_scale_m = 1.0
     speed = 1.0
     rate = 1.0
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
         turn = rotations(seen["quaternion"])
-        parts = [seen["position"] / self.way, to_world(turn, seen["velocity"]) / self.speed]
+        parts = [seen["position"] / self.error_scale_m, to_world(turn, seen["velocity"]) / self.speed]
         parts += [turn.reshape(-1, 9), seen["angular_velocity"] / self.rate]
         parts += [value[:, None] if value.ndim == 1 else value for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
-        """Return 1 at the place, 0 at `way` from it, less 0.05 of the largest action's square."""
-        off = size(seen["position"]) / self.way
+        """Return 1 at the place, 0 at `error_scale_m` from it, less 0.05 of the largest action's square."""
+        off = size(seen["position"]) / self.error_scale_m
         return np.asarray(1.0 - np.minimum(off, 2.0) - 0.05 * np.max(action * action, axis=1))
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
         upright = upwards(seen["quaternion"])[2] > 0.0
-        return np.asarray((size(seen["position"]) > 3.0 * self.way) | ~upright)
+        return np.asarray((size(seen["position"]) > 3.0 * self.error_scale_m) | ~upright)
 
 
 class QuadrotorHover(_Hover):
@@ -253,7 +253,7 @@ class MothHover(_Hover):
 
     robot = "moth"
     step_s = 0.01
-    way = 0.1
+    error_scale_m = 0.1
     rate = 20.0
 
     @override

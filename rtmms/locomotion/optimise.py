@@ -111,7 +111,7 @@ def best_gait(
             f"{one.model.name}: size: every circle of radius {0.6 * size:g} exceeds the limits of the joints; "
             "give a smaller size"
         )
-    table = max(found, key=lambda one: (search.kept(one), search.score(one)))
+    table = max(found, key=lambda one: (search.is_admissible(one), search.score(one)))
     for count in (3, waves):
         table = search.climb(_widened(table, count))
     path = Path.fourier(table)
@@ -176,7 +176,7 @@ class _Search:
 
     def __init__(self, one: Connection, goal: str, per: str, least: Any, greatest: Any) -> None:
         p = one.shape_size
-        self.one, self.goal, self.per, self.count = one, goal, per, 0
+        self.connection, self.goal, self.per, self.count = one, goal, per, 0
         self.least = np.full(p, -np.inf) if least is None else np.asarray(least, dtype=float)
         self.greatest = np.full(p, np.inf) if greatest is None else np.asarray(greatest, dtype=float)
         self.grid = np.linspace(0.0, CYCLE_S, CYCLE_SHAPES, endpoint=False)
@@ -203,7 +203,7 @@ class _Search:
         if per == "length":
             speed = np.sqrt(np.sum(rates**2, axis=1))
         else:
-            speed = np.sqrt(np.maximum(self.one.along(shapes, rates)[1], 0.0))
+            speed = np.sqrt(np.maximum(self.connection.along(shapes, rates)[1], 0.0))
         return float(np.mean(speed)) * CYCLE_S
 
     def reached(self, net: Array) -> float:
@@ -219,7 +219,7 @@ class _Search:
         float
             m or rad.
         """
-        turn, way = (net[2:], net[:2]) if self.one.planar else (net[:3], net[3:])
+        turn, way = (net[2:], net[:2]) if self.connection.planar else (net[:3], net[3:])
         part = turn if self.goal == "turn" else way
         return float(np.sqrt(part @ part))
 
@@ -236,8 +236,8 @@ class _Search:
         (k,) array
             See `Motion.displacement`.
         """
-        _, poses, turned, _ = _moved(self.one, path, CYCLE_STEPS)
-        return displacement(poses[-1], float(turned[-1]), self.one.planar)
+        _, poses, turned, _ = _moved(self.connection, path, CYCLE_STEPS)
+        return displacement(poses[-1], float(turned[-1]), self.connection.planar)
 
     def score(self, table: Array) -> float:
         """Return the ratio of goal and cost.
@@ -271,7 +271,7 @@ class _Search:
         """
         shape = start.shape
         held = self._limits(shape)
-        if self.one.planar and self.goal == "distance":
+        if self.connection.planar and self.goal == "distance":
             held.append({"type": "eq", "fun": lambda flat: self.net(Path.fourier(flat.reshape(shape)))[2]})
         try:
             done = minimize(  # type: ignore[no-untyped-call]
@@ -282,9 +282,9 @@ class _Search:
             return start
         found: Array = done.x.reshape(shape)
         better = bool(np.all(np.isfinite(found))) and self.score(found) >= self.score(start)
-        return found if better and self.kept(found) else start
+        return found if better and self.is_admissible(found) else start
 
-    def kept(self, table: Array) -> bool:
+    def is_admissible(self, table: Array) -> bool:
         """Return whether a gait goes straight where it has to, and stays within the limits.
 
         Parameters
@@ -297,7 +297,7 @@ class _Search:
         bool
             True where it does.
         """
-        straight = not (self.one.planar and self.goal == "distance") or abs(self.net(Path.fourier(table))[2]) < 1e-6
+        straight = not (self.connection.planar and self.goal == "distance") or abs(self.net(Path.fourier(table))[2]) < 1e-6
         return self.inside(table) and straight
 
     def inside(self, table: Array) -> bool:

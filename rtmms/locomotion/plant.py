@@ -273,7 +273,7 @@ class GlideErrorEstimator(RecordErrorEstimator):
         self.length = _reach(plant.model)
         super().__init__(plant)
 
-    def _kept(self, memory: Array) -> SavedState:
+    def _view_saved_state(self, memory: Array) -> SavedState:
         parts = self.plant.system.state_views(memory[:-1])
         pose, joints = parts["pose"], parts["joints"]
         return SavedState(memory, pose[:3], pose[3:], np.zeros(6), joints[1], parts["spent"])

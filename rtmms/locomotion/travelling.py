@@ -108,7 +108,7 @@ class _PathDynamics:
         topology = model.topology.copy()
         topology[1:, T_IMPOSED] = 1  # all joints by their motion
         topology.flags.writeable = False
-        self.model, self.way, self.piece = replace(model, topology=topology), way, way.breaks[:2]
+        self.model, self.path, self.piece = replace(model, topology=topology), way, way.breaks[:2]
 
     def shape(self, t: float) -> tuple[Array, Array, Array]:
         """Return shape, rate and acceleration, of this piece alone.
@@ -128,7 +128,7 @@ class _PathDynamics:
         h = min(DIFFERENCE_S, (inside - a) / 8.0)
         now = min(max(t, a), inside)
         near = min(max(now - 3.0 * h, a), inside - 6.0 * h) + h * np.arange(7)
-        r, rd = self.way.motion(np.array([now, *near]))
+        r, rd = self.path.motion(np.array([now, *near]))
         x = (near - now) / h
         weights = np.linalg.solve(np.vander(x, increasing=True).T, np.eye(7)[1]) / h
         return r[0], rd[0], weights @ rd[1:]
@@ -254,8 +254,8 @@ class _PathDynamics:
         shape, rate, power = [], [], []
         work = cost = 0.0
         for k, (_, t, y) in enumerate(samples):
-            pieces = len(self.way.breaks) - 1
-            self.piece = (self.way.breaks[k % pieces], self.way.breaks[k % pieces + 1])
+            pieces = len(self.path.breaks) - 1
+            self.piece = (self.path.breaks[k % pieces], self.path.breaks[k % pieces + 1])
             own = []
             for now, row in zip(t, y, strict=True):
                 r, rd, rdd = self.shape(now)
@@ -270,7 +270,7 @@ class _PathDynamics:
         pose = states[:, POSE].copy()
         pose[:, 3:] /= np.sqrt(np.sum(pose[:, 3:] ** 2, axis=1))[:, None]
         return Motion(
-            np.concatenate([start + t - self.way.breaks[0] for start, t, _ in samples]),
+            np.concatenate([start + t - self.path.breaks[0] for start, t, _ in samples]),
             np.array(shape), np.array(rate),
             pose, states[:, HEADING], states[:, TWIST], np.array(power), work, cost, True, "Power of the joints, W",
         )  # fmt: skip

@@ -211,7 +211,7 @@ def miss_cause(
         return PEER_LATE
     if inherited != NO_CAUSE:
         return inherited
-    return _own(step, setting, late=step.begun - step.due, busy=step.published - step.begun)
+    return _attribute_to_loop(step, setting, late=step.begun - step.due, busy=step.published - step.begun)
 
 
 def overrun_cause(
@@ -248,10 +248,10 @@ def overrun_cause(
         return missed  # the loop waited until the deadline: with the command the step would have ended in time
     if late >= busy and inherited != NO_CAUSE:
         return inherited
-    return _own(step, setting, late, busy)
+    return _attribute_to_loop(step, setting, late, busy)
 
 
-def _own(step: BadStep, setting: Setting, late: int, busy: int) -> int:
+def _attribute_to_loop(step: BadStep, setting: Setting, late: int, busy: int) -> int:
     """Return the cause of the loop's own lateness: it woke up late, or was busy for long."""
     if busy > late or step.rested > step.due:
         return _noticed(step, setting, OWN_EXCHANGE)
@@ -455,7 +455,7 @@ class FaultAttribution:
         little = max(_MIN_MEDIAN_STEP_NS, usual >> 6)
         self.usual_ns = exchange_ns if not usual else usual + little if exchange_ns > usual else usual - little
 
-    def rest(self, now_ns: int, due_ns: int) -> None:
+    def record_slack_end(self, now_ns: int, due_ns: int) -> None:
         """Record the end of the slack's work; counters from here on belong to the next step.
 
         Parameters

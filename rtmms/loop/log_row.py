@@ -23,7 +23,7 @@ class LogColumn:
         Topic of the message.
     kind : type, default int
         int, bool or str.
-    words : tuple[str, ...], optional
+    texts : tuple[str, ...], optional
         Texts into which the number is an index.
     unit : str, default ''
         Unit of an int.
@@ -33,7 +33,7 @@ class LogColumn:
 
     topic: str
     kind: type = int
-    words: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     unit: str = ""
     means: str = ""
 
@@ -50,8 +50,8 @@ class LogColumn:
         Any
             An int, a bool or a text.
         """
-        if self.words:
-            return self.words[value] if 0 <= value < len(self.words) else "other"
+        if self.texts:
+            return self.texts[value] if 0 <= value < len(self.texts) else "other"
         return self.kind(value)
 
 

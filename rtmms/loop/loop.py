@@ -152,7 +152,7 @@ class Loop:
 
     __slots__ = (  # the loop reads them several times a step, and a dictionary of more than 30 attributes is slow
         "_chores", "_compiled", "_counts", "_general", "_governor", "_limited", "_looked_ns", "_looks",
-        "_monitor", "_step_recorder", "_taken", "alterations", "answered", "attribution", "changes", "check_at",
+        "_monitor", "_step_progress", "_step_recorder", "alterations", "answered", "attribution", "changes", "check_at",
         "claims", "clock", "collections", "command", "commands", "ended", "exchange", "fallback", "first", "message",
         "pace", "plant", "policies", "prepared", "requests", "resets", "seed", "sent", "started_ns", "statistics",
         "step", "steps", "tape", "view",
@@ -193,7 +193,7 @@ class Loop:
         compiling = exchange if isinstance(clock, MonotonicClock) else None
         self._step_recorder = next((one for one in observers if isinstance(one, StepRecorder)), None)
         self._general, self._compiled = GeneralPath(self), CompiledPath(self, compiling, self._step_recorder)
-        self.view.step_recorder, self._taken = self._compiled.step_recorder, StepProgress()
+        self.view.step_recorder, self._step_progress = self._compiled.step_recorder, StepProgress()
         pace.bind(self)
 
     # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
@@ -473,7 +473,7 @@ class Loop:
             self._monitor.look(self.command)
         self.start_at(self.pace.anchor(self.step))
         if self.attribution is not None:
-            self.attribution.rest(self.clock.now(), self.started_ns)
+            self.attribution.record_slack_end(self.clock.now(), self.started_ns)
         self.note_claims()
 
     def _take_steps(self) -> None:
@@ -500,7 +500,7 @@ class Loop:
         step : int
             Index of the step.
         """
-        taken = self._taken
+        taken = self._step_progress
         taken.clear()
         self._compiled.run(step, taken)
         if self._general.run(step, taken):
@@ -511,8 +511,8 @@ class Loop:
         now, pace, statistics, attribution = self.clock.now, self.pace, self.statistics, self.attribution
         self.step = step + 1
         statistics.count(taken.outcome)
-        if self.view.due <= step or (self.view.step_recorder is not None and not taken.kept):
-            self.view.show(step, self.command, self.exchange.applied, taken.kept)
+        if self.view.due <= step or (self.view.step_recorder is not None and not taken.is_recorded):
+            self.view.show(step, self.command, self.exchange.applied, taken.is_recorded)
         if self.commands is not None:
             self.commands.record(step, self.command, taken.outcome, self.exchange.applied, self.outputs(step + 1))
         ended, missed, overruns = now(), taken.outcome == StepOutcome.MISSED, statistics.overruns
@@ -539,7 +539,7 @@ class Loop:
                 published, deadline = self.sent
                 times = Times(due, taken.begun, published, taken.gathered, taken.called, taken.stepped, ended, deadline)
                 attribution.keep(step, missed, overran, times)
-            attribution.rest(now(), due)
+            attribution.record_slack_end(now(), due)
 
     def _give_way(self, governor: Governor, busy_ns: int, plant_ns: int) -> None:
         """Change the plant to the governor's level, and record it as a set request."""

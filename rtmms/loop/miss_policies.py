@@ -9,9 +9,9 @@ from typing import Any
 
 from rtmms.base.contract import MissPolicy
 from rtmms.base.jit import kernel
-from rtmms.base.structs import FLAG, MARK, NUMBER, WORD, record, records_at, words
+from rtmms.base.structs import FLAG, MARK, NUMBER, WORD, record, records_at, word_record
 
-FALLBACK = words(
+FALLBACK = word_record(
     "policy",  # a MissPolicy
     "hold_timeout_ns",  # age of a value from which the policy is `home`
     "complete_ns",  # instant at which all commands were last in time

@@ -169,10 +169,10 @@ class External(SingleSteps):
         """Publish the state, and read commands until the deadline."""
         deadline = self.came_ns + self.deadline_ns
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))
-        return self.rest(step)
+        return self.collect_commands(step)
 
     @override
-    def rest(self, step: int) -> bool:
+    def collect_commands(self, step: int) -> bool:
         """Read commands until the deadline."""
         return self.run.collect(step, self.came_ns + self.deadline_ns)
 
@@ -231,7 +231,7 @@ class Free(WithoutClock):
         self.published_ns, self.answered = published_ns, answered
 
     @override
-    def rest(self, step: int) -> bool:
+    def collect_commands(self, step: int) -> bool:
         """Read available commands."""
         return self.run.collect(step, 0)
 
@@ -280,10 +280,10 @@ class Lockstep(WithoutClock):
             If a peer has died, or is silent for SILENT_NS.
         """
         self.run.publish(step, 0, 0)
-        return self.rest(step)
+        return self.collect_commands(step)
 
     @override
-    def rest(self, step: int) -> bool:
+    def collect_commands(self, step: int) -> bool:
         """Wait for all commands.
 
         Raises
@@ -421,7 +421,7 @@ class Realtime(SingleSteps):
             return True
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))  # 0 would mean no deadline
-        return self.rest(step)
+        return self.collect_commands(step)
 
     @override
     def window(self, step: int) -> tuple[int, int] | None:
@@ -432,7 +432,7 @@ class Realtime(SingleSteps):
         return due, due + self.schedule.deadline_ns
 
     @override
-    def rest(self, step: int) -> bool:
+    def collect_commands(self, step: int) -> bool:
         """Read commands until the deadline, in slices if it is long."""
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
         while deadline - (now := self.clock.now()) > MIN_SLICED_WAIT_NS:

@@ -247,7 +247,7 @@ class Pace(Protocol):
             Whether it was answered.
         """
 
-    def rest(self, step: int) -> bool:
+    def collect_commands(self, step: int) -> bool:
         """Do the rest of `gather` once the state is sent.
 
         Parameters

@@ -382,7 +382,7 @@ class Thresholds:
         A step that fills more than this share of its period counts 1.
     leak : float, default 0.05
         Each other step subtracts this from the count.
-    most : float, default 3.0
+    max_count : float, default 3.0
         Count at which the plant goes a level down; an overrun counts 2. So one stall of the machine changes nothing.
     up : float, default 0.6
         Share below which the steps of `calm_s` must stay at the next better level, to go a level up.
@@ -390,17 +390,17 @@ class Thresholds:
         Time of calm steps before a level up, s.
     spared : float, default 0.005
         Share of the steps that may exceed `up`.
-    rest : int, default 10
+    settle_steps : int, default 10
         Steps after a change that are not judged.
     """
 
     down: float = 0.85
     leak: float = 0.05
-    most: float = 3.0
+    max_count: float = 3.0
     up: float = 0.6
     calm_s: float = 1.0
     spared: float = 0.005
-    rest: int = 10
+    settle_steps: int = 10
 
 
 class Governor:
@@ -428,7 +428,7 @@ class Governor:
     def __init__(self, plant: HasLevels, period_ns: float, thresholds: Thresholds | None = None) -> None:
         self._plant, self._period_ns = plant, period_ns
         one = thresholds or Thresholds()
-        self._one = one
+        self._thresholds = one
         self._down_ns = one.down * period_ns
         self._calm_steps = max(1, round(one.calm_s * 1e9 / period_ns))
         self._spared = int(one.spared * self._calm_steps)
@@ -445,7 +445,7 @@ class Governor:
         """Reset the judgement, because the plant was reset."""
         self._pressure = 0.0
         self._calm = self._over = 0
-        self._rest = self._one.rest
+        self._settle_steps = self._thresholds.settle_steps
 
     def look(self, busy_ns: int, plant_ns: int) -> int:
         """Judge a step, and return the next level.
@@ -464,20 +464,20 @@ class Governor:
         """
         level = self._plant.level
         self.steps[level] += 1
-        if self._rest:
-            self._rest -= 1
+        if self._settle_steps:
+            self._settle_steps -= 1
             return level
         if busy_ns > self._down_ns:
             self._pressure += 2.0 if busy_ns > self._period_ns else 1.0
-            if self._pressure >= self._one.most and level + 1 < len(self.steps):
+            if self._pressure >= self._thresholds.max_count and level + 1 < len(self.steps):
                 return level + 1
         elif self._pressure:
-            self._pressure = max(0.0, self._pressure - self._one.leak)
+            self._pressure = max(0.0, self._pressure - self._thresholds.leak)
         if level:
             costs = self._plant.costs
             more_ns = plant_ns * (costs[level - 1] / costs[level] - 1.0)
             self._calm += 1
-            self._over += busy_ns + more_ns >= self._one.up * self._period_ns
+            self._over += busy_ns + more_ns >= self._thresholds.up * self._period_ns
             if self._over > self._spared:
                 self._calm = self._over = 0
             elif self._calm >= self._calm_steps:

@@ -335,7 +335,7 @@ class Progress(NamedTuple):
         Instant after the plant's step; 0 if that is still to be taken.
     status : int
         Status of the plant's step.
-    kept : bool
+    is_recorded : bool
         Whether the step recorder has its row.
     """
 
@@ -347,7 +347,7 @@ class Progress(NamedTuple):
     called: int
     stepped: int
     status: int
-    kept: bool
+    is_recorded: bool
 
 
 class Batched(NamedTuple):
@@ -367,7 +367,7 @@ class Batched(NamedTuple):
         Instant at which the last state was sent, ns.
     answered : bool
         Whether the last step had a command.
-    kept : bool
+    is_recorded : bool
         Whether the step recorder has the row of the last step, as of all before it.
     handed : Progress | None, optional
         Progress of the unfinished step.
@@ -379,7 +379,7 @@ class Batched(NamedTuple):
     unfinished: bool
     published_ns: int
     answered: bool
-    kept: bool
+    is_recorded: bool
     handed: Progress | None = None
 
 

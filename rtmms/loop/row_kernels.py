@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import words_at
-from rtmms.base.structs import record_at, words
+from rtmms.base.structs import record_at, word_record
 from rtmms.loop.log_row import RowHead
 
 # One word of memory that two processes share, with an order of memory accesses. On any processor, a process that reads
@@ -72,7 +72,7 @@ def store_release(typing_context: Any, address: Any, value: Any) -> Any:
     return types.void(types.int64, types.int64), generate
 
 
-ROW_MEMORY = words(
+ROW_MEMORY = word_record(
     "made_at",  # of the number of written rows
     "freed_at",  # of the number of rows that are free again
     "rows_at",  # of the first row
@@ -87,7 +87,7 @@ ROW_MEMORY = words(
 )
 """Memory with which compiled code writes the rows of a recorder (rtmms.record.recorder.CompiledRows)."""
 
-ROW_HEAD = words(*RowHead._fields)
+ROW_HEAD = word_record(*RowHead._fields)
 
 row_memory_at = record_at(ROW_MEMORY)
 row_head_at = record_at(ROW_HEAD)

@@ -127,18 +127,18 @@ class Stalls:
         self._page = mmap.mmap(self.descriptor, size)
         for at in range(0, size, mmap.PAGESIZE):
             self._page[at] = self._page[at]  # touch the memory now, so that no step has to
-        self._words = memoryview(self._page).cast("q")
+        self._cells = memoryview(self._page).cast("q")
         self._read = [0] * len(self.cores)
         self.lost = 0
 
     @property
     def look_ns(self) -> int:
         """An instant of the grid on which the detectors look, ns; 0 for none in particular."""
-        return self._words[0]
+        return self._cells[0]
 
     @look_ns.setter
     def look_ns(self, instant_ns: int) -> None:
-        self._words[0] = instant_ns
+        self._cells[0] = instant_ns
 
     # --- process ----------------------------------------------------------------------------------------------------
 
@@ -153,8 +153,8 @@ class Stalls:
             Present instant, ns.
         """
         at = _line(place)
-        self._words[at + _BEATS] += 1
-        self._words[at + _LOOKED] = now_ns
+        self._cells[at + _BEATS] += 1
+        self._cells[at + _LOOKED] = now_ns
 
     def add(self, place: int, due_ns: int, late_ns: int) -> None:
         """Record a stall.
@@ -169,10 +169,10 @@ class Stalls:
             Its lateness, ns.
         """
         at = _line(place) + _WRITTEN
-        count = self._words[at]
+        count = self._cells[at]
         row = self._row(place, count)
-        self._words[row], self._words[row + 1] = due_ns, late_ns
-        self._words[at] = count + 1
+        self._cells[row], self._cells[row + 1] = due_ns, late_ns
+        self._cells[at] = count + 1
 
     # --- reader -----------------------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Stalls:
         int
             Instant, ns; 0 while one has not begun.
         """
-        return min((self._words[_line(place) + _LOOKED] for place in range(len(self.cores))), default=0)
+        return min((self._cells[_line(place) + _LOOKED] for place in range(len(self.cores))), default=0)
 
     def await_looked(self, until_ns: int, patience_s: float = 0.1) -> None:
         """Wait until all detectors have reported up to an instant.
@@ -230,7 +230,7 @@ class Stalls:
         int
             The number.
         """
-        return sum(self._words[_line(place) + _BEATS] for place in range(len(self.cores)))
+        return sum(self._cells[_line(place) + _BEATS] for place in range(len(self.cores)))
 
     def take(self) -> list[tuple[int, int, int]]:
         """Return the stalls since the last call, oldest first.
@@ -242,13 +242,13 @@ class Stalls:
         """
         found = []
         for place, core in enumerate(self.cores):
-            written = self._words[_line(place) + _WRITTEN]
+            written = self._cells[_line(place) + _WRITTEN]
             first = max(self._read[place], written - ROWS + 1)
             self.lost += first - self._read[place]
             for count in range(first, written):
                 row = self._row(place, count)
-                due = self._words[row]
-                found.append((due, due + self._words[row + 1], core))
+                due = self._cells[row]
+                found.append((due, due + self._cells[row + 1], core))
             self._read[place] = written
         return sorted(found)
 
@@ -258,7 +258,7 @@ class Stalls:
         Other processes keep theirs.
         """
         if self.descriptor >= 0:
-            self._words.release()
+            self._cells.release()
             self._page.close()
             os.close(self.descriptor)
             self.descriptor = -1

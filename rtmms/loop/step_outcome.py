@@ -45,16 +45,16 @@ class FallbackMemory:
     actuators : (n,) ACTUATOR array
         Memory of each actuator.
     fallbacks : (1,) FALLBACK array
-        Memory of the policy; `words` has the same as attributes.
+        Memory of the policy; `view` has the same as attributes.
     """
 
-    __slots__ = ("actuators", "command", "fallbacks", "tape", "words")
+    __slots__ = ("actuators", "command", "fallbacks", "tape", "view")
 
     def __init__(self, actuators: Sequence[Channel], dt: float) -> None:
         n = len(actuators)
         self.fallbacks: npt.NDArray[Any] = np.zeros(1, dtype=FALLBACK)
         self.actuators: npt.NDArray[Any] = np.zeros(n, dtype=ACTUATOR)
-        self.words = view(self.fallbacks)
+        self.view = view(self.fallbacks)
         self.command: Array = np.array([channel.neutral for channel in actuators], dtype=np.float64)
         self.tape: Array = np.zeros((0, n))
         known = self.actuators
@@ -87,10 +87,10 @@ class Claims:
         Whether one is claimed.
     """
 
-    __slots__ = ("_actuators", "_exchange", "_now", "_seen", "any", "held")
+    __slots__ = ("_actuators", "_exchange", "_now", "_previous_claims", "any", "held")
 
     def __init__(self, exchange: Exchange, memory: FallbackMemory, now: Callable[[], int]) -> None:
-        self._exchange, self._now, self._seen = exchange, now, b""
+        self._exchange, self._now, self._previous_claims = exchange, now, b""
         self._actuators = memory.actuators
         self.held: Flags = memory.actuators["held"]
         self.any = False
@@ -105,14 +105,14 @@ class Claims:
         """
         claimed = self._exchange.claimed
         seen = claimed.tobytes()
-        if seen == self._seen:
+        if seen == self._previous_claims:
             return False
         taken = claimed & ~self.held
         now_ns, known = self._now(), self._actuators
         known["valued_ns"][taken] = known["since_ns"][taken] = now_ns  # the age of its value counts from the claim
         known["answered"][taken] = False
         self.held[:] = claimed
-        self._seen, self.any = seen, bool(claimed.any())
+        self._previous_claims, self.any = seen, bool(claimed.any())
         return True
 
 
@@ -160,18 +160,18 @@ class Fallback:
         self._policy = MissPolicy.HOLD if free else MissPolicy(MISS_WORDS.index(policies.miss))
         self.late = StepOutcome.REUSED if free else StepOutcome.MISSED
         self.memory = memory = FallbackMemory(plant.actuators, plant.dt)
-        self.command, self._words = memory.command, memory.words
+        self.command, self._fallback_view = memory.command, memory.view
         self._fresh, self._renewed = exchange.fresh.view(np.uint8), exchange.renewed.view(np.uint8)
         self.claims = Claims(exchange, memory, clock.now)
         self.grace = Grace(int(policies.grace_s * 1e9))
-        memory.words.policy, memory.words.hold_timeout_ns = self._policy, int(policies.hold_timeout_s * 1e9)
+        memory.view.policy, memory.view.hold_timeout_ns = self._policy, int(policies.hold_timeout_s * 1e9)
         self.homing = False
         _warm(FallbackMemory(plant.actuators, plant.dt))
 
     @property
     def excused(self) -> bool:
         """Whether the last miss does not count."""
-        return bool(self._words.excused)
+        return bool(self._fallback_view.excused)
 
     def start_at(self, instant_ns: int) -> None:
         """Count the grace and the ages of held values from an instant.
@@ -182,7 +182,7 @@ class Fallback:
             The instant, ns.
         """
         self.grace.start(instant_ns)
-        self._words.complete_ns, self._words.grace_until_ns = instant_ns, self.grace.until_ns
+        self._fallback_view.complete_ns, self._fallback_view.grace_until_ns = instant_ns, self.grace.until_ns
 
     def clear(self) -> None:
         """Set every actuator to neutral, because the plant was reset."""
@@ -232,7 +232,7 @@ class Fallback:
         StepOutcome
             The outcome.
         """
-        self._exchange.applied.policy = MISS_WORDS[self._words.stood_in]
+        self._exchange.applied.policy = MISS_WORDS[self._fallback_view.stood_in]
         return self._in_time() if complete else self.late
 
     def _in_time(self) -> StepOutcome:
@@ -252,7 +252,7 @@ class Fallback:
             self._end("policy", f"{silent} sent no command for step {step} in time (miss policy abort)")
             return
         replace_missing(now_ns, memory.fallbacks, memory.actuators, self.command)
-        self._exchange.applied.policy = MISS_WORDS[self._words.stood_in]
+        self._exchange.applied.policy = MISS_WORDS[self._fallback_view.stood_in]
 
     def _move_home(self) -> None:
         """Move unclaimed actuators to neutral at the limited rate."""
@@ -267,7 +267,7 @@ def _warm(scratch: FallbackMemory) -> None:
     none = np.zeros(len(scratch.command), dtype=np.uint8)
     note_missing(0, scratch.fallbacks, scratch.actuators, none, none)
     for policy in MissPolicy:
-        scratch.words.policy = policy
+        scratch.view.policy = policy
         replace_missing(0, scratch.fallbacks, scratch.actuators, scratch.command)
         take_complete(0, scratch.fallbacks, scratch.actuators, scratch.command)
     move_home(scratch.actuators, scratch.command, 1)

@@ -49,19 +49,19 @@ class StepProgress:
         Whether all commands had come.
     begun, gathered, called, stepped : int
         Instants: its begin, commands complete or given up, begin and end of plant.step, ns.
-    kept : bool
+    is_recorded : bool
         Whether the step recorder has its row.
     """
 
-    __slots__ = ("begun", "called", "complete", "gathered", "kept", "outcome", "stage", "stepped", "wake")
+    __slots__ = ("begun", "called", "complete", "gathered", "is_recorded", "outcome", "stage", "stepped", "wake")
 
     def __init__(self) -> None:
-        self.stage, self.outcome, self.complete, self.kept = Stage.BEGUN, StepOutcome.UNCLAIMED, False, False
+        self.stage, self.outcome, self.complete, self.is_recorded = Stage.BEGUN, StepOutcome.UNCLAIMED, False, False
         self.wake = self.begun = self.gathered = self.called = self.stepped = 0
 
     def clear(self) -> None:
         """Reset for another step."""
-        self.stage, self.kept = Stage.BEGUN, False
+        self.stage, self.is_recorded = Stage.BEGUN, False
 
 
 class Stepping(Protocol):
@@ -128,7 +128,7 @@ class GeneralPath:
     def __init__(self, run: Stepping) -> None:
         self._run, self._now = run, run.clock.now
         # a plant in plain Python may write into its argument, and the run holds the command for later steps
-        self._given = None if isinstance(run.plant, HasCompiledStep) else np.empty_like(run.command)
+        self._command_copy = None if isinstance(run.plant, HasCompiledStep) else np.empty_like(run.command)
 
     def run(self, step: int, taken: StepProgress) -> bool:
         """Continue a step to the end of the plant's step.
@@ -152,7 +152,7 @@ class GeneralPath:
             taken.complete = run.pace.gather(step)
             taken.gathered = now()
         elif taken.stage == Stage.PUBLISHED:
-            taken.complete = run.pace.rest(step)
+            taken.complete = run.pace.collect_commands(step)
             taken.gathered = now()
         if taken.stage < Stage.RESOLVED:
             if not taken.complete and run.ended:
@@ -163,9 +163,9 @@ class GeneralPath:
                 run.tape[step] = run.command
             taken.called = now()
             command = run.command
-            if self._given is not None:
-                self._given[:] = command
-                command = self._given
+            if self._command_copy is not None:
+                self._command_copy[:] = command
+                command = self._command_copy
             try:
                 run.plant.step(command)
             except SystemExit as end:  # else the whole process would end, without a report
@@ -231,7 +231,7 @@ class CompiledPath:
             return False
         taken.begun, taken.complete, taken.gathered = progress.begun, progress.complete, progress.gathered
         taken.wake = progress.begun - self._due if self._due else UNDEFINED
-        taken.stage, taken.kept = Stage.PUBLISHED, progress.kept
+        taken.stage, taken.is_recorded = Stage.PUBLISHED, progress.is_recorded
         if progress.resolved:
             taken.stage, taken.outcome = Stage.RESOLVED, self._run.fallback.resolved(progress.complete)
         if progress.stepped:
@@ -298,6 +298,6 @@ class CompiledPath:
         run.statistics.add(times[:-1])
         self._entered.finish_compiled_step(found.status)  # type: ignore[union-attr]
         run.statistics.count(outcome)
-        if run.view.due < run.step or (self.step_recorder is not None and not found.kept):
-            run.view.show(run.step - 1, run.command, run.exchange.applied, found.kept)
+        if run.view.due < run.step or (self.step_recorder is not None and not found.is_recorded):
+            run.view.show(run.step - 1, run.command, run.exchange.applied, found.is_recorded)
         run.statistics.record(UNDEFINED, int(last["exchange_ns"]), int(last["plant_ns"]), UNDEFINED)

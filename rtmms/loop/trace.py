@@ -329,7 +329,7 @@ _TRUTH = ("position", "quaternion", "velocity")
 
 
 def _angle(k: int) -> Callable[[Mapping[str, Array]], float]:
-    def found(outputs: Mapping[str, Array]) -> float:
+    def angle_of(outputs: Mapping[str, Array]) -> float:
         w, x, y, z = (float(one) for one in outputs["quaternion"])
         if k == 0:
             return math.degrees(math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)))
@@ -337,7 +337,7 @@ def _angle(k: int) -> Callable[[Mapping[str, Array]], float]:
             return math.degrees(math.asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x)))))
         return math.degrees(math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
 
-    return found
+    return angle_of
 
 
 def _place(k: int, sign: float = 1.0) -> Callable[[Mapping[str, Array]], float]:

@@ -41,7 +41,7 @@ def coordinates(plant: Any) -> Coordinates:
         Coordinates, with the multistep counter as history.
     """
     model, n, system = plant.model, plant.model.n, plant.system
-    base, imposed = _words(system, system.motion.vector), model.imposed
+    base, imposed = _find_first_index(system, system.motion.vector), model.imposed
     length = float(np.cbrt(model.mass / 1000.0)) if model.base_mode == BASE_FREE and model.mass > 0.0 else 1.0
     rows: list[tuple[str, str, float, int, bool]] = []  # name, unit, size, word, has_dependents
     if model.base_mode == BASE_FREE:
@@ -57,7 +57,7 @@ def coordinates(plant: Any) -> Coordinates:
     rate = [(f"{model.joint_names[j]}.rate", f"{unit[j] or 1}/s", RATE_RAD_S * size[j]) for j in range(n)]
     rows += [(*rate[j], base + 13 + n + j, False) for j in free]
     hold, seen = system.hold, set()
-    servo, target = _words(system, hold.servo), _words(system, hold.target)
+    servo, target = _find_first_index(system, hold.servo), _find_first_index(system, hold.target)
     for drive in plant.drives:
         for j in range(n) if drive.joint < 0 else [drive.joint]:
             if drive.kind not in (OFFSET, GAIN) or (drive.kind, j) in seen:
@@ -71,7 +71,7 @@ def coordinates(plant: Any) -> Coordinates:
             rows.append((f"{name}_rate{where}", f"{one[0] or '1'}/s", RATE_RAD_S * one[1], at + 1, dependents))
             if drive.kind == OFFSET and np.isfinite(hold.slew[j]):
                 rows.append((f"{drive.channel.name}.target{where}", one[0], one[1], target + 2 * j, False))
-    motor = _words(system, system.pushes.motor)
+    motor = _find_first_index(system, system.pushes.motor)
     for i, push in enumerate(plant.attached.pushes):
         channel = plant.actuators[int(push[CHANNEL])]
         if push[LAG] > 0.0:
@@ -80,7 +80,7 @@ def coordinates(plant: Any) -> Coordinates:
     for i, tendon in enumerate(plant.attached.tendons):
         if tendon[KIND] == FIXED:
             continue
-        channel, at = plant.actuators[int(tendon[TENDON_CHANNEL])], _words(system, system.tendons.servo) + 2 * i
+        channel, at = plant.actuators[int(tendon[TENDON_CHANNEL])], _find_first_index(system, system.tendons.servo) + 2 * i
         span = 0.0 if channel.lower is None or channel.upper is None else (channel.upper - channel.lower) / 2.0
         if tendon[KIND] != TENSION:
             long = float(tendon[START]) or length
@@ -92,11 +92,11 @@ def coordinates(plant: Any) -> Coordinates:
     return Coordinates(
         names, units, np.array(sizes, dtype=float), np.array(words, dtype=np.int64),
         base if model.base_mode == BASE_FREE else -1, np.array(has_dependents, dtype=bool),
-        np.array([_words(system, system.motion.counts)], dtype=np.int64),
+        np.array([_find_first_index(system, system.motion.counts)], dtype=np.int64),
     )  # fmt: skip
 
 
-def _words(system: Record, part: Any) -> int:
+def _find_first_index(system: Record, part: Any) -> int:
     """Return the first index of an array in the state's memory."""
     return int(part.ctypes.data - system.memory.ctypes.data) // 8
 

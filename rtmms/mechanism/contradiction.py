@@ -85,7 +85,7 @@ def contradiction(model: Model, vector: Array, step: int | None = None) -> tuple
     more = f"; let {_listed(follow)} follow (drive='torque')" if follow else ""
     return (
         f"joint{'s' if len(joints) > 1 else ''} {_listed(joints)}",
-        f"{_one(joints, 'moves', 'move')} against the ground{'' if step is None else f' in step {step}'}: of the rows "
+        f"{_choose_plural(joints, 'moves', 'move')} against the ground{'' if step is None else f' in step {step}'}: of the rows "
         f"{_listed(rows)}, which depend on each other, '{model.ground.names[worst]}' slips by "
         f"{abs(slip[worst]):.3g} m/s{more}",
     )
@@ -118,7 +118,7 @@ def divergence(model: Model, vector: Array, step: int) -> tuple[str, str]:
     )
 
 
-def _one(names: list[str], single: str, several: str) -> str:
+def _choose_plural(names: list[str], single: str, several: str) -> str:
     return single if len(names) == 1 else several
 
 

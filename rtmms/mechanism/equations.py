@@ -56,12 +56,12 @@ WORK = Layout(
     "Work",
     scratch("s", "rows", S_WIDTH), scratch("base", 6, 6), scratch("qdd", "n"), scratch("torque", "n", unit="N m"),
     scratch("q", "n"), scratch("qd", "n"), scratch("drive", "n"),
-    scratch("stop", "n", unit="N m"), scratch("wanted", "n"), scratch("given", "n"), scratch("held", "n"),
+    scratch("stop", "n", unit="N m"), scratch("wanted", "n"), scratch("original_drive", "n"), scratch("held", "n"),
     scratch("side", "n", dtype=INTEGER), scratch("grip", "n", dtype=INTEGER),
 )  # fmt: skip
 """Scratch of one evaluation.
 
-`stop` has the torques of limits that are never passed. `wanted` has the accelerations of joints held firmly. `given`,
+`stop` has the torques of limits that are never passed. `wanted` has the accelerations of joints held firmly. `original_drive`,
 `held`, `side` and `grip` belong to `keep_within_limits`.
 """
 MAX_ROUNDS = 12
@@ -157,7 +157,7 @@ def keep_within_limits(
     """
     bounds, imposed = tree.bounds, tree.imposed
     s, qdd, q, qd, torque, drive = work.s, work.qdd, work.q, work.qd, work.torque, work.drive
-    stop, wanted, given, held, side, grip = work.stop, work.wanted, work.given, work.held, work.side, work.grip
+    stop, wanted, given, held, side, grip = work.stop, work.wanted, work.original_drive, work.held, work.side, work.grip
     n, begun = q.shape[0], False
     for j in range(n):
         given[j], held[j], side[j], grip[j], stop[j] = drive[j], s[j + 1, S_HELD], FREE, TRACKING, 0.0 * q[j]

@@ -203,7 +203,7 @@ class TreePlant(Running):
             raise ModelError(
                 f"{model.name}: commanded rates (JointSpeed) are not supported in a tree with modal bodies"
             )
-        if len(model.modes) and self._further:
+        if len(model.modes) and self._has_optional_parts:
             raise ModelError(
                 f"{model.name}: tendons, floors, polars, resistances and rotors with inertia are not "
                 "supported in a tree with modal bodies"
@@ -234,7 +234,7 @@ class TreePlant(Running):
         return compile_model(imposing(self.mechanism, self.actuators))
 
     @property
-    def _further(self) -> bool:
+    def _has_optional_parts(self) -> bool:
         """Whether it has parts that most trees do not have (rtmms.mechanism.entry.OPTIONAL_PARTS)."""
         more = self.attached
         return (
@@ -365,7 +365,7 @@ class TreePlant(Running):
         bounds = self._bounds(model)
         slew = np.where(self.bandwidth < 0.0, np.inf, bounds[:, MAX_SPEED])  # of rates: see `arrays_of_actuators`
         on_ground = len(model.ground.rows) > 0 or bool(np.any(self.attached.bandwidth < 0.0))
-        fluid, further = self.immersed, self._further
+        fluid, further = self.immersed, self._has_optional_parts
         works = (SPENT if self.audited else 1) + (1 if len(more.tendons) else 0)
         momentum = np.zeros((len(more.pushes), 3)) if further and more.momentum is None else more.momentum
         law = {"motion": motion, "omega": self.law.omega, "ramp": self.law.ramp, "kp": kp + more.kp, "kd": kd + more.kd}

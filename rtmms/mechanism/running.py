@@ -101,7 +101,7 @@ class TreeErrorEstimator(RecordErrorEstimator):
         found: tuple[str, float] = self.plant.finer
         return found
 
-    def _kept(self, memory: Array) -> SavedState:
+    def _view_saved_state(self, memory: Array) -> SavedState:
         parts, n = self._parts(memory), self.plant.model.n
         y = parts["motion.vector"]
         return SavedState(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], memory[_places(memory, parts)])

@@ -78,7 +78,7 @@ def _refuse_more(what: str, count: int, most: int) -> None:
         raise ModelError(f"expected at most {most} {what}, got {count}")
 
 
-def _words(data: bytes) -> int:
+def _count_words(data: bytes) -> int:
     """Return the number of words, without a list of them."""
     if not data:
         return 0
@@ -96,7 +96,7 @@ def _check_stl(data: bytes) -> None:
     lower = data.lower()
     _refuse_more("vertices", lower.count(b"vertex"), 3 * MAX_POINTS)
     _refuse_more("solids", lower.count(b"solid") // 2, MAX_PARTS)
-    _refuse_more("words", _words(data), MAX_WORDS[".stl"])
+    _refuse_more("words", _count_words(data), MAX_WORDS[".stl"])
 
 
 def _check_ply(data: bytes) -> None:
@@ -110,11 +110,11 @@ def _check_ply(data: bytes) -> None:
                 raise ModelError(f"expected 'element NAME COUNT', got {line!r:.80}")
             _refuse_more(f"elements {words[1]:.20}", int(words[2]), MAX_POINTS)
     if b"ascii" in head:
-        _refuse_more("words", _words(data), MAX_WORDS[".ply"])
+        _refuse_more("words", _count_words(data), MAX_WORDS[".ply"])
 
 
 def _check_off(data: bytes) -> None:
-    _refuse_more("words", _words(data), MAX_WORDS[".off"])
+    _refuse_more("words", _count_words(data), MAX_WORDS[".off"])
 
 
 def _check_dae(data: bytes) -> None:
@@ -124,7 +124,7 @@ def _check_dae(data: bytes) -> None:
     _refuse_more("primitives", sum(counts.elements.get(name, 0) for name in _PRIMITIVES), MAX_PARTS)
     # a library's nodes may contain nodes, and these others again: this bounds the copies of one
     copies = max(counts.values.values(), default=1) * 3.0 ** min(60.0, counts.elements.get("instance_node", 0) / 3.0)
-    if max(counts.words, 1000) * copies > 3 * most:
+    if max(counts.word_count, 1000) * copies > 3 * most:
         raise ModelError("expected fewer nested copies of the parts of the mesh; export it without instances")
 
 

@@ -91,7 +91,7 @@ class MujocoChart:
         self._plant = plant
         self.names, self.units = state_names(plant)
         self.size = np.ones(len(self.names))
-        self._position, self._rest = data.qpos.copy(), np.concatenate([data.qvel, data.act])
+        self._position, self._reference_rates = data.qpos.copy(), np.concatenate([data.qvel, data.act])
 
     def read(self) -> Array:
         """Return the coordinates of the plant's present state.
@@ -104,7 +104,7 @@ class MujocoChart:
         plant = self._plant
         moved = np.zeros(plant.model.nv)
         plant.mujoco.mj_differentiatePos(plant.model, moved, 1.0, self._position, plant.data.qpos)
-        return np.concatenate([moved, np.concatenate([plant.data.qvel, plant.data.act]) - self._rest])
+        return np.concatenate([moved, np.concatenate([plant.data.qvel, plant.data.act]) - self._reference_rates])
 
     def from_present(self, slopes: Array) -> Array:
         """Convert slopes of coordinates around the present pose to slopes of these coordinates.
@@ -147,7 +147,7 @@ class MujocoChart:
         data = plant.data
         data.qpos[:] = self._position
         plant.mujoco.mj_integratePos(plant.model, data.qpos, np.array(coordinates[:nv], dtype=float), 1.0)
-        rest = self._rest + coordinates[nv:]
+        rest = self._reference_rates + coordinates[nv:]
         data.qvel[:], data.act[:] = rest[:nv], rest[nv:]
         plant.take_up_present()
 

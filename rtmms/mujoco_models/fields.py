@@ -134,7 +134,7 @@ def read_field(mujoco: Any, model: Any, path: str, key: str) -> Array:
     UnknownNameError
         There is no such field; the message names the file.
     """
-    return _found(mujoco, model, path, key)[0]
+    return _find_field(mujoco, model, path, key)[0]
 
 
 def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Change:
@@ -161,7 +161,7 @@ def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Cha
     UnknownNameError, ModelError
         There is no such field, or it cannot have these numbers.
     """
-    numbers, label, repeats = _found(mujoco, model, path, key)
+    numbers, label, repeats = _find_field(mujoco, model, path, key)
     values = _read_numbers(f"{path}: {key}", given)
     if repeats and len(values) == 1:
         values = np.repeat(values, len(numbers))
@@ -216,7 +216,7 @@ def read_parameters(
     return new, changes
 
 
-def _found(mujoco: Any, model: Any, path: str, key: str) -> tuple[Array, str, bool]:
+def _find_field(mujoco: Any, model: Any, path: str, key: str) -> tuple[Array, str, bool]:
     """Return a view of the numbers, 'kind.field', and whether one number stands for all (a joint's coordinates)."""
     form = _NAME.fullmatch(key)
     unknown = UnknownNameError(f"parameter of {path}", key, _similar(field_names(mujoco, model), key))

@@ -175,7 +175,7 @@ class MujocoPlant(Plant):
     step_time_varies = "contacts and the iterations of MuJoCo's solver"
     _known: Array
     """Last command whose shape and type were checked: a loop passes the same array in each step."""
-    _taken: Array
+    _recent_commands: Array
     """Commands of the steps since the saved state; `_row` of them."""
     _row: int
 
@@ -262,7 +262,7 @@ class MujocoPlant(Plant):
         if row == _REPEATED:
             self._save()
             row = 0
-        if not accept_command(command, self._ctrl, self._taken, row):
+        if not accept_command(command, self._ctrl, self._recent_commands, row):
             read_command(self.path, self.actuators, command)
         try:
             self._advance()
@@ -571,9 +571,9 @@ class MujocoPlant(Plant):
         self._no_warnings = bytes(size)
         self._shape = self._neutral.shape
         self._known = self._neutral
-        self._taken = np.zeros((_REPEATED, len(self._neutral)))
+        self._recent_commands = np.zeros((_REPEATED, len(self._neutral)))
         self._row = 0
-        accept_command(self._neutral, self._ctrl, self._taken, 0)  # compiles
+        accept_command(self._neutral, self._ctrl, self._recent_commands, 0)  # compiles
         self._more = self.keywords.substeps - 1
         self._step1 = mujoco.mj_step1
 
@@ -711,10 +711,10 @@ class MujocoPlant(Plant):
         are repeated here, with the same bits.
         """
         recent_warnings.clear()
-        taken = self._taken[: self._row].copy()
+        taken = self._recent_commands[: self._row].copy()
         self._put(self._state.copy(), self._saved_sensors.copy())
         for command in taken:
-            accept_command(command, self._ctrl, self._taken, self._row)
+            accept_command(command, self._ctrl, self._recent_commands, self._row)
             self._advance()
             self._row += 1
         last = {name: value.copy() for name, value in self.observe().items()}

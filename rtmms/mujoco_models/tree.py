@@ -86,16 +86,16 @@ class _Names:
 
     def __init__(self, mujoco: Any, model: Any) -> None:
         self._mujoco, self._model = mujoco, model
-        self._taken: set[str] = {WORLD}
+        self._used_names: set[str] = {WORLD}
         self.bodies = [WORLD] + [self._unique("BODY", k) for k in range(1, model.nbody)]
-        self._taken = set()
+        self._used_names = set()
         self.joints = [self._unique("JOINT", k) for k in range(model.njnt)]
 
     def _unique(self, kind: str, number: int) -> str:
         name = object_name(self._mujoco, self._model, kind, number) or f"{kind.lower()}{number}"
-        while name in self._taken:
+        while name in self._used_names:
             name += "_"
-        self._taken.add(name)
+        self._used_names.add(name)
         return name
 
 

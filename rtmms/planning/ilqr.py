@@ -64,7 +64,7 @@ class QuadraticProblem:
     ----------
     a : Array
         (s, k, k), see rtmms.analysis.stages.Slopes.
-    before, own : Array
+    before, at_end : Array
         (s, k, n), see there.
     gradient : Array
         (s, k + n) of the cost at a stage's end, by its state and its knot.
@@ -80,7 +80,7 @@ class QuadraticProblem:
 
     a: Array
     before: Array
-    own: Array
+    at_end: Array
     gradient: Array
     hessian: Array
     change: float
@@ -247,10 +247,10 @@ def backward(of: QuadraticProblem, regularisation: float) -> Policy | None:
     Policy | None
         None where Q_uu is not positive definite.
     """
-    count, k, n = of.own.shape
+    count, k, n = of.at_end.shape
     correction, gain, promised = np.zeros((count, n)), np.zeros((count, n, k + n)), np.zeros(2)
     well = recursion(
-        of.a, of.before, of.own, of.gradient, of.hessian, of.change, of.moved, of.lower, of.upper, regularisation,
+        of.a, of.before, of.at_end, of.gradient, of.hessian, of.change, of.moved, of.lower, of.upper, regularisation,
         correction, gain, promised,
     )  # fmt: skip
     return Policy(correction, gain, float(promised[0]), float(promised[1])) if well else None
@@ -361,7 +361,7 @@ class IterativeLqr:
         hessian[:, -n:, :] *= reach[:, None]
         hessian[:, :, -n:] *= reach
         return QuadraticProblem(
-            slopes.a, slopes.before * reach, slopes.own * reach, gradient, hessian, self.change / len(gradient),
+            slopes.a, slopes.before * reach, slopes.at_end * reach, gradient, hessian, self.change / len(gradient),
             np.diff(motion.knots, axis=0) / reach, (lower - motion.knots[1:]) / reach,
             (upper - motion.knots[1:]) / reach,
         )  # fmt: skip

@@ -195,8 +195,8 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
     for phase in range(2):
         i, j = 2 * phase, 2 * phase + 1
         # q0 = (before + between) / 2 at its beginning, between in its middle, q2 = (between + after) / 2 at its end
-        by_first, by_last = slopes.a[j] @ slopes.before[i], slopes.own[j]
-        by_middle = slopes.a[j] @ slopes.own[i] + slopes.before[j]
+        by_first, by_last = slopes.a[j] @ slopes.before[i], slopes.at_end[j]
+        by_middle = slopes.a[j] @ slopes.at_end[i] + slopes.before[j]
         wind = np.stack([ends[phase] for ends in winds], axis=1)
         between_both = 0.5 * by_first + by_middle + 0.5 * by_last
         halves.append(HalfStroke(slopes.a[j] @ slopes.a[i], 0.5 * by_first, between_both, 0.5 * by_last, wind))
@@ -333,7 +333,7 @@ class WindObserver:
     ----------
     wind : (3,) array
         Wind, m/s, in the axes of the orbit.
-    rest : tuple of (k,) arrays
+    remaining_error : tuple of (k,) arrays
         Remaining error of each half stroke.
     """
 
@@ -347,7 +347,7 @@ class WindObserver:
         """Assume still air."""
         self.wind = np.zeros(3)
         k = len(self._model.halves[0].a)
-        self.rest = (np.zeros(k), np.zeros(k))
+        self.remaining_error = (np.zeros(k), np.zeros(k))
 
     def learn(self, phase: int, seen: Array, flown: Array, linear: Array) -> None:
         """Update the estimate from x at the end of a half stroke.
@@ -366,7 +366,7 @@ class WindObserver:
         half = self._model.halves[phase]
         correction = self._by_twist[phase] @ (seen - flown)[TWIST]
         self.wind += WIND_SHARE * (correction - self.wind)
-        self.rest[phase][:] += ERROR_SHARE * (seen - linear - half.wind @ self.wind - self.rest[phase])
+        self.remaining_error[phase][:] += ERROR_SHARE * (seen - linear - half.wind @ self.wind - self.remaining_error[phase])
 
     def disturbance(self, phase: int) -> Array:
         """Return the addition to x in a half stroke.
@@ -381,7 +381,7 @@ class WindObserver:
         Array
             (k,).
         """
-        found: Array = self._model.halves[phase].wind @ self.wind + self.rest[phase]
+        found: Array = self._model.halves[phase].wind @ self.wind + self.remaining_error[phase]
         return found
 
 

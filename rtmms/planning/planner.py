@@ -487,7 +487,7 @@ class Knots:
         self.lower = np.array([one.lower for one in actuators], dtype=np.float64)
         self.upper = np.array([one.upper for one in actuators], dtype=np.float64)
         self.home = np.array(np.broadcast_to(np.clip(home, self.lower, self.upper), (rows, len(actuators))))
-        self._mixing, self._most = mixing, (self.lower, self.upper)
+        self._mixing, self._command_bounds = mixing, (self.lower, self.upper)
         if mixing is not None:
             inverse = np.linalg.inv(mixing)
             self.home = self.home @ inverse.T
@@ -543,7 +543,7 @@ class Knots:
         """Return the commands (p, steps, n) of variables."""
         if self._mixing is None:
             return variables
-        return np.ascontiguousarray(np.clip(variables @ self._mixing.T, *self._most))
+        return np.ascontiguousarray(np.clip(variables @ self._mixing.T, *self._command_bounds))
 
     def shifted(self, plan: Array, by: float) -> Array:
         """Return the same plan, as one that begins later.

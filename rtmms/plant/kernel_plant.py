@@ -232,7 +232,7 @@ class RecordErrorEstimator(StepErrorEstimator):
     """Step-error estimator of a kernel plant, in a fork of its record (rtmms.plant.protocol.StepErrorEstimator).
 
     A state has one more word than the plant's: the steps since the reset. A subclass sets the attributes before it
-    calls `__init__` of this class, and overrides `_kept`.
+    calls `__init__` of this class, and overrides `_view_saved_state`.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class RecordErrorEstimator(StepErrorEstimator):
         self.state = self.room()
         self._take_up()
 
-    def _kept(self, memory: Array) -> SavedState:
+    def _view_saved_state(self, memory: Array) -> SavedState:
         """Return views of the parts of a state that are measured."""
         raise NotImplementedError
 
@@ -286,7 +286,7 @@ class RecordErrorEstimator(StepErrorEstimator):
     @override
     def room(self) -> SavedState:
         """Return memory for one more state: zeros, and views of the measured parts."""
-        return self._kept(np.zeros(self.plant.system.memory.size + 1))
+        return self._view_saved_state(np.zeros(self.plant.system.memory.size + 1))
 
     @override
     def keep(self, at: SavedState) -> None:

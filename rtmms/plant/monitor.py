@@ -297,17 +297,17 @@ class Verdict:
         if math.isfinite(self.path):
             what = "path is off by" if self.place == "path" else "joints are off by"
             whose = "its length" if self.place == "path" else "their way"
-            off = f"the {what} {_most(self.path, self.sure)} of {whose}{over}"
+            off = f"the {what} {_format_bound(self.path, self.sure)} of {whose}{over}"
             causes = [
                 (self.path / MAX_PATH_ERROR, off),
-                (self.work / MAX_WORK_ERROR, f"the work is off by {_most(self.work, self.sure)}{over}"),
+                (self.work / MAX_WORK_ERROR, f"the work is off by {_format_bound(self.work, self.sure)}{over}"),
             ]
         if not causes or (self.verdict == "doubtful" and max(causes)[0] <= 1.0):
             causes = [(0.0, f"the steps are off by {_percent(self.step)} of what changes within them")]
         return max(causes)[1]
 
 
-def _most(fraction: float, sure: bool) -> str:
+def _format_bound(fraction: float, sure: bool) -> str:
     return f"{'at most' if sure else 'about'} {_percent(fraction)}" if fraction <= 1.0 else _percent(fraction)
 
 

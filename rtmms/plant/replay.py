@@ -78,7 +78,7 @@ class RepeatedRun:
     works : (steps + 1,) array
         Work, J; or power, W, of some steps: the mean over their parts. At the end of a step alone it would be far from
         the step's mean where motors follow a command that is held over the step.
-    taken : int
+    steps_taken : int
         Number of steps that were taken.
     failed : bool
         Whether the next step failed.
@@ -114,7 +114,7 @@ class RepeatedRun:
         self.places, self.works = np.empty((steps + 1, places.size)), np.zeros(steps + 1)
         self.places[0] = places.ravel()
         self.works[0] = 0.0 if state.work is None else state.work.sum()
-        self.taken, self.failed = 0, False
+        self.steps_taken, self.failed = 0, False
         for k, command in enumerate(commands, 1):
             counts, power = state.work is None and k % every == 0, 0.0
             for _ in range(parts):
@@ -125,7 +125,7 @@ class RepeatedRun:
                     power += estimator.power(state)
             if self.failed:
                 break
-            self.taken = k
+            self.steps_taken = k
             self.places[k] = places.ravel()
             if state.work is not None:
                 self.works[k] = state.work.sum()
@@ -241,13 +241,13 @@ def replay(
         every = max(1, len(commands) // POWERS)
         own = RepeatedRun(estimator, begin, commands, 1, began + SHARE * seconds, every)
         cost, left = monotonic() - began, began + seconds - monotonic()
-        if own.taken < (1 if own.failed else 2):
+        if own.steps_taken < (1 if own.failed else 2):
             return None
-        if end is not None and own.taken == len(commands) and not _ends(estimator, own, begin, end):
+        if end is not None and own.steps_taken == len(commands) and not _ends(estimator, own, begin, end):
             return None
         parts = next((one for one in PARTS if one <= most and one * cost <= left), PARTS[-1])
-        fine = RepeatedRun(estimator, begin, commands[: own.taken], parts, monotonic() + left, every)
-        taken = fine.taken
+        fine = RepeatedRun(estimator, begin, commands[: own.steps_taken], parts, monotonic() + left, every)
+        taken = fine.steps_taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
             return ReplayDifferences(1.0, 1.0, (taken + 1) * estimator.dt)
         first = _apart(estimator, own, fine)
@@ -284,7 +284,7 @@ def replay(
 
 def _apart(estimator: StepErrorEstimator, way: RepeatedRun, fine: RepeatedRun) -> tuple[float, float]:
     """Return errors of path and work of a way against one in shorter steps, fractions; 1 where undefined."""
-    taken = fine.taken
+    taken = fine.steps_taken
     apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
     (work, _), (exact, moved) = way.work(taken), fine.work(taken)
     path, spent = path_error(apart, fine.length(taken), estimator), work_error(work, exact, moved)
@@ -294,5 +294,5 @@ def _apart(estimator: StepErrorEstimator, way: RepeatedRun, fine: RepeatedRun) -
 def _ends(estimator: StepErrorEstimator, own: RepeatedRun, begin: SavedState, end: SavedState) -> bool:
     """Return whether the repetition of a run ends where the run ended; a different command makes it False."""
     place = end.position if estimator.base_moves else end.joints.ravel()
-    off = float(np.linalg.norm(own.places[own.taken] - place))
-    return not off > MAX_END_DISTANCE * max(own.length(own.taken), MIN_WAY * estimator.length)
+    off = float(np.linalg.norm(own.places[own.steps_taken] - place))
+    return not off > MAX_END_DISTANCE * max(own.length(own.steps_taken), MIN_WAY * estimator.length)

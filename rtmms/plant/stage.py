@@ -44,12 +44,12 @@ plant itself.
 INNER = Layout(
     "Inner",
     given("rows", "inner", WIDTH, dtype=INTEGER), given("arguments", 2, "inner", ARGUMENTS, dtype=INTEGER),
-    number("dt", unit="s"), scratch("failed", 1, dtype=INTEGER), state("taken", "inner", dtype=INTEGER),
+    number("dt", unit="s"), scratch("failed", 1, dtype=INTEGER), state("steps_taken", "inner", dtype=INTEGER),
 )  # fmt: skip
 """Part of a stage's record.
 
 `rows` has the columns above. `arguments` has those of each plant's step, then those of its outputs. `failed` is the
-index of the plant whose step failed. `taken` is the steps of each fork since the plant's reset.
+index of the plant whose step failed. `steps_taken` is the steps of each fork since the plant's reset.
 """
 _inner_at = INNER.type().at()
 
@@ -75,7 +75,7 @@ def step_inner(inner: Any, k: int) -> int:
     """
     rows = inner.rows
     if rows[k, START]:
-        carray(numbers_at(rows[k, START]), (1,))[0] = float(inner.taken[k]) * inner.dt
+        carray(numbers_at(rows[k, START]), (1,))[0] = float(inner.steps_taken[k]) * inner.dt
     status = call(rows[k, STEP], inner.arguments[0, k].ctypes.data)
     if status:
         inner.failed[0] = k
@@ -86,7 +86,7 @@ def step_inner(inner: Any, k: int) -> int:
             for i in range(words):
                 failed[i] = sound[i]
         return int(status)
-    inner.taken[k] += 1
+    inner.steps_taken[k] += 1
     return 0
 
 
@@ -345,7 +345,7 @@ class Stage(StatefulPlant, Wrapper):
         found = [one.present() for one in self.inner]  # type: ignore[attr-defined]
         places, size = _places_in_block(self.system.memory.size, [state.size for state, _ in found])
         block = aligned(size)
-        self.system.inner.taken[:] = [steps for _, steps in found]
+        self.system.inner.steps_taken[:] = [steps for _, steps in found]
         block[: self.system.memory.size] = self.system.memory
         for place, (own, _) in zip(places, found, strict=True):
             block[place] = own
@@ -365,7 +365,7 @@ class Stage(StatefulPlant, Wrapper):
         places, _ = _places_in_block(self.system.memory.size, sizes)
         self._clear()
         self.system.memory[:] = state[: self.system.memory.size]
-        for one, place, taken in zip(self.inner, places, self.system.inner.taken.tolist(), strict=True):
+        for one, place, taken in zip(self.inner, places, self.system.inner.steps_taken.tolist(), strict=True):
             one.put(state[place], taken)  # type: ignore[attr-defined]
         self._after_restore()
 

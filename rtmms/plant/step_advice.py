@@ -137,7 +137,7 @@ class Calibration:
         self.estimator = estimator
         self.conditions = _conditions(plant, estimator, driven_by)
         self.file = folder / f"accuracy-{_key(plant, self.conditions)}.json"
-        self._own = {error: step for error, step in describe_plant(plant).accurate.items() if error in ERRORS}
+        self._declared_steps = {error: step for error, step in describe_plant(plant).accurate.items() if error in ERRORS}
 
     def read(self) -> Measured:
         """Return the stored measurements.
@@ -201,7 +201,7 @@ class Calibration:
 
     def _known(self, stored: Mapping[float, float]) -> dict[float, float]:
         """Return the shorter of the robot's own and the stored step for each error."""
-        both = {error: [one[error] for one in (self._own, stored) if error in one] for error in ERRORS}
+        both = {error: [one[error] for one in (self._declared_steps, stored) if error in one] for error in ERRORS}
         return {error: min(steps) for error, steps in both.items() if steps}
 
     def _tightened(self, known: Mapping[float, float], measured: Mapping[str, float]) -> dict[float, float]:

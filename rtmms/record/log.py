@@ -310,7 +310,7 @@ class Log:
                         raise ModelError(f"{self.path}: step {row.step} follows {before}: {far} steps are missing")
                     before = row.step
                     yield row
-        yield from reading.rest()
+        yield from reading.flush_waiting()
 
     def events(self) -> Iterator[bytes]:
         """Yield the messages of /event.
@@ -554,14 +554,14 @@ class _Reading:
                 elif message["event"] == "note" and isinstance(message["values"], dict):
                     self._notes.append(message["values"])
             case "/command":
-                yield from self.rest()
+                yield from self.flush_waiting()
                 self._values = np.array(self._command.numbers(message["values"]), dtype=np.float64)
             case "/outcome":
                 self._outcome = message
             case "/state":
                 outputs = np.array(self._outputs.numbers(message["outputs"]), dtype=np.float64)
                 if self._start is not None:
-                    yield from self.rest()
+                    yield from self.flush_waiting()
                     self._first = _expect(self._start["step"], int, "step")
                     yield Start(self._first, _expect(self._start["seed"], int, "seed"), outputs)
                     self._start = None
@@ -573,7 +573,7 @@ class _Reading:
                     self._values = self._outcome = None
                     self._altered, self._set_points = False, None
 
-    def rest(self) -> Iterator[Step]:
+    def flush_waiting(self) -> Iterator[Step]:
         if self._waiting is not None:
             yield self._waiting
             self._waiting = None

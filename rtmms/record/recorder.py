@@ -352,11 +352,11 @@ class Recorder(StepRecorder):
         self.due, self._plain, self._last_trouble = 0, True, ""
         self._loop: Loop | None = None
         self._seed = 0
-        self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
+        self._output_file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.process = start_python(
             # it continues after this process, to end the log
             ["-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._output_file, pass_fds=(self.ring.descriptor,),
             start_new_session=True,
         )  # fmt: skip
         self._pipe = WriterPipe(self.ring, self.process)
@@ -579,12 +579,12 @@ class Recorder(StepRecorder):
             self.process.kill()
             self.process.wait()
             rescue(self.path)
-        self._words.close()
+        self._output_file.close()
         self.ring.close()
 
     def _last_words(self) -> str:
-        self._words.seek(0)
-        lines = self._words.read().decode(errors="replace").strip().splitlines()
+        self._output_file.seek(0)
+        lines = self._output_file.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
 
 

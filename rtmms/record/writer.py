@@ -132,7 +132,7 @@ class CompactIndexes:
     """Replacement of a list of chunk indexes, which are stored as bytes and returned in order."""
 
     def __init__(self) -> None:
-        self._kept = bytearray()
+        self._packed = bytearray()
         self._count = 0
 
     def append(self, index: Any) -> None:
@@ -144,10 +144,10 @@ class CompactIndexes:
             The index.
         """
         compression, offsets = index.compression.encode(), index.message_index_offsets
-        self._kept += _HEAD.pack(*(getattr(index, field) for field in _FIELDS), len(offsets), len(compression))
-        self._kept += compression
+        self._packed += _HEAD.pack(*(getattr(index, field) for field in _FIELDS), len(offsets), len(compression))
+        self._packed += compression
         for item in offsets.items():
-            self._kept += _OFFSET.pack(*item)
+            self._packed += _OFFSET.pack(*item)
         self._count += 1
 
     def __len__(self) -> int:
@@ -160,12 +160,12 @@ class CompactIndexes:
 
         at = 0
         for _ in range(self._count):
-            *values, count, length = _HEAD.unpack_from(self._kept, at)
+            *values, count, length = _HEAD.unpack_from(self._packed, at)
             at += _HEAD.size
-            compression = self._kept[at : at + length].decode()
+            compression = self._packed[at : at + length].decode()
             at += length
             end = at + count * _OFFSET.size
-            offsets = dict(_OFFSET.iter_unpack(self._kept[at:end]))
+            offsets = dict(_OFFSET.iter_unpack(self._packed[at:end]))
             at = end
             yield ChunkIndex(
                 compression=compression, message_index_offsets=offsets, **dict(zip(_FIELDS, values, strict=True))

@@ -111,14 +111,14 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     p: Options = build(Options, given, robot="urdf")
     step = step_of("urdf", dt, 1e-3)
     try:
-        return _made(path, step, p)
+        return _build_plant(path, step, p)
     except ModelError as fault:
         if str(path) in str(fault):
             raise
         raise ModelError(f"urdf '{path}': {fault}") from None  # of the mechanism that it describes
 
 
-def _made(path: str, step: float, p: Options) -> TreePlant:
+def _build_plant(path: str, step: float, p: Options) -> TreePlant:
     file = read_urdf(path, gravity=(0.0, 0.0, -p.gravity_m_s2))
     base = _base(file.mechanism) if p.base == "auto" else p.base
     wants = {"drag": p.drag > 0.0, "added_mass": p.added_mass > 0.0, "buoyancy": p.buoyancy == "shapes"}

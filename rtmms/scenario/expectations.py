@@ -62,7 +62,7 @@ class Expectation:
         """Name in the report."""
         return LIMITS.get(self.name, self.name)
 
-    def found(self, report: Mapping[str, Any]) -> float | str | None:
+    def read_value(self, report: Mapping[str, Any]) -> float | str | None:
         """Return the report's value.
 
         Parameters
@@ -194,7 +194,7 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Ex
     """
     found = []
     for one in expected:
-        got = one.found(report)
+        got = one.read_value(report)
         instead = "" if got is not None else _instead(report, one.name)
         found.append(ExpectationResult(one.name, one.text, got, one.holds(got), instead))
     return found

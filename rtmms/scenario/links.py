@@ -49,7 +49,7 @@ def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impa
     tuple[Impairment, ...]
         One for each table.
     """
-    found = tuple(_one(k, table, fault, words=False) for k, table in enumerate(tables))
+    found = tuple(_read_impairment(k, table, fault, words=False) for k, table in enumerate(tables))
     _refuse_overlaps(found, fault)
     return found
 
@@ -89,7 +89,7 @@ def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
             table[key.strip()] = text.strip()
         if not name or len(table) == 1:
             raise fault(k, "", f"expected CONTROLLER:key=value,... with some of {', '.join(KEYS)}")
-        found.append(_one(k, table, fault, words=True))
+        found.append(_read_impairment(k, table, fault, words=True))
     _refuse_overlaps(found, fault)
     return tuple(found)
 
@@ -121,7 +121,7 @@ def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impai
         return ModelError(f"link.{controller}: {text}")
 
     own = [one for one in over if one.controller == controller] or [Impairment(controller)]
-    stated = _one(0, {"controller": controller, **values}, fault, words=False)
+    stated = _read_impairment(0, {"controller": controller, **values}, fault, words=False)
     changed = [replace(one, **{key: getattr(stated, key) for key in values}) for one in own]
     return (*(one for one in over if one.controller != controller), *changed)
 
@@ -150,7 +150,7 @@ def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], faul
             raise fault(k, "controller", str(message))
 
 
-def _one(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impairment:
+def _read_impairment(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impairment:
     found = Impairment(
         **read_table(Impairment, table, "link", lambda key, text: fault(k, key, text), words=words)
     )  # fmt: skip

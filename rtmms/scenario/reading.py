@@ -266,7 +266,7 @@ class _Reader:
             one = read_table(RobotTable, table, "robot", self._faults_of("robot", k))
             for key in ("robot", "preset", "sensors"):
                 if key in one:
-                    one[key] = self._beside(one[key], "robot", k, key)
+                    one[key] = self._resolve_file(one[key], "robot", k, key)
             if "sensors" in one:
                 one["profile"] = one.pop("sensors")
             if over:
@@ -284,7 +284,7 @@ class _Reader:
             return WORLD
         if not isinstance(robot, str) or not robot:
             raise self._fault(f'robot: expected a text as "manta", got {_kind(robot)}', "robot")
-        return self._beside(robot, "robot")
+        return self._resolve_file(robot, "robot")
 
     def _parameters(self) -> dict[str, Any]:
         table = self._table("parameters")
@@ -320,7 +320,7 @@ class _Reader:
             return {}
         if not isinstance(table["profile"], str):
             raise self._fault(f"sensors.profile: expected a text, got {_kind(table['profile'])}", "sensors", "profile")
-        return {"sensors": self._beside(table["profile"], "sensors", "profile")}
+        return {"sensors": self._resolve_file(table["profile"], "sensors", "profile")}
 
     def _plugins(self, kind: str) -> tuple[str, ...] | None:
         """Return the words of a command line for each table."""
@@ -335,7 +335,7 @@ class _Reader:
         named = [key for key in ("name", "file") if key in table]
         if len(named) != 1 or not isinstance(table[named[0]], str) or not table[named[0]]:
             raise self._fault(f'[[{kind}]]: expected name = "..." or file = "FILE.py"', kind, k)
-        name = self._beside(table[named[0]], kind, k, named[0])
+        name = self._resolve_file(table[named[0]], kind, k, named[0])
         if split_word(name)[1]:
             raise self._fault(f"{kind}: {named[0]}: expected a name, got '{name}': parameters are keys of the table",
                               kind, k, named[0])  # fmt: skip
@@ -348,7 +348,7 @@ class _Reader:
                 raise self._fault(f"{kind} {name}: {key}: expected a single value, got {_kind(value)}", kind, k, key)
             self._finite(value, f"{kind} {name}: {key}", kind, k, key)
             if isinstance(value, str) and files.get(key) == "code":
-                value = self._beside(value, kind, k, key)
+                value = self._resolve_file(value, kind, k, key)
             elif isinstance(value, str) and files.get(key) in ("input", "output"):
                 self._inside(value, kind, k, key)
             text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -493,7 +493,7 @@ class _Reader:
                     name,
                 )
 
-    def _beside(self, word: str, *place: str | int) -> str:
+    def _resolve_file(self, word: str, *place: str | int) -> str:
         """Return a file beside the scenario, wherever the command runs.
 
         It raises ModelError for code that is elsewhere, or that others can write: a scenario is data, and names only

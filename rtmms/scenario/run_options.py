@@ -57,7 +57,7 @@ class Option:
         Value in `--help`; '' for the one of the type.
     unit, zero : str, bool
         Unit of a number, and whether it may be 0.
-    least, most : int | None, optional
+    least, max_value : int | None, optional
         Range of a whole number.
     names, kind : tuple[str, ...], str
         Possible words of a text, and their name in an error.
@@ -97,7 +97,7 @@ class Option:
     unit: str = ""
     zero: bool = False
     least: int | None = None
-    most: int | None = None
+    max_value: int | None = None
     names: tuple[str, ...] = ()
     kind: str = ""
     group: str = ""
@@ -147,7 +147,7 @@ class Option:
         """Declaration of the value of a numeric option, for readers of other texts than a command line."""
         if self.value_type is int:
             low: float | None = 0 if self.least is None else self.least
-            return Parameter(self.help, self.unit, ge=low, le=self.most, kind=int, hint=int)
+            return Parameter(self.help, self.unit, ge=low, le=self.max_value, kind=int, hint=int)
         return Parameter(self.help, self.unit, ge=0 if self.zero else None, kind=float, hint=float)
 
     def help_text(self, default: Any, *, of_study: bool = False) -> str:
@@ -253,7 +253,7 @@ class RunOptions:
         "Age at which a held value returns to neutral (default {default}).", unit="s", reason=_MISSED,
     )] = 0.5
     catchup: Annotated[int, Option(
-        "Steps that catchup may be behind, at most (default {default}).", least=1, most=MAX_COUNT, reason=OF_A_SCHEDULE,
+        "Steps that catchup may be behind, at most (default {default}).", least=1, max_value=MAX_COUNT, reason=OF_A_SCHEDULE,
     )] = 5
     max_stale: Annotated[str | None, Option(
         "Limit of steps with a value older than its sender allows: end the run after more than N, or exit with 1 if "
@@ -264,14 +264,14 @@ class RunOptions:
         "more than P% at the end.", metavar="N|P%", limit=True, reason=_MISSED,
     )] = None
     max_consecutive_misses: Annotated[int | None, Option(
-        "End the run after more than N misses in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_MISSED,
+        "End the run after more than N misses in a row.", metavar="N", least=0, max_value=MAX_COUNT, reason=_MISSED,
     )] = None
     max_overruns: Annotated[str | None, Option(
         "Limit of steps that took longer than their period: end the run after more than N, or exit with 1 if they are "
         "more than P% at the end.", metavar="N|P%", limit=True, reason=OF_A_SCHEDULE,
     )] = None
     max_consecutive_overruns: Annotated[int | None, Option(
-        "End the run after more than N overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=OF_A_SCHEDULE,
+        "End the run after more than N overruns in a row.", metavar="N", least=0, max_value=MAX_COUNT, reason=OF_A_SCHEDULE,
     )] = None
     on_surface: Annotated[str, Option(
         "Reaction to a robot in water nearer to the surface than half its span: a warning (warn, default), the end of "
@@ -307,7 +307,7 @@ class RunOptions:
         not_with_log="the log's sensors stay",
     )] = "ideal"
     seed: Annotated[int, Option(
-        "Seed of all random numbers (default {default}).", least=0, most=2**63 - 1,
+        "Seed of all random numbers (default {default}).", least=0, max_value=2**63 - 1,
         study=StudyUse.CARRIED, study_help="Seed of each run (default {default}).", varies=True, of_log=True,
     )] = 0
     priority: Annotated[str, Option(

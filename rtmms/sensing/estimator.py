@@ -590,7 +590,7 @@ class Estimator:
         residual = measured.value - model.expected
         gate = GATES[len(residual)] if self._time >= self._trusts_from else 0.0
         squared = correct(
-            self._x, self._p, model.rows, model.own, model.first, residual, model.variance, gate, model.work,
+            self._x, self._p, model.rows, model.error_rows, model.first, residual, model.variance, gate, model.work,
             self._error, self._correlated,
         )  # fmt: skip
         self._nis[name] = squared, len(residual)
@@ -615,7 +615,7 @@ def compile_ahead() -> None:
 
 
 class _Model:
-    """Expected measurement of a sensor: rows (m, 15), own (m, n) of its persistent errors, expected, variance (m,)."""
+    """Expected measurement of a sensor: rows (m, 15), error_rows (m, n) of its persistent errors, expected, variance (m,)."""
 
     def __init__(
         self, name: str, sensor: Sensor, more: float, correlated: CorrelatedErrors, place: slice, surface: float
@@ -624,7 +624,7 @@ class _Model:
         quantity = {Depth: "value", Dvl: "velocity", Gps: "position", Magnetometer: "field"}[type(sensor)]
         self.output = f"{name}.{quantity}"
         self.rows, self.expected = np.zeros((size, E_SIZE)), np.zeros(size)
-        self.first, self.own = place.start, np.zeros((size, place.stop - place.start))
+        self.first, self.error_rows = place.start, np.zeros((size, place.stop - place.start))
         self.variance = np.full(size, more * _variance(sensor))
         self.work = np.zeros((size + 1, size + E_SIZE + len(correlated.variance)))
         self._correlated, self._surface = correlated, surface
@@ -642,7 +642,7 @@ class _Model:
             expect_position(x, self._place, r, self.rows, self.expected)
         else:
             expect_direction(x, self._field, self._mount, r, self.rows, self.expected)
-        expect_correlated(self.first, self.expected, self.own, self._correlated)
+        expect_correlated(self.first, self.expected, self.error_rows, self._correlated)
 
 
 def _downwards(gravity: Any) -> Array:

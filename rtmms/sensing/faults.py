@@ -35,13 +35,13 @@ last commands.
 
 FAILING = Layout(
     "Failing",
-    state("steps", 1, dtype=INTEGER), state("kept", 3 + MAX_DELAY_STEPS, "actuators"), given("given", "actuators"),
+    state("steps", 1, dtype=INTEGER), state("fault_memory", 3 + MAX_DELAY_STEPS, "actuators"), given("given", "actuators"),
     model("limits", 2, "actuators"), given("torque", "actuators", unit="N m"), number("dt", unit="s"),
     number("torques", INTEGER), part("inner", INNER),
 )  # fmt: skip
 """Record of a plant with faults.
 
-- kept: the memory, see BEFORE
+- fault_memory: the memory, see BEFORE
 - limits: lower, upper
 - torque: of the rods
 - torques: address of the plant's rod torques among its outputs, 0 where compiled code does not find them
@@ -107,7 +107,7 @@ def enter_bend(address: int) -> int:
         0.
     """
     w = _failing_at(address)
-    bend(w.kept, w.steps[0], w.given, w.limits, w.torque, w.dt)
+    bend(w.fault_memory, w.steps[0], w.given, w.limits, w.torque, w.dt)
     w.steps[0] += 1
     return 0
 
@@ -127,7 +127,7 @@ def enter_step(address: int) -> int:
         The plant's status, 0 for success.
     """
     w = _failing_at(address)
-    memory, torque = w.kept, w.torque
+    memory, torque = w.fault_memory, w.torque
     n = torque.shape[0]
     for i in range(n):
         if memory[CODES, i] == A_FREE:
@@ -304,7 +304,7 @@ class Faulty(Stage):
         self._neutral = np.array([channel.neutral for channel in plant.actuators], dtype=float)
         values = {"limits": self._limits, "dt": self.dt, "inner": {"dt": self.dt}}
         self.system = system = FAILING.make(values, {"actuators": n, "inner": 1})
-        self._memory, self._given, self._torque, self._count = system.kept, system.given, system.torque, system.steps
+        self._memory, self._command, self._torque, self._count = system.fault_memory, system.given, system.torque, system.steps
         self._memory[BEFORE] = self._memory[RING:] = self._neutral
         self._address = system.address
         self._key = hashlib.sha256("\0".join(self._names).encode()).digest()
@@ -341,13 +341,13 @@ class Faulty(Stage):
         command : Array
             (n,) given command.
         """
-        self._given[:] = read_command("faults", self.actuators, command)
+        self._command[:] = read_command("faults", self.actuators, command)
         if A_FREE in self._memory[CODES]:
             self._torque[:] = self.sound.observe()[_TORQUES]
         if COMPILED:
             enter_bend(self._address)
         else:
-            bend(self._memory, self._steps, self._given, self._limits, self._torque, self.dt)
+            bend(self._memory, self._steps, self._command, self._limits, self._torque, self.dt)
             self._steps += 1
         self.sound.step(self._memory[BEFORE])
 

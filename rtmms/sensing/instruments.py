@@ -568,15 +568,15 @@ def drift_of(density: float, instability: float, tau: float) -> float:
     if instability <= 0.0 or lowest(0.0) >= 0.0:
         return 0.0
 
-    def found() -> float:
+    def solve_deviation() -> float:
         top = 100.0 * instability
         return float(brentq(lowest, 0.0, top, xtol=1e-12 * instability, rtol=1e-12))  # type: ignore[no-untyped-call]
 
-    deviation = found()
+    deviation = solve_deviation()
     if times[variance(deviation).argmin()] >= 0.1 * tau:
         return deviation
     times = times[times >= 0.1 * tau]
-    return found()
+    return solve_deviation()
 
 
 # Times at which sensors sample and report: rate, phase, latency, jitter, loss. One kernel runs in each step.

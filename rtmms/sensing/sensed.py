@@ -113,10 +113,10 @@ class Sensed(Stage):
         ]
         known = {channel.name for channel in plant.outputs}
         self._moving = [(name, slice(at, at + size)) for name, at, size in _MOVING if name in known]
-        self._own = len(self._moving)
+        self._output_count = len(self._moving)
         self._sampling = [k for k in range(len(self.sensors)) if self.suite.measured_by(k)]
         self._moving += list(self.suite.vectors.items())
-        self._seen: dict[str, Array] | None = None
+        self._truth_outputs: dict[str, Array] | None = None
         suite = self.suite
         self.system = SENSORS.make(
             {"timing": suite.timing, "block": suite.block, "dt": self.dt, "inner": {"dt": self.dt}},
@@ -189,9 +189,9 @@ class Sensed(Stage):
         """
         state = self._state
         seen = {name: state[place].copy() if plain else state[place][0].copy() for name, place, plain in self._measured}
-        if self._seen is None:
-            self._seen = self.truth.observe()
-        for name, value in self._seen.items():
+        if self._truth_outputs is None:
+            self._truth_outputs = self.truth.observe()
+        for name, value in self._truth_outputs.items():
             seen[TRUTH + name] = value
         return seen
 
@@ -207,7 +207,7 @@ class Sensed(Stage):
 
     def _changed(self) -> None:
         """Mark the cached outputs of the plant as out of date."""
-        self._seen, self._counts[FRESH] = None, 0
+        self._truth_outputs, self._counts[FRESH] = None, 0
 
     def _feel(self) -> None:
         """Read the plant's present gravity."""
@@ -215,8 +215,8 @@ class Sensed(Stage):
 
     def _look(self) -> None:
         if not self._compiled:
-            seen = self._seen = self.truth.observe()
-            for name, place in self._moving if self._samples_outputs() else self._moving[: self._own]:
+            seen = self._truth_outputs = self.truth.observe()
+            for name, place in self._moving if self._samples_outputs() else self._moving[: self._output_count]:
                 self._motion[place] = seen[name]
         if COMPILED:
             enter_look(self._address)
@@ -239,13 +239,13 @@ class Sensed(Stage):
         whole = all(address for address, _, _ in found)
         by_function = [written for _, _, written in found]
         # of the body's own motion the last steps matter, too: an accelerometer differentiates it
-        when = EACH_STEP if any(by_function[: self._own]) else AT_SAMPLES if any(by_function) else NEVER
+        when = EACH_STEP if any(by_function[: self._output_count]) else AT_SAMPLES if any(by_function) else NEVER
         system.put(written=when if whole else NEVER)
         system.reads[:] = [k in self._sampling for k in range(len(self.sensors))]
         system.gathered[:, FROM] = 0
         if whole:
             rows = [
-                (address, count, place.start, int(k >= self._own))
+                (address, count, place.start, int(k >= self._output_count))
                 for k, ((address, count, _), (_, place)) in enumerate(zip(found, self._moving, strict=True))
             ]
             system.gathered[:] = np.array(rows, dtype=np.int64).reshape(-1, ROW)
@@ -265,7 +265,7 @@ class Sensed(Stage):
         return enter_account, system.address
 
     def _after_step(self) -> None:
-        self._seen = None
+        self._truth_outputs = None
 
     def _after_restore(self) -> None:
         self._feel()

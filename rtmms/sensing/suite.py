@@ -579,7 +579,7 @@ def read_profile(profile: str, plant: Plant, over: Mapping[str, Any] | None = No
 
 
 def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[str, Sensor]:
-    values: dict[str, dict[str, Any]] = {name: {} for name in (_usual(plant) if profile == "typical" else ())}
+    values: dict[str, dict[str, Any]] = {name: {} for name in (_list_typical_kinds(plant) if profile == "typical" else ())}
     for layer in layers:
         for name, table in layer.items():
             if not isinstance(table, Mapping):
@@ -603,7 +603,7 @@ def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[st
     return made
 
 
-def _usual(plant: Plant) -> list[str]:
+def _list_typical_kinds(plant: Plant) -> list[str]:
     outputs = {channel.name: channel.shape for channel in plant.outputs}
     around = describe_plant(plant).environment()
     listed = []

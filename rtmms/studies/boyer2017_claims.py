@@ -12,8 +12,8 @@ _PARAMETERS = "the published parameters are not to be had: those of docs/fish.md
 
 FISH = (
     Claim("stiff", "dead fish, EI = 1.5e-3 N m2: drift along the stream after 3 s, upstream < 0", "swims upstream",
-          "m/s", Target(most=0.0), ".4f", where="abstract; 2015: 9", must=True, note=_PARAMETERS),
-    Claim("stiffer", "the same, EI = 3e-3 N m2", "-", "m/s", Target(most=0.0), ".4f", unjudged=OURS, must=True),
+          "m/s", Target(max_value=0.0), ".4f", where="abstract; 2015: 9", must=True, note=_PARAMETERS),
+    Claim("stiffer", "the same, EI = 3e-3 N m2", "-", "m/s", Target(max_value=0.0), ".4f", unjudged=OURS, must=True),
     Claim("soft", "the same, EI = 5e-4 N m2", "is carried off", "m/s", above(0.0), ".4f", where="-", must=True),
     Claim("softer", "the same, EI = 2e-4 N m2", "-", "m/s", above(0.0), ".4f", unjudged=OURS, must=True),
     Claim("holds", "EI at which it holds its station", "-", "N m2", Target(9e-4, 1.5e-3), ".2e", unjudged=OURS,

@@ -64,7 +64,7 @@ class Runner:
     def __init__(self, study: Study) -> None:
         self.study = study
         self._plant: Plant | None = None
-        self._made: Any = None
+        self._built_parameters: Any = None
         self._classes: dict[str, type[Controller]] = {}
 
     def row(self, case: tuple[Any, ...]) -> dict[str, Any]:
@@ -169,12 +169,12 @@ class Runner:
         fixed = (dt, {key: value for key, value in parameters.items() if key not in live})
         names = called_names(base.controllers)
         touched = any(not owner_of(name, names) for event in base.events for name in event.values)
-        if plant is None or touched or self._made != fixed:
+        if plant is None or touched or self._built_parameters != fixed:
             self._plant = plant = None
             whole = self._loaded(dt, parameters)
             plant = with_sensors(with_faults(whole, base.events), base.sensors, base.over, base.estimate)
             live = set(describe_plant(plant).settable or ())
-            self._plant, self._made = plant, (dt, {key: one for key, one in parameters.items() if key not in live})
+            self._plant, self._built_parameters = plant, (dt, {key: one for key, one in parameters.items() if key not in live})
             return plant
         changed = {key: value for key, value in parameters.items() if key in live}
         if changed:

@@ -85,7 +85,7 @@ class _Worker:
         The values are set where they may change while the plant runs; otherwise the plant is built anew.
         """
         number = self._first[number]
-        given = self._given(number, values)
+        given = self._merge_elements(number, values)
         found = self._plants.get(number)
         if found is not None and found[1] == given:
             return found[0]
@@ -101,7 +101,7 @@ class _Worker:
         self._plants[number] = (plant, given)
         return plant
 
-    def _given(self, number: int, values: Mapping[str, float]) -> dict[str, Any]:
+    def _merge_elements(self, number: int, values: Mapping[str, float]) -> dict[str, Any]:
         """Return whole parameters: elements put into their vectors."""
         found: dict[str, Any] = {}
         for name, value in values.items():
@@ -110,11 +110,11 @@ class _Worker:
                 found[root] = value
                 continue
             if root not in found:
-                found[root] = list(value_of(self._usual(number), root))
+                found[root] = list(value_of(self._load_default_plant(number), root))
             found[root][element] = value
         return {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
 
-    def _usual(self, number: int) -> Plant:
+    def _load_default_plant(self, number: int) -> Plant:
         if number not in self._plants:
             self._plants[number] = (self.recordings[number].build(), {})
         return self._plants[number][0]
@@ -164,11 +164,11 @@ class Predictor:
         Yields
         ------
         list[dict[str, Array]]
-            The result of `one` for each case, in order.
+            The result of `predict` for each case, in order.
         """
-        yield from self._pool.map(self._one, cases)
+        yield from self._pool.map(self._predict_case, cases)
 
-    def one(self, case: Case) -> list[dict[str, Array]]:
+    def predict(self, case: Case) -> list[dict[str, Array]]:
         """Predict one case on the caller's thread.
 
         Parameters
@@ -181,7 +181,7 @@ class Predictor:
         list[dict[str, Array]]
             {channel: (steps, w)} of each segment at the end of each step; nan from where the model failed.
         """
-        return self._one(case)
+        return self._predict_case(case)
 
     def anchor(self, values: Sequence[Mapping[str, float]]) -> None:
         """Set the first guess of each segment's start from a run of the model from the recording's beginning.
@@ -216,7 +216,7 @@ class Predictor:
         finally:
             self._workers.put(worker)
 
-    def _one(self, case: Case) -> list[dict[str, Array]]:
+    def _predict_case(self, case: Case) -> list[dict[str, Array]]:
         worker = self._workers.get()
         try:
             return [

@@ -201,7 +201,7 @@ class Residuals:
             {channel: (steps, w)} of each segment.
         """
         if self._at is None or not np.array_equal(self._at, z):
-            self._predicted, self._at = self._aligned(self.predictor.one(self.case(z))), z.copy()
+            self._predicted, self._at = self._aligned(self.predictor.predict(self.case(z))), z.copy()
         return self._predicted
 
     def _aligned(self, predicted: list[dict[str, Array]]) -> list[dict[str, Array]]:
@@ -382,7 +382,7 @@ class Residuals:
                 low, down = predicted, z
             if up is z and down is z:
                 other = 2.0 * z - np.where(ends[0] == z, ends[1], ends[0])
-                low, down = self._aligned(self.predictor.one(self.case(other))), other
+                low, down = self._aligned(self.predictor.predict(self.case(other))), other
                 if not _sound(low):
                     self._refuse_edge(group, ends)
             for k in group:

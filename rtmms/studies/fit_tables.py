@@ -607,12 +607,12 @@ def _all_series(
         if any(part in measured for part in parts):
             given = [noise_of.get(part, math.nan) for part in parts]
             noise = np.array([tool.noise if math.isnan(one) and tool.noise > 0.0 else one for one in given])
-            found[tool.channel] = _one(tool.channel, parts, measured, time, tool.unit, noise, tool, begin)
+            found[tool.channel] = _make_series(tool.channel, parts, measured, time, tool.unit, noise, tool, begin)
     for channel in plant.outputs:
         parts = Signal(channel.name, channel.unit, tuple(channel.shape), channel.frame).columns
         if any(part in measured for part in parts):
             noise = np.array([noise_of.get(part, math.nan) for part in parts])
-            found[channel.name] = _one(channel.name, parts, measured, time, channel.unit, noise, None)
+            found[channel.name] = _make_series(channel.name, parts, measured, time, channel.unit, noise, None)
     if not found and more is None:
         raise ModelError(f"{path}: expected columns of outputs of the robot or of its sensors: name them by --columns")
     for name in wanted:
@@ -626,7 +626,7 @@ def _all_series(
     return tuple(one for name, one in found.items() if one.instrument is not None or name in usual)
 
 
-def _one(
+def _make_series(
     channel: str, parts: Sequence[str], measured: Mapping[str, Array], time: Array, unit: str, noise: Array,
     tool: Instrument | None, begin: float = 0.0,
 ) -> Series:  # fmt: skip

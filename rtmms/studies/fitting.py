@@ -230,7 +230,7 @@ class _Search:
         self, residuals: Residuals, sigma: dict[str, Array], noise: dict[str, Array], usual: dict[str, Array],
         watch: Watch,
     ) -> None:  # fmt: skip
-        self.residuals, self.sigma, self.noise, self.usual, self.watch = residuals, sigma, noise, usual, watch
+        self.residuals, self.sigma, self.noise, self.typical_noise, self.watch = residuals, sigma, noise, usual, watch
         self.z = np.zeros(0)
         self.cost = np.inf
         self.slope: Array | None = None
@@ -255,7 +255,7 @@ class _Search:
                 _refuse_deaf(residuals, slope)
             z, cost, slope = self._descend(z, slope, rough=number == 0)
             self._take(z, cost, slope)
-            change = _weigh(residuals, z, self.sigma, self.noise, self.usual)
+            change = _weigh(residuals, z, self.sigma, self.noise, self.typical_noise)
             anchored = len(residuals.predictor.segments) > len(residuals.predictor.recordings)
             if number and change < SETTLED and not anchored:
                 break
@@ -299,7 +299,7 @@ class _Search:
         for block in residuals.blocks:
             off = residuals.differences(block, predicted, self.z)[block.fitted]
             noise = block.series.noise if block.series.feature is not None else self.noise[block.channel]
-            least = np.maximum(np.nan_to_num(noise), self.usual[block.channel])
+            least = np.maximum(np.nan_to_num(noise), self.typical_noise[block.channel])
             if (np.sqrt(mean_square(off)) > EXPLAINED * least).any():
                 return False
         return True

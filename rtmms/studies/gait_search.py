@@ -117,7 +117,7 @@ class Gait:
 
     Attributes
     ----------
-    words : Mapping[str, float]
+    parameters : Mapping[str, float]
         Parameters of the controller.
     values : Mapping[str, float]
         Goals on the robot's own model.
@@ -125,7 +125,7 @@ class Gait:
         Goals on the model of the search.
     """
 
-    words: Mapping[str, float]
+    parameters: Mapping[str, float]
     values: Mapping[str, float]
     coarse: Mapping[str, float]
 
@@ -138,7 +138,7 @@ class ParetoFront:
     ----------
     gaits : tuple[Gait, ...]
         Gaits that no other one exceeds in all goals, by the first goal.
-    usual : Values
+    default_values : Values
         Goals of the controller's default gait on the same model.
     error : Mapping[str, float]
         Error of the search's model: {goal: largest share of the value on the robot's own model}.
@@ -153,7 +153,7 @@ class ParetoFront:
     """
 
     gaits: tuple[Gait, ...]
-    usual: Values
+    default_values: Values
     error: Mapping[str, float]
     tried: Array
     controller: str

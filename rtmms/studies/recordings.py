@@ -217,7 +217,7 @@ def from_log(
     for signal in log.outputs:
         places[signal.name] = slice(width, width + signal.size)
         width += signal.size
-    kept = sorted({n for name in names for n in (name, *_beside(tools, name))})
+    kept = sorted({n for name in names for n in (name, *_list_clock_channels(tools, name))})
     states = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
     runs = _runs(log, path, [places[name] for name in (*kept, *states)])
     found = []
@@ -276,7 +276,7 @@ def of_plant(
     tools = instruments(describe_plant(plant).sensors, unwrapped(plant))
     names = channels_to_compare(tools, plant.outputs, wanted, sensed, name)
     placed = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
-    kept = sorted({n for one in names for n in (one, *_beside(tools, one))} | set(placed))
+    kept = sorted({n for one in names for n in (one, *_list_clock_channels(tools, one))} | set(placed))
     plant.reset(seed)
     rows: dict[str, list[Array]] = {one: [] for one in kept}
     for step in range(len(commands) + 1):
@@ -322,7 +322,7 @@ def builder_of(
     return lambda **parameters: build_by(found, dt=dt, preset=preset, **{**settings, **parameters})
 
 
-def _beside(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:
+def _list_clock_channels(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:
     """Return the channels of a sensor's sampling time and validity."""
     for one in tools:
         if one.channel == name:

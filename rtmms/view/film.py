@@ -420,7 +420,7 @@ class Filming:
         first = picture.draw(run.outputs(0))
         picture.measure(first)
         self._paths = picture.paths(run)
-        self._kept = [_apart(path, picture.size * GRAIN) for path in self._paths]
+        self._thinned_paths = [_apart(path, picture.size * GRAIN) for path in self._paths]
         self._clouds, lowest = self._sampled()
         visual = picture.visual
         self._scene = GROUND if visual is None else visual.scene
@@ -514,7 +514,7 @@ class Filming:
         body = cloud @ quaternion_matrix(np.array(drawn.pose[1])).T if len(cloud) else np.zeros((1, 3))
         renderer.trace([
             behind(np.vstack([path[kept[: np.searchsorted(kept, k)]], path[k]]), body)
-            for path, kept in zip(self._paths, self._kept, strict=True)
+            for path, kept in zip(self._paths, self._thinned_paths, strict=True)
         ])  # fmt: skip
         points = run.tracked(time)
         renderer.aim(planned_course(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
@@ -674,7 +674,7 @@ class Overlay:
         m_a_pixel: float,
         deadlines: Recording | None = None,
     ) -> None:
-        self._wide, self._high, self._words, self._colour = wide, high, words, colour
+        self._wide, self._high, self._title, self._colour = wide, high, words, colour
         self._unit = max(high / 720.0, 0.5)
         self._bar_m = nice(0.16 * wide * m_a_pixel)
         self._bar = self._bar_m / m_a_pixel
@@ -712,8 +712,8 @@ class Overlay:
         made = Images.fromarray(picture)
         pen, u = ImageDraw.Draw(made), self._unit
         font, small = _font(round(20 * u)), _font(round(14 * u))
-        if self._words:
-            pen.text((24 * u, 18 * u), f"{self._words}   {time:.2f} s", self._colour, font)
+        if self._title:
+            pen.text((24 * u, 18 * u), f"{self._title}   {time:.2f} s", self._colour, font)
         if note:
             pen.text((24 * u, 46 * u), note, self._colour, small)
         foot = self._high - 24 * u

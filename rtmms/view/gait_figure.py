@@ -228,7 +228,7 @@ class _SearchResult(Protocol):
     @property
     def gaits(self) -> Sequence[_GaitValues]: ...
     @property
-    def usual(self) -> Mapping[str, float] | None: ...
+    def default_values(self) -> Mapping[str, float] | None: ...
     @property
     def tried(self) -> npt.NDArray[np.float64]: ...
 
@@ -270,11 +270,11 @@ def draw_front(front: _SearchResult, goals: Sequence[str], robot: str, path: Pat
             axes.plot(tried[:, 0], tried[:, 1], ".", color=GRID, markersize=4.0, label="tried")
             rows = np.array([[one.values[goal] for goal in goals] for one in front.gaits]).reshape(-1, 2)
             axes.plot(rows[:, 0], rows[:, 1], "o-", color=BLUE, markersize=4.0, label="front")
-            if front.usual is not None:
-                axes.plot(*[front.usual[goal] for goal in goals], "s", color=CORAL, label="default gait")
+            if front.default_values is not None:
+                axes.plot(*[front.default_values[goal] for goal in goals], "s", color=CORAL, label="default gait")
             axes.set(xlabel=_label(goals[0]), ylabel=_label(goals[1]))
             if len(rows):
-                top = 1.5 * max(rows[:, 1].max(), front.usual[goals[1]] if front.usual is not None else 0.0)
+                top = 1.5 * max(rows[:, 1].max(), front.default_values[goals[1]] if front.default_values is not None else 0.0)
                 axes.set_ylim(0.0, top)
             axes.legend()
         page.tight_layout()

@@ -74,7 +74,7 @@ class View(Bridge):
         self._asked = False
         self._begun, self._step, self._shown = monotonic(), -1, 0
         self._points: deque[tuple[float, dict[str, Any]]] = deque(maxlen=64)
-        self._kept: deque[tuple[float, Any]] = deque(maxlen=int(KEPT_S / PLOTS_S * 4))
+        self._plot_samples: deque[tuple[float, Any]] = deque(maxlen=int(KEPT_S / PLOTS_S * 4))
         self._statuses: deque[tuple[float, ...]] = deque(maxlen=int(60.0 / STATUS_S))
         self._build()
         self.io.log(f"view: open http://{self.host}:{self.server.get_port()} in a browser")
@@ -109,7 +109,7 @@ class View(Bridge):
         self._strip: Any = None
 
     def _forget_plot(self) -> None:
-        self._kept.clear()
+        self._plot_samples.clear()
         if self._plot is not None:
             self._plot.remove()
             self._plot = None
@@ -138,7 +138,7 @@ class View(Bridge):
         name = plots.source(self._chosen.value, self.plant)
         if name in state.outputs:
             value = state.outputs[name]
-            self._kept.append((state.time, value if isinstance(value, list) else [value]))
+            self._plot_samples.append((state.time, value if isinstance(value, list) else [value]))
         if now >= self._plots_due:
             self._plots_due = now + PLOTS_S
             self._draw_plot(self._chosen.value)
@@ -157,9 +157,9 @@ class View(Bridge):
                 box.on_update(change)
 
     def _draw_plot(self, name: str) -> None:
-        if len(self._kept) < 2:
+        if len(self._plot_samples) < 2:
             return
-        kept = list(self._kept)
+        kept = list(self._plot_samples)
         time, values = np.array([t for t, _ in kept]), np.array([v for _, v in kept], dtype=float)
         shown = plots.output_curves(name, time, values, self._points)
         if self._plot is not None and shown.names != self._labels:

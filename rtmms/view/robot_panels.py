@@ -273,14 +273,14 @@ class FinalStates:
         States by output, shape (k, ...) each.
     seconds : float | None
         Length of the period in s; None where nothing repeats.
-    words : str
+    description : str
         Description of the states for the panel's title.
     """
 
     time: Array
     values: Mapping[str, Array]
     seconds: float | None
-    words: str
+    description: str
 
 
 def stretch(outline: OutlineFunction | None, ahead: tuple[Array, dict[str, Array]] | None, late: Array,
@@ -384,7 +384,7 @@ def strip(panel: Any, outline: OutlineFunction, shown: FinalStates | None, frame
         word = word if shown.seconds is not None else f"{instants[k]:.3g} s"
         panel.annotate(word if moving else "", (k * every + 0.5 * (low[0] + high[0]), low[1]), (0, -6),
                        textcoords="offset points", ha="center", va="top", fontsize=8.5, color=MUTED)  # fmt: skip
-    panel.set_title(f"The robot {shown.words if moving else 'does not change its shape'}, seen {view.name}")
+    panel.set_title(f"The robot {shown.description if moving else 'does not change its shape'}, seen {view.name}")
     fill_panel(panel, low, high + np.array([(len(states) - 1) * every, 0.0]), 0.53)
     panel.set_axis_off()
 

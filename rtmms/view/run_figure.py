@@ -383,7 +383,7 @@ def _title(page: Any, plant: Plant, found: Mapping[str, Any], statistics: Statis
     name, file = title_of(robot, plant)
     page.text(0.05, 1.0 - 0.46 / high, name, fontsize=21, fontweight="bold", color=INK, va="center")
     headline = {key: found.get(key) for key in HEADLINE}
-    facts = [_words(key, value).removeprefix("mean ").partition(" ")[2] for key, value in headline.items()
+    facts = [_describe_entry(key, value).removeprefix("mean ").partition(" ")[2] for key, value in headline.items()
              if value is not None]  # fmt: skip
     facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
     facts += [f"{counts['stale']:,} stale steps"] if counts["stale"] else []
@@ -391,11 +391,11 @@ def _title(page: Any, plant: Plant, found: Mapping[str, Any], statistics: Statis
     words = [file] if file else []
     words += [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
     if found:
-        words += [_words(key, value) for key, value in found.items() if value is not None]
+        words += [_describe_entry(key, value) for key, value in found.items() if value is not None]
     page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")
 
 
-def _words(key: str, value: float) -> str:
+def _describe_entry(key: str, value: float) -> str:
     """Return an entry of the summary for people: 'mean_speed_m_s', 0.4 becomes 'mean speed 0.4 m/s'."""
     for ending, unit in UNITS.items():
         if key.endswith(ending):

@@ -121,7 +121,7 @@ def rows_as_table(title: str, rows: Sequence[Row]) -> Table:
         front = ["where"] if places and places[0] else []
         heads = [*front, "", "paper", "ours", "unit", "agrees if", "verdict", "remark"]
         lines = [
-            [*place, row.name, _paper(row), row.shown, row.unit, row.target.words if row.target else "", row.verdict,
+            [*place, row.name, _paper(row), row.shown, row.unit, row.target.range_text if row.target else "", row.verdict,
              remarks.number([row])]
             for place, row in zip(places, rows, strict=True)
         ]  # fmt: skip
@@ -133,7 +133,7 @@ def rows_as_table(title: str, rows: Sequence[Row]) -> Table:
     for name, same in by_name.items():
         of_case, first = {row.case: row for row in same}, same[0]
         cells = [_judged(of_case[case]) if case in of_case else "" for case in cases]
-        agrees = first.target.words if first.target else first.unjudged
+        agrees = first.target.range_text if first.target else first.unjudged
         lines.append([name, first.unit, _paper(first), agrees, *cells, remarks.number(same)])
     return Table(title, ["", "unit", "paper", "agrees if", *cases, "remark"], lines, remarks.notes)
 
@@ -332,7 +332,7 @@ def print_verdicts(rows: Sequence[Row]) -> int:
     """
     for row in rows:
         if row.failed:
-            wanted = row.target.words if row.target else ""
+            wanted = row.target.range_text if row.target else ""
             print_text(f"rtmms: {row.name}: {row.shown} {row.unit}, must be {wanted}", err=True)
     return status(rows)
 

@@ -62,7 +62,7 @@ class TogetherShape:
         return tuple(
             [at(pose, point) for point in points]
             for name, pose in self._bodies(outputs).items() if name in self._shapes
-            for points in self._shapes[name].points(self._own(name, outputs))
+            for points in self._shapes[name].points(self._select_outputs(name, outputs))
         )  # fmt: skip
 
     def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
@@ -82,11 +82,11 @@ class TogetherShape:
         for name, pose in self._bodies(outputs).items():
             found[f"{name}.{BODY}"] = pose
             if name in self._shapes:
-                own = self._shapes[name].frames(self._own(name, outputs))
+                own = self._shapes[name].frames(self._select_outputs(name, outputs))
                 found |= {f"{name}.{part}": after(pose, place) for part, place in own.items()}
         return found
 
-    def _own(self, name: str, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    def _select_outputs(self, name: str, outputs: Mapping[str, Any]) -> dict[str, Any]:
         return {need: outputs[f"{name}.{need}"] for need in self._shapes[name].needs}
 
     def _bodies(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:

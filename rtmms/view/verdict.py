@@ -24,25 +24,25 @@ OTHER_MACHINE = "other machine"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Numbers that confirm a claim: least <= x <= most, never nan.
+    """Numbers that confirm a claim: least <= x <= max_value, never nan.
 
     Parameters
     ----------
     least : float, default -math.inf
         Lower bound.
-    most : float, default math.inf
+    max_value : float, default math.inf
         Upper bound.
     beyond : bool, default False
         Whether `least` itself is excluded.
 
     Examples
     --------
-    >>> about(2.0).words, about(2.0).holds(2.1)
+    >>> about(2.0).range_text, about(2.0).holds(2.1)
     ('1.8 to 2.2', True)
     """
 
     least: float = -math.inf
-    most: float = math.inf
+    max_value: float = math.inf
     beyond: bool = False
 
     def holds(self, value: float) -> bool:
@@ -58,20 +58,20 @@ class Target:
         bool
             True within the bounds, False for nan.
         """
-        return self.least <= value <= self.most and not (self.beyond and value == self.least)
+        return self.least <= value <= self.max_value and not (self.beyond and value == self.least)
 
     @property
-    def words(self) -> str:
+    def range_text(self) -> str:
         """Text of the range for a table."""
         if math.isinf(self.least):
-            return f"at most {self.most:.4g}"
-        if math.isinf(self.most):
+            return f"at most {self.max_value:.4g}"
+        if math.isinf(self.max_value):
             return f"{'above' if self.beyond else 'at least'} {self.least:.4g}"
-        middle, half = 0.5 * (self.least + self.most), 0.5 * (self.most - self.least)
+        middle, half = 0.5 * (self.least + self.max_value), 0.5 * (self.max_value - self.least)
         tight = half < 1e-3 * abs(middle)
         digits = 2 + math.ceil(math.log10(abs(middle) / half)) if tight and half > 0.0 else 4
         return (
-            f"{middle:.{min(max(digits, 4), 17)}g} +- {half:.1g}" if tight else f"{self.least:.4g} to {self.most:.4g}"
+            f"{middle:.{min(max(digits, 4), 17)}g} +- {half:.1g}" if tight else f"{self.least:.4g} to {self.max_value:.4g}"
         )
 
 
@@ -106,7 +106,7 @@ def at_most(value: float) -> Target:
     Target
         The target.
     """
-    return Target(most=value)
+    return Target(max_value=value)
 
 
 def at_least(value: float) -> Target:
@@ -211,7 +211,7 @@ class Row:
         target = self.target
         bounds: dict[str, Any] | None = None
         if target is not None:
-            bounds = {"least": _finite(target.least), "most": _finite(target.most), "beyond": target.beyond}
+            bounds = {"least": _finite(target.least), "most": _finite(target.max_value), "beyond": target.beyond}
         return {
             "name": self.name, "case": self.case, "where": self.where, "ours": _finite(self.ours), "shown": self.shown,
             "paper": self.paper, "unit": self.unit, "tolerance": bounds, "verdict": self.verdict,

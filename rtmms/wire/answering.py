@@ -64,7 +64,7 @@ class Signals:
         """File descriptor that becomes readable after a signal."""
         return self._here.fileno()
 
-    def seen(self) -> None:
+    def clear_descriptor(self) -> None:
         """Clear the descriptor, because Python has run since the signal."""
         with suppress(BlockingIOError):
             self._here.recv(4096)
@@ -111,7 +111,7 @@ def prepare(update: CompiledUpdate) -> Any:
 
     try:
         # With bounds checked: a user's code must not reach memory outside its arrays.
-        kernel = numba.njit(a.SIGNATURE, nogil=True, boundscheck=True, cache=_kept(compiled.function))(
+        kernel = numba.njit(a.SIGNATURE, nogil=True, boundscheck=True, cache=_is_in_file(compiled.function))(
             compiled.function
         )
     except (NumbaError, TypeError) as fault:
@@ -135,7 +135,7 @@ def _cause(text: str) -> str:
     return cause + (f" ({places[-1].rstrip(':')})" if places else "")
 
 
-def _kept(function: Any) -> bool:
+def _is_in_file(function: Any) -> bool:
     """Return whether a function is in a file, next to which numba can store it."""
     return not function.__code__.co_filename.startswith("<")
 
@@ -219,7 +219,7 @@ class Answering:
                 assert self._alarm is not None
                 self._alarm.at_ns = 0  # compiled code may have set the alarm
                 if self._signals is not None:
-                    self._signals.seen()
+                    self._signals.clear_descriptor()
                 link.look_around()
         self._settle(code, dealer)
 

@@ -153,8 +153,8 @@ class World(Stage):
         self.robot_types: Mapping[str, str] = {one.name: one.kind for one in members}
         self.actuators = self._channels("actuators")
         names = tuple(self.robots)
-        self._seen = {one.name: read_sights(one.name, one.sees, one.profile == "typical", names) for one in members}
-        self._sights = RelativeSensors(self._seen, self.robots, self.dt)
+        self._sights_by_robot = {one.name: read_sights(one.name, one.sees, one.profile == "typical", names) for one in members}
+        self._sights = RelativeSensors(self._sights_by_robot, self.robots, self.dt)
         self.outputs = (*self._channels("outputs"), *self._sights.outputs)
         twice = {channel.name for channel in self._channels("outputs")} & {c.name for c in self._sights.outputs}
         if twice:
@@ -320,7 +320,7 @@ class World(Stage):
         list[dict[str, Any]]
             Data for JSON.
         """
-        members = [member.described(plant, self._seen[member.name])
+        members = [member.described(plant, self._sights_by_robot[member.name])
                 for member, plant in zip(self.members, self.robots.values(), strict=True)]  # fmt: skip
         return [one | {"parameters": {**self._shared, **one["parameters"]}} for one in members]
 

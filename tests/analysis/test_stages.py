@@ -68,7 +68,7 @@ def test_slopes_by_structure_are_those_by_differences(manta: Any) -> None:
     coordinates = manta.coordinates()
     size, reach = coordinates.size, 1.2
     for a, b, by in (
-        (one.a, other.a, size), (one.before, other.before, reach), (one.own, other.own, reach),
+        (one.a, other.a, size), (one.before, other.before, reach), (one.at_end, other.at_end, reach),
     ):  # fmt: skip
         np.testing.assert_allclose(a * by / size[:, None], b * by / size[:, None], atol=3e-6)
     assert np.abs(one.before[0]).max() > 1e-3
@@ -84,15 +84,15 @@ def test_slopes_report_where_a_motion_beside_goes(manta: Any) -> None:
     motion = stages.roll(base)
     found = stages.slopes(motion)
     assert found is not None
-    parts, k = manta.coordinates().words, len(manta.coordinates().names)
+    parts, k = manta.coordinates().state_indices, len(manta.coordinates().names)
     by, ends = 1e-5, []
     for sign in (1.0, -1.0):
         moved = base.copy()
         moved[1, 2] += sign * by
         ends.append(stages.roll(moved))
     off = [(ends[0].states[t] - ends[1].states[t])[parts][6:] / (2.0 * by) for t in range(4)]
-    np.testing.assert_allclose(off[1], found.own[0][6:, 2], atol=1e-5 * np.abs(off[1]).max())
-    first = found.own[0][:, 2]
+    np.testing.assert_allclose(off[1], found.at_end[0][6:, 2], atol=1e-5 * np.abs(off[1]).max())
+    first = found.at_end[0][:, 2]
     np.testing.assert_allclose(
         off[2], (found.a[1] @ first + found.before[1][:, 2])[6:], atol=1e-5 * np.abs(off[2]).max()
     )

@@ -221,7 +221,7 @@ def test_sticks_to_a_controllers_words() -> None:
     parts.take({"z": 0.5})
     asked[2][1](False, "no such controller")
     assert refused == ["no such controller"]
-    parts.rest()
+    parts.zero_parameters()
     assert asked[3][0] == {"mixer.thrust": 0.0, "mixer.yaw": 0.0}, "of what was not taken nobody knows where it is"
 
 

@@ -445,7 +445,7 @@ def test_a_stream_in_pieces() -> None:
     assert found == [line for line in stream.split(b"\r\n") if line]
     for _ in range(20):
         assert lines.feed(b"x" * 1000, False) == []
-        assert len(lines._rest) <= 256
+        assert len(lines._incomplete) <= 256
     assert lines.feed(b"\r\n$A\r\n", False) == [b"$A"]
     assert reasons == ["oversize"]
 

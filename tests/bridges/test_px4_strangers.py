@@ -143,7 +143,7 @@ def test_what_lies_behind_a_broken_frame_is_received_without_another_byte() -> N
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         broken = nested()
         line.sendall(broken[:-1])
-        wait(lambda: len(sailing.bridged.bridge._reader._rest) == len(broken) - 1)  # type: ignore[attr-defined]
+        wait(lambda: len(sailing.bridged.bridge._reader._incomplete) == len(broken) - 1)  # type: ignore[attr-defined]
         line.sendall(broken[-1:])
         wait(lambda: sailing.bridged.counts["received"] == 1)
 

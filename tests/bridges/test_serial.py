@@ -172,7 +172,7 @@ def test_a_line_that_never_ends_is_not_kept() -> None:
     deframer.feed(b"\0")
     for _ in range(100):
         deframer.feed(b"\x55" * 1000)
-        assert len(deframer._rest) == 0
+        assert len(deframer._incomplete) == 0
     assert reasons == ["oversize"]
     deframer.feed(b"\0")
     assert deframer.feed(encode(b"good")) == [b"good"]
@@ -294,7 +294,7 @@ def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_hos
             except BlockingIOError:  # what the bridge has not taken waits in the kernel
                 time.sleep(0.001)
             received += len(device.receive())
-            assert len(bridge._deframer._rest) < 4096
+            assert len(bridge._deframer._incomplete) < 4096
         device.receive()
         wait(lambda: bool(device.receive()))  # the plant's states still come
         wait(lambda: spoken(device, 0.25) and beside.command[0] == 0.25)

@@ -330,12 +330,12 @@ def test_more_than_telemetry_brings_is_reported(make_host: Callable[..., Host]) 
 
 def test_refusals_beyond_a_measure_make_a_pause() -> None:
     nuisance = RefusalLimit()
-    assert not nuisance.seen(int(MAX_BURST), 10.0)
-    assert not nuisance.seen(int(MAX_BURST), 10.0), "nothing new"
-    assert nuisance.seen(int(MAX_BURST) + 1, 10.0)
+    assert not nuisance.record_refusals(int(MAX_BURST), 10.0)
+    assert not nuisance.record_refusals(int(MAX_BURST), 10.0), "nothing new"
+    assert nuisance.record_refusals(int(MAX_BURST) + 1, 10.0)
     assert nuisance.until == pytest.approx(10.0 + PAUSE_S)
-    assert not nuisance.seen(int(MAX_BURST) + 20, 10.1), "so many in that time are let through"
-    assert nuisance.seen(10 * int(MAX_BURST), 10.1)
+    assert not nuisance.record_refusals(int(MAX_BURST) + 20, 10.1), "so many in that time are let through"
+    assert nuisance.record_refusals(10 * int(MAX_BURST), 10.1)
 
 
 def test_states_are_answered_in_a_flood_of_garbage_and_the_peer_is_received_after_it(

@@ -14,7 +14,7 @@ from rtmms.cli.running import children
 
 
 def test_a_secret_goes_to_the_bridge_that_it_names_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(children, "_taken", {})
+    monkeypatch.setattr(children, "_removed_secrets", {})
     monkeypatch.setenv("RTMMS_MQTT_PASSWORD", "hush")
     monkeypatch.setenv("RTMMS_CHILD", "0")
     assert "RTMMS_MQTT_PASSWORD" not in children.environment_for()
@@ -93,6 +93,6 @@ def test_a_killed_process_leaves_no_zombie(monkeypatch: pytest.MonkeyPatch) -> N
             self.returncode = -9
 
     every = children.Children()
-    every.all.append(SimpleNamespace(process=Process(), words=None, name="controller gait"))  # type: ignore[arg-type]
+    every.all.append(SimpleNamespace(process=Process(), output_file=None, name="controller gait"))  # type: ignore[arg-type]
     assert every.close() == ["controller gait did not end when it was asked to, and was killed"]
     assert calls == ["terminate", "kill", "wait"]

@@ -49,7 +49,7 @@ def test_the_front_has_what_no_other_one_beats_within_the_power(made_up: list[in
     assert (np.diff(costs) < 0.0).all()
     assert max(speeds) == pytest.approx(2.0 / 1.01, rel=0.03)
     assert all(one.values["power"] <= 10.0 for one in found.gaits)
-    assert all(abs(one.words["phase_deg"] - 80.0) < 12.0 for one in found.gaits)
+    assert all(abs(one.parameters["phase_deg"] - 80.0) < 12.0 for one in found.gaits)
 
 
 def found_goals() -> tuple[str, str]:

@@ -114,7 +114,7 @@ def test_from_the_truth_over_the_wire_and_after_a_reset() -> None:
     again = pilot.update(State({"step": 0, "timestamp": 0.0, "outputs": seen}, PLANT))
     assert set(again.values()) == {0.0}
     pilot.on_parameters_changed({"depth_m": 3.0, "depth_p": 2.0, "turn": "both"})
-    assert (pilot._aim.depth, pilot._helm.pilot.depth.p, pilot._helm.pilot.most.turn) == (3.0, 2.0, "both")
+    assert (pilot._aim.depth, pilot._helm.pilot.depth.p, pilot._helm.pilot.max_strokes.turn) == (3.0, 2.0, "both")
 
 
 @pytest.mark.parametrize(("word", "value", "text"), [

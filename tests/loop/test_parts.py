@@ -89,7 +89,7 @@ def test_an_actuator_without_limits_goes_home_at_one_unit_a_second() -> None:
 
 def test_extrapolate_keeps_within_limits() -> None:
     miss = FallbackMemory((Channel("a", lower=-1, upper=1),), 1e-2)
-    miss.words.policy = MissPolicy.EXTRAPOLATE
+    miss.view.policy = MissPolicy.EXTRAPOLATE
     for value in (0.0, 0.8):
         miss.command[0] = value
         take_complete(0, miss.fallbacks, miss.actuators, miss.command)

@@ -54,7 +54,7 @@ def away(plant: Any) -> Any:
     """The carts out of place, on their way."""
     plant.reset()
     state = plant.present()[0]
-    state[plant.coordinates().words] = [0.4, -0.3, 0.2, 0.5]
+    state[plant.coordinates().state_indices] = [0.4, -0.3, 0.2, 0.5]
     plant.put(state, 0)
     return plant
 
@@ -82,7 +82,7 @@ def test_one_iteration_on_a_linear_plant_is_riccatis() -> None:
     plant = away(carts())
     linear = rtmms.linearise(plant)
     gains, p = riccati(linear.a, linear.b)
-    x = plant.present()[0][plant.coordinates().words]
+    x = plant.present()[0][plant.coordinates().state_indices]
     found = planner(plant, STAGES + 1, STAGES * plant.dt, regularisation=0.0)
     expected = found.plan(np.zeros(0), 0.0)
     policy = found.policy

@@ -111,7 +111,7 @@ def test_the_wind_is_found_and_how_to_stay_in_it_is_consistent(moth: Any, linear
         phase = j % 2
         planner.observer.learn(phase, linear.halves[phase].wind @ wind, x, x)
     np.testing.assert_allclose(planner.observer.wind, wind, atol=1e-9)
-    np.testing.assert_allclose(planner.observer.rest[0], 0.0, atol=1e-6)
+    np.testing.assert_allclose(planner.observer.remaining_error[0], 0.0, atol=1e-6)
     first, second = planner.staying()
     k, n = len(x), 4
     d = planner.observer.disturbance(1)

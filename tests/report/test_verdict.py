@@ -28,8 +28,8 @@ NAMED = {f"{paper}-{claim.key}": claim for paper, claim in CLAIMS}
 def inside(target: Target) -> float:
     """A number that agrees."""
     if math.isinf(target.least):
-        return target.most - 0.1 * abs(target.most)
-    return target.least + 1.0 if math.isinf(target.most) else 0.5 * (target.least + target.most)
+        return target.max_value - 0.1 * abs(target.max_value)
+    return target.least + 1.0 if math.isinf(target.max_value) else 0.5 * (target.least + target.max_value)
 
 
 @every("claim", NAMED.values())
@@ -44,7 +44,7 @@ def test_a_wrong_number_turns_the_verdict(claim: Claim) -> None:
     wrong = [math.nan]
     wrong += [target.least] if target.beyond else []
     wrong += [] if math.isinf(target.least) else [target.least - 1e-3 * (abs(target.least) + 1e-6), -math.inf]
-    wrong += [] if math.isinf(target.most) else [target.most + 1e-3 * (abs(target.most) + 1e-6), math.inf]
+    wrong += [] if math.isinf(target.max_value) else [target.max_value + 1e-3 * (abs(target.max_value) + 1e-6), math.inf]
     for value in wrong:
         row = claim.row(value)
         assert row.verdict == row.as_data()["verdict"] == DIFFERS
@@ -68,7 +68,7 @@ def test_targets() -> None:
     assert not about(10.0).holds(8.9)
     assert not at_most(1.0).holds(math.nan)
     assert not above(0.0).holds(0.0)
-    assert [target.words for target in (about(10.0), at_most(2.0), at_least(3.0), above(0.0))] == [
+    assert [target.range_text for target in (about(10.0), at_most(2.0), at_least(3.0), above(0.0))] == [
         "9 to 11", "at most 2", "at least 3", "above 0",
     ]  # fmt: skip
 
@@ -79,8 +79,8 @@ CURVE = Claim("c", "a curve", "drawn", "m", None, ".2f")
 
 
 def test_the_words_of_a_tight_target_have_the_digits_of_its_width() -> None:
-    assert Target(0.7259539483 - 7e-9, 0.7259539483 + 7e-9).words == "0.7259539483 +- 7e-09"
-    assert Target(0.9, 1.1).words == "0.9 to 1.1"
+    assert Target(0.7259539483 - 7e-9, 0.7259539483 + 7e-9).range_text == "0.7259539483 +- 7e-09"
+    assert Target(0.9, 1.1).range_text == "0.9 to 1.1"
 
 
 def test_the_status_is_1_only_where_what_must_hold_does_not(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ MAX_OUTPUT_BYTES = 4096
 
 
 _SECRET = re.compile(r"RTMMS_([A-Z0-9]+)_(?:PASSWORD|SECRET|TOKEN)")
-_taken: dict[str, str] = {}
+_removed_secrets: dict[str, str] = {}
 
 
 def environment_for(bridge: str = "") -> dict[str, str]:
@@ -51,8 +51,8 @@ def environment_for(bridge: str = "") -> dict[str, str]:
         Variables.
     """
     for name in [name for name in os.environ if _SECRET.fullmatch(name)]:
-        _taken[name] = os.environ.pop(name)
-    own = {name: value for name, value in _taken.items() if bridge and _owner(name) == bridge.upper()}
+        _removed_secrets[name] = os.environ.pop(name)
+    own = {name: value for name, value in _removed_secrets.items() if bridge and _owner(name) == bridge.upper()}
     return dict(os.environ) | own
 
 
@@ -109,7 +109,7 @@ class Child:
         self, name: str, peer: str, arguments: Sequence[str], *, words: IO[bytes] | None,
         pass_fds: Sequence[int] = (), environment: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        self.name, self.peer, self.words = name, peer, words
+        self.name, self.peer, self.output_file = name, peer, words
         self.reported, self.crash = False, ""
         own = {**(environment_for() if environment is None else environment), "RTMMS_CHILD": "1"}
         with _deaf_to_interrupts():
@@ -182,14 +182,14 @@ class Child:
         list[str]
             Without empty ones.
         """
-        if self.words is None or self.words.closed:
+        if self.output_file is None or self.output_file.closed:
             return []
-        at = max(0, os.fstat(self.words.fileno()).st_size - MAX_OUTPUT_BYTES)
+        at = max(0, os.fstat(self.output_file.fileno()).st_size - MAX_OUTPUT_BYTES)
         if hasattr(os, "pread"):  # it may still be writing, and shares our place in the file
-            tail = os.pread(self.words.fileno(), MAX_OUTPUT_BYTES, at)
+            tail = os.pread(self.output_file.fileno(), MAX_OUTPUT_BYTES, at)
         else:
-            self.words.seek(at)
-            tail = self.words.read(MAX_OUTPUT_BYTES)
+            self.output_file.seek(at)
+            tail = self.output_file.read(MAX_OUTPUT_BYTES)
         return [line for line in tail.decode(errors="replace").splitlines() if line.strip()]
 
 
@@ -384,8 +384,8 @@ class Children:
         for child in self.bridges:
             self.bridge_counts[child.peer] = next(filter(None, map(read_line, reversed(child.last_lines()))), None)
         for child in self.all:
-            if child.words is not None:
-                child.words.close()
+            if child.output_file is not None:
+                child.output_file.close()
         return [f"{child.name} did not end when it was asked to, and was killed" for child in stuck]
 
 

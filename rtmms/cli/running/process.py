@@ -150,7 +150,7 @@ def interrupts_end(run: Loop) -> Iterator[None]:
 # --- A plant that comes from a file is a program of others, in our process: what it prints, and where it crashes.
 
 _braced = False
-_kept: list[object] = []
+_exit_callbacks: list[object] = []
 
 
 def brace(robot: str) -> None:
@@ -212,5 +212,5 @@ def _report_exit(robot: str) -> None:
         libc.__cxa_finalize(handle)
 
     if libc.__cxa_atexit(at_exit, None, handle) == 0:
-        _kept.append(at_exit)
+        _exit_callbacks.append(at_exit)
         atexit.register(end)

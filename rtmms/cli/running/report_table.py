@@ -57,10 +57,10 @@ def as_table(report: Mapping[str, Any]) -> str:
         _rows(robots),
         _headed("motion", [_quantity(name, value) for name, value in report["summary"].items()]),
         _headed("off the set-points, once settled",
-                [(_words(name), _tracked(name, one)) for name, one in report["tracking"].items()]),
+                [(_format_name(name), _tracked(name, one)) for name, one in report["tracking"].items()]),
         _levels(report.get("degrade", {})),
         _headed("off by the estimate (nees: 3 where it knows how wrong it is)",
-                [(_words(name), f"rms {_number(one['rms'])}{_unit(name)}, nees {_number(one['nees'])}")
+                [(_format_name(name), f"rms {_number(one['rms'])}{_unit(name)}, nees {_number(one['nees'])}")
                  for name, one in report["estimate"].items()]),
         _headed("at the end", _final(report)),
         _timings(report["timing_us"]),
@@ -225,7 +225,7 @@ def _final(report: Mapping[str, Any]) -> list[tuple[str, str]]:
             continue
         numbers = "  ".join(f"{item:.4g}" for item in value) if isinstance(value, list) else _number(value)
         unit = units.get(name, "")
-        rows.append((_words(name), numbers + (f" {unit}" if unit not in ("", "-") else "")))
+        rows.append((_format_name(name), numbers + (f" {unit}" if unit not in ("", "-") else "")))
     return rows
 
 
@@ -294,14 +294,14 @@ def _unit(name: str) -> str:
     return f" {UNITS[ending]}" if ending else ""
 
 
-def _words(name: str) -> str:
+def _format_name(name: str) -> str:
     """Convert mean_speed_m_s to 'mean speed'."""
     ending = _ending(name)
     return (name.removesuffix("_" + ending) if ending else name).replace("_", " ")
 
 
 def _quantity(name: str, value: float | None) -> tuple[str, str]:
-    return _words(name), _number(value) + (_unit(name) if value is not None else "")
+    return _format_name(name), _number(value) + (_unit(name) if value is not None else "")
 
 
 def _number(value: float | None) -> str:

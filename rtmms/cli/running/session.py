@@ -242,7 +242,7 @@ class Session:
         for word in plan.bridges:
             self.children.start_bridge(word, exchange, plan.keys, secrets=word not in by_scenario)
         if not self.progress.silent:
-            files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
+            files = {child.name: child.output_file.fileno() for child in self.children.all if child.output_file is not None}
             arguments = ["-m", "rtmms.cli.running.display", str(self.progress.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
             handed = (self.progress.board.descriptor, *files.values())

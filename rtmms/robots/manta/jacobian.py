@@ -101,7 +101,7 @@ class MantaJacobian:
         if bound:
             spread, seen = room.below[heads + INPUTS : heads + INPUTS + bound].T, np.zeros((bound, k))
         self.a = Bordered(
-            room.head[:heads].T, room.right[:body], room.below[:heads].T, room.own, members.copy(), spread, seen
+            room.head[:heads].T, room.right[:body], room.below[:heads].T, room.chain_blocks, members.copy(), spread, seen
         )
         self.b_head, self.b_below = room.head[heads:].T, room.below[heads : heads + INPUTS].T
 
@@ -127,9 +127,9 @@ class MantaJacobian:
         room, memory = self._room, self._memory
         room.origin[:], room.commands[:], room.reference[:] = state, command, reference
         if traced_jacobian(memory, memory.many, self._links, room) == lay.OK:
-            if self.a.seen is not None:
+            if self.a.projection is not None:
                 heads = len(self.a.head)
-                self.a.seen[:, :heads], self.a.seen[:, heads:] = room.seen[:heads].T, room.right[AFTER_LATER:]
+                self.a.projection[:, :heads], self.a.projection[:, heads:] = room.projection[:heads].T, room.right[AFTER_LATER:]
             return True
         memory.clear()
         return False
@@ -139,7 +139,7 @@ class MantaJacobian:
         """(k, 4) copy of B."""
         below = self.b_below
         if self.a.spread is not None:
-            below = below + self.a.spread @ self._room.seen[len(self.a.head) :].T
+            below = below + self.a.spread @ self._room.projection[len(self.a.head) :].T
         return np.concatenate([self.b_head, below])
 
 

@@ -40,10 +40,10 @@ TRACED = Layout(
     model("places", "heads", dtype=INTEGER), model("places_after", BODY, dtype=INTEGER),
     model("by", "heads + 4 + width"), given("origin", "wide"), given("reference", 7),
     given("commands", INPUTS, unit="rad"), scratch("frames", 2, 9),
-    scratch("head", "heads + 4", "heads"), scratch("own", "width", "width", "groups"),
+    scratch("head", "heads + 4", "heads"), scratch("chain_blocks", "width", "width", "groups"),
     model("targets", 2, "ways", dtype=INTEGER), model("every", 2 * MOTIONS, dtype=INTEGER),
     scratch("below", "heads + 4 + bound + 1", "count"), scratch("right", "tiles * 6", "count"),
-    scratch("seen", "heads + 4", "bound"),
+    scratch("projection", "heads + 4", "bound"),
     scratch("bases", 2, 2, BASE_SIZE), scratch("on_support", 2, 2, 6), scratch("accel", 2, 6),
     scratch("recalled", "parts", "2 * links", LANES), scratch("scalars", 7),
     scratch("first", "width + 12", "links + links + 6", GROUP),
@@ -62,16 +62,16 @@ TRACED = Layout(
     scratch("between", 6, 6), scratch("applied", WRENCHES, AFTERS), scratch("by_fin", 2, 4, WRENCHES, 6),
     scratch("push", WRENCHES), scratch("after", AFTERS), scratch("tile", 6, GROUP),
 )  # fmt: skip
-"""Inputs of the derivatives, and blocks. head, below, right, own are the blocks, the first two by columns.
+"""Inputs of the derivatives, and blocks. head, below, right, chain_blocks are the blocks, the first two by columns.
 
 - head (heads + INPUTS, heads): rows of the head by coordinates of the head, then by the commands
 - below (heads + INPUTS, joints): rows of the joints by the same
 - right (body, joints): rows of the body by the joints
-- own (w, w, chains of both fins): of each chain its joints' angles and rates by the same
+- chain_blocks (w, w, chains of both fins): of each chain its joints' angles and rates by the same
 - places: indices of the head's coordinates in the state
 - by: differences to either side, of joints one for each of a chain
 - origin: the state; commands (INPUTS,): rad; reference (7,): pose to which the final pose is relative
-- seen (heads + INPUTS, bound): with the monolithic coupling the body's accelerations by the head, second stage first.
+- projection (heads + INPUTS, bound): with the monolithic coupling the body's accelerations by the head, second stage first.
   Rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints. The rows of `below` behind those of the commands
   are the joints by them.
 - targets: the row of `below` for each way to move a support

@@ -23,7 +23,7 @@ class SteeredGait(TunableGait):
 
     Parameters
     ----------
-    usual : mapping of str to float
+    defaults : mapping of str to float
         amplitude_deg, phase_deg and frequency_hz of the default gait.
     ratio : float
         r2 / r1, the length of the back rods over that of the front rods.
@@ -35,15 +35,15 @@ class SteeredGait(TunableGait):
     Qu 2024, eq. (37).
     """
 
-    usual: Mapping[str, float]
+    defaults: Mapping[str, float]
     ratio: float
     limit_rad: float
 
     @property
     def gait(self) -> dict[str, float]:
         """Defaults, with which both fins beat alike."""
-        sides = {f"{side}_{name}": self.usual[name] for side in _SIDES for name in ("amplitude_deg", "phase_deg")}
-        return {"frequency_hz": self.usual["frequency_hz"], **sides, "bias_deg": 0.0}
+        sides = {f"{side}_{name}": self.defaults[name] for side in _SIDES for name in ("amplitude_deg", "phase_deg")}
+        return {"frequency_hz": self.defaults["frequency_hz"], **sides, "bias_deg": 0.0}
 
     @property
     def gait_ranges(self) -> dict[str, tuple[float, float]]:

@@ -237,7 +237,7 @@ def step(memory: Any) -> int:
         supports, at = (state, SUPPORTS) if i == 0 else (work, W_SUPPORT if NODES[method, i] < 1.0 else W_SUPPORT_END)
         take_samples(finned, memory, memory.flow, supports, at, finned.dt * NODES[method, i])
         put_water(finned, work, memory.body_drift)
-        guess, g = lagged if sequential else acc, way(finned, i)
+        guess, g = lagged if sequential else acc, weigh_stage(finned, i)
         status, n, r = stage(finned.coupling, finned, body, memory, many, g, supports, at, guess, acc)
         if status != OK:
             return status
@@ -314,7 +314,7 @@ def move_rods(finned: Any, memory: Any, command: Array) -> None:
 
 
 @kernel(inline=True)
-def way(finned: Any, i: int) -> tuple[float, float, float, float]:
+def weigh_stage(finned: Any, i: int) -> tuple[float, float, float, float]:
     """Return (g, recall, rate_q, rate_a) of a stage for the chains, see `fin_chains`.
 
     Parameters

@@ -75,7 +75,7 @@ from rtmms.robots.manta.step import (
     place_body,
     settle_rods,
     sum_body,
-    way,
+    weigh_stage,
 )
 from rtmms.robots.manta.support_jacobian import (
     ACCEL,
@@ -130,7 +130,7 @@ def take_step(finned: Any, body: Any, memory: Any, many: int | None, room: Any) 
         supports, at = (state, SUPPORTS) if i == 0 else (work, W_SUPPORT_END)
         put_water(finned, work, None)
         guess = lagged if finned.coupling == SEQUENTIAL else acc
-        status, _, _ = stage(finned.coupling, finned, body, memory, many, way(finned, i), supports, at, guess, acc)
+        status, _, _ = stage(finned.coupling, finned, body, memory, many, weigh_stage(finned, i), supports, at, guess, acc)
         if status != OK:
             return int(status)
         for f in range(2):
@@ -328,7 +328,7 @@ def share_motion(room: Any) -> None:
 
 @kernel
 def slopes_of_chains(finned: Any, memory: Any, links: Any, room: Any) -> None:
-    """Write own, pushed, below, and by_base: the wrench on the body at each stage by the motion of a support.
+    """Write chain_blocks, pushed, below, and by_base: the wrench on the body at each stage by the motion of a support.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def slopes_of_chains(finned: Any, memory: Any, links: Any, room: Any) -> None:
     """
     param, fins, m, blocks, chains = memory.param, memory.fins, finned.links, finned.blocks, finned.chains
     width, scalars, method, groups = 2 * m, room.scalars, finned.integrator, LANES // GROUP
-    scalars[0], scalars[1], scalars[2], scalars[3] = way(finned, STAGES - 1)
+    scalars[0], scalars[1], scalars[2], scalars[3] = weigh_stage(finned, STAGES - 1)
     scalars[4], scalars[5], scalars[6] = scalars[0], finned.dt * LEADS[method, STAGES - 1], finned.dt
     with_, first, second = scalars.ctypes.data, room.first.ctypes.data, room.second.ctypes.data
     ends, summed = room.ends.ctypes.data, room.summed.ctypes.data
@@ -367,7 +367,7 @@ def slopes_of_chains(finned: Any, memory: Any, links: Any, room: Any) -> None:
                 lane = b * LANES + g * GROUP
                 for c in range(width):
                     for e in range(width):
-                        own = room.own[e, c]
+                        own = room.chain_blocks[e, c]
                         for i in range(lanes):
                             own[f * chains + lane + i] = room.ends[c, e, i]
                 for t in range(ways):
@@ -490,14 +490,14 @@ def _put_column(finned: Any, room: Any, m: int, column: int, push: Array) -> Non
             after[r] += push[n] * room.applied[n, r]
     for r in range(body):
         head[r] = after[r]
-    seen = room.seen[column]
+    seen = room.projection[column]
     for r in range(seen.shape[0]):
         seen[r] = after[AFTER_LATER + r]
 
 
 @kernel
 def put_head(finned: Any, room: Any) -> None:
-    """Write the body's rows of head, and seen.
+    """Write the body's rows of head, and projection.
 
     Parameters
     ----------

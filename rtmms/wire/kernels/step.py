@@ -13,7 +13,7 @@ from numba import carray
 from rtmms.base.contract import UNDEFINED, MissPolicy, StepOutcome
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import bytes_at, call, numbers_at, words_at
-from rtmms.base.structs import NUMBER, WORD, record, record_at, records_at, words
+from rtmms.base.structs import NUMBER, WORD, record, record_at, records_at, word_record
 from rtmms.loop.miss_policies import (
     INTERRUPTED,
     PUBLISHED,
@@ -68,7 +68,7 @@ UNREAD = -(1 << 40)
 MAX_READS_AFTER_DEADLINE = 4
 """Number of messages that are still read after the deadline, by the general path as well."""
 
-STEP = words(
+STEP = word_record(
     # given
     "epoll", "alarm",  # descriptors
     "peers", "actuators",  # counts
@@ -87,10 +87,10 @@ STEP = words(
     "complete",  # all commands came in time
     "stale",  # some command is older than its fresh age
     "seq_used", "step_used", "lateness_ns", "clamped",  # content of the next `applied`; seq_used -1: as before
-    "kept",  # whether the row is written
+    "is_recorded",  # whether the row is written
 )  # fmt: skip
 
-PEER = words(
+PEER = word_record(
     # given
     "descriptor",
     "state_at", "state_bytes", "budget_place",  # its state as sent, and the place of the budget in it (0: none)
@@ -111,7 +111,7 @@ BATCH = record(
     # given
     ("dt", NUMBER),  # s
     *((name, WORD) for name in (
-        "most", "until_ns", "free",  # limit of the steps; instant after which none begins; no waiting
+        "max_steps", "until_ns", "free",  # limit of the steps; instant after which none begins; no waiting
         "function", "arguments_at",  # the function that records the plant's state
         "states_at", "times_at",  # a STATE for each peer, a TIME for each step
         "deadline_ns", "budget_ns", "lateness_ns",  # of the state, and of `applied` in it
@@ -123,15 +123,15 @@ BATCH = record(
     )),
 )  # fmt: skip
 
-STATE = words(
+STATE = word_record(
     "payload_at", "payload_bytes", "layout_at",  # the message, and the places of its numbers
     "sources_at", "n_sources",  # address and size of each output, in the order of the message
 )  # fmt: skip
 
-TIME = words("exchange_ns", "plant_ns", "outcome")
+TIME = word_record("exchange_ns", "plant_ns", "outcome")
 """Durations of the parts of a step of a batch, ns, and its StepOutcome."""
 
-ANSWER = words(
+ANSWER = word_record(
     # given
     "epoll", "data", "alarm", "events_at", "scratch_at",
     "buffer_at", "buffer_bytes",
@@ -229,7 +229,7 @@ def clear(m: Any, peers: Any) -> None:
     peers : array of PEER
         Memory of the peers.
     """
-    m.complete = m.stale = m.clamped = m.status = m.called_ns = m.stepped_ns = m.gathered_ns = m.kept = 0
+    m.complete = m.stale = m.clamped = m.status = m.called_ns = m.stepped_ns = m.gathered_ns = m.is_recorded = 0
     m.seq_used = -1
     for k in range(len(peers)):
         peers[k].sent, peers[k].answered, peers[k].got = 0, 0, UNREAD
@@ -306,7 +306,7 @@ def keep(m: Any, late: int) -> None:
         head.seq, head.target_step = m.seq_used, m.step_used
         head.lateness_ns, head.clamped = m.lateness_ns, m.clamped
     head.wall_ns = now_ns(m.scratch_at)
-    m.kept = push_row(m.row_memory_at)
+    m.is_recorded = push_row(m.row_memory_at)
 
 
 @kernel
@@ -606,16 +606,16 @@ def take_steps(step: int, batch: int) -> None:
         Addresses of the records STEP and BATCH.
     """
     m, b = step_at(step), batch_at(batch)
-    peers, times = carray(peers_at(m.peers_at), (m.peers,)), carray(times_at(b.times_at), (b.most,))
+    peers, times = carray(peers_at(m.peers_at), (m.peers,)), carray(times_at(b.times_at), (b.max_steps,))
     fresh, fallback = carray(bytes_at(m.fresh_at), (m.actuators,)), carray(fallbacks_at(m.fallbacks_at), (1,))[0]
-    b.done = b.unfinished = m.kept = 0
-    while b.done < b.most:
+    b.done = b.unfinished = m.is_recorded = 0
+    while b.done < b.max_steps:
         now = now_ns(m.scratch_at)
         if now >= b.until_ns:
             return
         sends = not b.free or b.answered or now - b.published_ns >= SEND_EVERY_NS
         if sends:
-            if not m.kept:  # else the row of the step before has recorded them
+            if not m.is_recorded:  # else the row of the step before has recorded them
                 call(b.function, b.arguments_at)
             if fallback.stood_in != MissPolicy.NONE:
                 return
@@ -640,7 +640,7 @@ def take_steps(step: int, batch: int) -> None:
         late = _REUSED if b.free else _MISSED
         step_plant(m, late)
         _note(m, b, peers, times[b.done], late)
-        if m.status or (m.row_memory_at and not m.kept):
+        if m.status or (m.row_memory_at and not m.is_recorded):
             return
 
 
@@ -676,7 +676,7 @@ def _note(m: Any, b: Any, peers: Any, time: Any, late: int) -> None:
             answered = 1
     if answered:
         b.seq, b.step, b.clamped = m.seq_used, m.step_used, m.clamped
-    if m.kept:
+    if m.is_recorded:
         _pass_on(m, time)
     b.answered = answered
     b.done += 1

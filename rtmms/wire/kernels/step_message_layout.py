@@ -14,10 +14,10 @@ from numba.extending import intrinsic
 
 from rtmms.base.jit import kernel
 from rtmms.base.pointers import address, bytes_at, words_at
-from rtmms.base.structs import record_at, words
+from rtmms.base.structs import record_at, word_record
 from rtmms.wire.protocol.step_message_layout import StepLayout
 
-LAYOUT = words(
+LAYOUT = word_record(
     "body_at", "mask_at", "body_bytes",
     "integers_at", "n_integers", "reals_at", "n_reals",  # offsets in the body
     "endings_at", "ending_rows_at", "n_endings",  # bytes of all endings; (n, 2) begin and size of each

@@ -367,7 +367,7 @@ class Link(Session):
     # lookups become slower beyond thirty entries
     __slots__ = (
         "_awaiting", "_delay", "_due_ns", "_encode", "_heads", "_late", "_lockstep", "_look_ns", "_look_soon", "_post",
-        "_read_ns", "_seq", "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "_write_aged",
+        "_read_ns", "_seq", "_step", "_step_codec", "_strict", "_tick_seq", "_waiting", "_warm", "_write", "_write_aged",
         "dropped",
     )  # fmt: skip
 
@@ -378,7 +378,7 @@ class Link(Session):
         self.dropped = 0
         self._seq = self._tick_seq = 0
         self._waiting: State | None = None
-        self._usual: StepCodec | None = None
+        self._step_codec: StepCodec | None = None
         self._post: Callable[[bytes, int], int] = _nothing
         self._write: Write = _no_layout
         self._write_aged: Write | None = None
@@ -403,7 +403,7 @@ class Link(Session):
         and would slow down the exchange.
         """
         while True:
-            usual = self._usual
+            usual = self._step_codec
             if usual is not None:
                 receive, longest, known, info, any_time = usual
                 try:
@@ -422,12 +422,12 @@ class Link(Session):
                         and (deadline_ns > now_ns or any_time) and step >= 0
                     ):  # fmt: skip
                         if now_ns > self._look_ns:
-                            self._usual = None
+                            self._step_codec = None
                         self._step, self._due_ns, self._read_ns = step, deadline_ns, now_ns
                         state = new(ReceivedState)
                         state.step, state.time, state._raw, state._reader, state._info = step, time, raw, reader, info
                         return state
-                self._usual = None
+                self._step_codec = None
                 if raw:  # otherwise the next read raises the error
                     self._at.data.put_back(raw)  # type: ignore[union-attr]
             came = self._await()
@@ -477,7 +477,7 @@ class Link(Session):
         line, known = dealer.at_hand(), self._heads
         if line is None or not known:
             return False
-        self._usual, self._post = (
+        self._step_codec, self._post = (
             (line.recv, max(known) + _MIN_EXTRA_BYTES, known, self.plant, self._lockstep),
             line.send,
         )
@@ -499,7 +499,7 @@ class Link(Session):
         if not self._at_hand():
             return False
         if not self._at.data.waits(_CHECK_S) or self._awaiting.readable_now(watch[1]):  # type: ignore[union-attr]
-            self._usual = None
+            self._step_codec = None
             return False
         self._look_ns = monotonic_ns() + _EXCHANGE_NS
         return True
@@ -523,7 +523,7 @@ class Link(Session):
         """
         if self._at.data is None or self._closed:
             raise ModelError("this link is closed; make another with rtmms.connect")
-        self._usual = None
+        self._step_codec = None
         return self._at.watch()
 
     def unusual(self) -> None:
@@ -531,7 +531,7 @@ class Link(Session):
 
         Call it after work on the connection that the usual path does not see.
         """
-        self._usual, self._post = None, _nothing
+        self._step_codec, self._post = None, _nothing
 
     def poll(self) -> State | None:
         """Return the newest state without waiting.
@@ -546,7 +546,7 @@ class Link(Session):
         if self._closed:
             self.ended = self.ended or "the link is closed"
             return None
-        self._usual = None
+        self._step_codec = None
         self._refusals.due()
         return self._take()
 
@@ -623,7 +623,7 @@ class Link(Session):
         NotConnectedError
             If the plant is gone, or does not admit the link.
         """
-        self._usual = None
+        self._step_codec = None
         if self._closed or not (self.plant.ticks or self.plant.granted):
             raise ModelError("tick: this link has neither ticks nor a claim, or is closed; connect with ticks=True")
         end = monotonic() + timeout_s
@@ -713,7 +713,7 @@ class Link(Session):
         """
         if self._closed:
             return
-        self._closed, self._usual, self._write = True, None, _no_layout
+        self._closed, self._step_codec, self._write = True, None, _no_layout
         self.ended = self.ended or "the link is closed"
         self._awaiting.close()
         self._at.close(self._pack({"type": "bye", "reason": reason}) if bye else None)
@@ -734,7 +734,7 @@ class Link(Session):
     def _took_up(self) -> None:
         """Prepare for the plant, which may be another one."""
         super()._took_up()
-        self._usual, self._post = None, _nothing
+        self._step_codec, self._post = None, _nothing
         by_stream = isinstance(self._at.data, Dealer)
         self._heads = state_heads(self.plant) if by_stream else {}
         self._encode, self._write_aged = command_writer(self.plant.granted) or _no_layout, None
@@ -742,7 +742,7 @@ class Link(Session):
         self._lockstep, self._delay = self.plant.mode == "lockstep", self.plant.delay
 
     def _let_go(self) -> None:
-        self._usual, self._write = None, _no_layout
+        self._step_codec, self._write = None, _no_layout
         if self._reconnect:
             self._waiting, self._warm = None, False
 
@@ -783,7 +783,7 @@ class Link(Session):
         return newest
 
     def _note(self, message: Mapping[str, Any]) -> None:
-        self._usual = None  # refusals are raised before the next state
+        self._step_codec = None  # refusals are raised before the next state
         super()._note(message)
 
     def _over(self) -> bool:

@@ -117,14 +117,14 @@ class Requests:
 
     Attributes
     ----------
-    most : int
+    max_bytes : int
         Most bytes of a request, as the welcome states it; 0 for none.
     posted : dict
         Callbacks of pending answers by id.
     """
 
     def __init__(self) -> None:
-        self.most = 0
+        self.max_bytes = 0
         self._ids = itertools.count(1)
         self.posted: dict[int, Done] = {}
         self._pack = packer()
@@ -236,9 +236,9 @@ class Requests:
             frame = self._pack({"type": "request", "id": ident, "op": op, "args": dict(args or {})})
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"request '{op}': expected arguments by name, got {args!r}: {fault}") from None
-        if 0 < self.most < len(frame):
+        if 0 < self.max_bytes < len(frame):
             raise RequestError(
-                f"request '{op}': expected at most {self.most} bytes, which this plant accepts, got {len(frame)}"
+                f"request '{op}': expected at most {self.max_bytes} bytes, which this plant accepts, got {len(frame)}"
             )
         return ident, frame
 
@@ -426,7 +426,7 @@ class Session:
 
     def _took_up(self) -> None:
         """Prepare for the plant, which may be another one."""
-        self._requests.most = self.plant.request_bytes
+        self._requests.max_bytes = self.plant.request_bytes
 
     def _let_go(self) -> None:
         """Prepare for the loss of the plant."""

@@ -53,7 +53,7 @@ class Allowance:
         self, socket: Answering, most: int, count: Callable[[str], None], expel: Callable[[Peer, str], None]
     ) -> None:  # fmt: skip
         self._socket = socket
-        self.most, self._count, self._expel = most, count, expel
+        self.max_step_messages, self._count, self._expel = most, count, expel
         self._spoke: list[Peer] = []
 
     def take(self, peer: Peer) -> None:
@@ -66,12 +66,12 @@ class Allowance:
         peer : Peer
             The peer.
         """
-        if not self.most:
+        if not self.max_step_messages:
             return
         if peer.message_count == 0:
             self._spoke.append(peer)
         peer.message_count += 1
-        if peer.message_count == self.most:
+        if peer.message_count == self.max_step_messages:
             self._socket.hold(peer.identity)
 
     def used_up(self, peer: Peer) -> bool:
@@ -87,7 +87,7 @@ class Allowance:
         bool
             True if it has sent its most.
         """
-        return 0 < self.most <= peer.message_count
+        return 0 < self.max_step_messages <= peer.message_count
 
     def renew(self) -> None:
         """Begin the next step."""
@@ -103,7 +103,7 @@ class Allowance:
                 continue
             peer.floods = 0
             self._count(Reason.BUSY)
-            why = f"{self.most} messages or more in each of {FLOOD_STEPS} steps: the connection is closed"
+            why = f"{self.max_step_messages} messages or more in each of {FLOOD_STEPS} steps: the connection is closed"
             peer.refused(why)
             if not self._socket.cut_off(peer.identity):
                 self._expel(peer, why)

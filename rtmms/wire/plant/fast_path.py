@@ -69,7 +69,7 @@ class BatchedSteps:
         self._fitted: dict[int, StateMessage] = {}
         self._owners: dict[int, tuple[Words, CompiledLayout]] = {}
         self._at = address(step), address(self._batch)
-        self._words = words = view(self._batch)
+        self._batch_view = words = view(self._batch)
         words.dt, words.function, words.arguments_at = dt, account.function, address(self._arguments)
         words.times_at, words.states_at = address(self._times), address(self._states)
 
@@ -117,7 +117,7 @@ class BatchedSteps:
         applied : Applied
             Results of the step before.
         """
-        words = self._words
+        words = self._batch_view
         words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
         words.deadline_ns, words.budget_ns, words.lateness_ns = deadline_ns, budget_ns, applied.lateness_ns
         self._step.step = step
@@ -148,15 +148,15 @@ class BatchedSteps:
         Batched
             The steps and their times.
         """
-        words = self._words
-        words.most, words.until_ns, words.free = min(most, MAX_BATCH_STEPS), until_ns, free
+        words = self._batch_view
+        words.max_steps, words.until_ns, words.free = min(most, MAX_BATCH_STEPS), until_ns, free
         words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
         words.published_ns, words.answered = published_ns, answered
         words.deadline_ns = words.budget_ns = words.lateness_ns = 0
         take_steps(*self._at)
         done, unfinished = words.done, bool(words.unfinished)
         # An unfinished step began only because the row of the step before was written.
-        kept = bool(self._step.row_memory_at if unfinished else self._step.kept)
+        kept = bool(self._step.row_memory_at if unfinished else self._step.is_recorded)
         applied.seq, applied.step, applied.clamped = words.seq, words.step, bool(words.clamped)
         if done:
             applied.lateness_ns = 0
@@ -171,13 +171,13 @@ class _Line:
 
     Attributes
     ----------
-    own : numpy.ndarray of int64
+    actuators : numpy.ndarray of int64
         The actuators of its commands, in their order.
     """
 
     def __init__(self, peer: Peer, descriptor: int, row: Any) -> None:
         self.peer, self.descriptor = peer, descriptor
-        self.own: Words = np.array(peer.actuators, dtype=np.int64)
+        self.actuators: Words = np.array(peer.actuators, dtype=np.int64)
         layouts = [command_layout(tuple(peer.index), aged=aged) for aged in (False, True)]
         self._layouts = [(layout, CompiledLayout(layout)) for layout in layouts]
         self._row = row
@@ -222,7 +222,7 @@ class WireFastPath:
         self._port, self._peers = port, peers
         self._socket = socket.direct
         self._lines: list[_Line] = []
-        self._seen = -1
+        self._peer_changes = -1
         self._entered: HasCompiledStep | None = None
         self._sent: list[tuple[Peer, StateMessage]] = []
         self._batch: BatchedSteps | None = None
@@ -255,7 +255,7 @@ class WireFastPath:
         self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
         scratch, values = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(max(1, n))
         events = np.zeros((MAX_FAST_PEERS + 1) * EVENT_BYTES, dtype=np.uint8)
-        self._kept = step, peers, memory, scratch, values, events  # the record has the addresses of all of them
+        self._referenced_arrays = step, peers, memory, scratch, values, events  # the record has the addresses of all of them
         self._step, self._rows = view(step), [view(peers, k) for k in range(MAX_FAST_PEERS)]
         m, port = self._step, self._port
         m.peers_at, m.values_at, m.events_at, m.scratch_at = map(address, (peers, values, events, scratch))
@@ -298,7 +298,7 @@ class WireFastPath:
             False if Python must write all of it.
         """
         port, batch = self._port, self._batch
-        if batch is None or port.free or not self._usual(step):
+        if batch is None or port.free or not self._meets_conditions(step):
             return False
         policy = port.applied.policy
         if not all(batch.fit(k, line.peer.selection.message, policy) for k, line in enumerate(self._lines)):
@@ -327,7 +327,7 @@ class WireFastPath:
         bool
             True if `run` may follow.
         """
-        if self._port.free or not self._usual(step):
+        if self._port.free or not self._meets_conditions(step):
             return False
         for k, line in enumerate(self._lines):
             state = line.peer.selection.ready(step, deadline_ns)
@@ -362,7 +362,7 @@ class WireFastPath:
             The steps, or None if the general path must take the next one.
         """
         port, batch = self._port, self._batch
-        if batch is None or port.applied.policy or not self._usual(step):  # a batch ends where a miss policy applies
+        if batch is None or port.applied.policy or not self._meets_conditions(step):  # a batch ends where a miss policy applies
             return None
         for k, line in enumerate(self._lines):
             state = line.peer.selection.message
@@ -375,13 +375,13 @@ class WireFastPath:
         found = batch.run(most, until_ns, port.free, port.applied, published_ns, answered)
         return self._commit_batch(step, found)
 
-    def _usual(self, step: int) -> bool:
+    def _meets_conditions(self, step: int) -> bool:
         """Return whether the conditions that do not depend on the state's content are met."""
         port, socket = self._port, self._socket
         assert socket is not None
         if not port.at_rest() or not socket.at_rest():
             return False
-        if self._seen != self._peers.changes:
+        if self._peer_changes != self._peers.changes:
             self._renew()
         self._sent.clear()
         for line in self._lines:
@@ -426,7 +426,7 @@ class WireFastPath:
 
     def _renew(self) -> None:
         """Read the connections of the peers again, because peers came or left."""
-        self._seen = self._peers.changes
+        self._peer_changes = self._peers.changes
         self._lines.clear()
         peers, socket = self._peers, self._socket
         assert socket is not None
@@ -439,13 +439,13 @@ class WireFastPath:
             return
         descriptors = [socket.line(peer.identity) for peer in listeners]
         if any(descriptor < 0 for descriptor in descriptors):
-            self._seen = -1  # check again
+            self._peer_changes = -1  # check again
             return
         lines = list(map(_Line, listeners, descriptors, self._rows))
         for k, line in enumerate(lines):
             row = self._rows[k]
             row.descriptor, row.buffer_at, row.buffer_bytes = line.descriptor, address(self._buffers[k]), _BUFFER_BYTES
-            row.own_at, row.n_own = address(line.own), len(line.own)
+            row.own_at, row.n_own = address(line.actuators), len(line.actuators)
         self._step.peers = len(lines)
         self._lines = lines
 
@@ -488,7 +488,7 @@ class WireFastPath:
             self._unread()
         return Progress(
             resolved, complete, m.begun_ns, m.published_ns, m.gathered_ns, m.called_ns, m.stepped_ns, m.status,
-            bool(m.kept),
+            bool(m.is_recorded),
         )  # fmt: skip
 
     def _commit_batch(self, step: int, found: Batched) -> Batched:

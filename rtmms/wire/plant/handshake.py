@@ -567,14 +567,14 @@ class Scope:
         The plant, through its sensors.
     prefix : str, default ''
         First characters of its names in the whole plant.
-    beside : tuple[Channel, ...], optional
+    extra_outputs : tuple[Channel, ...], optional
         Outputs of the robot in the whole plant that it does not have alone, such as its view of other robots.
     """
 
     robot: str
     plant: Plant
     prefix: str = ""
-    beside: tuple[Channel, ...] = ()
+    extra_outputs: tuple[Channel, ...] = ()
 
     @property
     def actuators(self) -> tuple[Channel, ...]:
@@ -584,7 +584,7 @@ class Scope:
     @property
     def outputs(self) -> tuple[Channel, ...]:
         """All outputs."""
-        return (*self.plant.outputs, *self.beside)
+        return (*self.plant.outputs, *self.extra_outputs)
 
     def as_fields(self) -> dict[str, Any]:
         """Return the plant's present description for a welcome.
@@ -623,7 +623,7 @@ class Scopes:
         self._robots: Mapping[str, Scope] = {}
         if isinstance(plant, HasRobots):
             self._robots = {
-                name: Scope(plant.robot_types[name], one, f"{name}.", _beside(plant.outputs, one, f"{name}."))
+                name: Scope(plant.robot_types[name], one, f"{name}.", _select_extra_outputs(plant.outputs, one, f"{name}."))
                 for name, one in plant.robots.items()
             }  # fmt: skip
 
@@ -663,7 +663,7 @@ class Scopes:
         return {name: scope.as_fields() for name, scope in self._robots.items()}
 
 
-def _beside(outputs: tuple[Channel, ...], robot: Plant, prefix: str) -> tuple[Channel, ...]:
+def _select_extra_outputs(outputs: tuple[Channel, ...], robot: Plant, prefix: str) -> tuple[Channel, ...]:
     own = {prefix + channel.name for channel in robot.outputs}
     return tuple(
         replace(channel, name=channel.name.removeprefix(prefix))

@@ -78,7 +78,7 @@ class Sockets:
         libzmq: bool = False,
     ) -> None:  # fmt: skip
         """Bind the sockets; see the class."""
-        self._given = {"exchange": exchange, "step": step, "telemetry": telemetry}
+        self._requested_endpoints = {"exchange": exchange, "step": step, "telemetry": telemetry}
         self._free_ports, self._keyed = free_ports, keys is not None
         self.notes: list[str] = []
         self.endpoints: dict[str, str] = {}
@@ -88,7 +88,7 @@ class Sockets:
         self._linger_ms, self._closed = 0, False
         with contextlib.ExitStack() as bound:
             try:
-                _apart(self._given, free_ports, inproc)
+                _apart(self._requested_endpoints, free_ports, inproc)
                 if keys is not None or inproc or libzmq:
                     self._bind_libzmq(bound, threads or Threads(), b"" if keys is None else keys.secret)
                 else:
@@ -105,19 +105,19 @@ class Sockets:
             return opened
 
         answering = Listener([listening("exchange")], MAX_EXCHANGE_BYTES, backlog=_EXCHANGE_BACKLOG)
-        self.exchange = self._kept(bound, answering)
+        self.exchange = self._register_close(bound, answering)
         ways = [listening("step")]
         near = listen_near(self.endpoints["step"])
         if near is not None:
             ways.append(near[0])
             self.near_step = near[1]
         steps = Steps(ways, MAX_COMMAND_BYTES)
-        self.step = self._kept(bound, steps)
+        self.step = self._register_close(bound, steps)
         publisher = Publisher(listening("telemetry"))
-        self.telemetry = self._kept(bound, publisher)
+        self.telemetry = self._register_close(bound, publisher)
         everywhere = (answering, steps, publisher.listener)
         for one in everywhere:
-            one.beside = tuple(other for other in everywhere if other is not one)
+            one.other_listeners = tuple(other for other in everywhere if other is not one)
 
     def _bind_libzmq(self, bound: contextlib.ExitStack, threads: Threads, secret: bytes) -> None:
         from rtmms.wire.libzmq.plant_sockets import SocketContexts
@@ -136,11 +136,11 @@ class Sockets:
 
         with private_files():
             answering, self.endpoints["exchange"] = served.exchange(*place("exchange"))
-            self.exchange = self._kept(bound, answering)
+            self.exchange = self._register_close(bound, answering)
             step, self.endpoints["step"] = served.steps(*place("step"))
-            self.step = self._kept(bound, step)
+            self.step = self._register_close(bound, step)
             publisher, self.endpoints["telemetry"] = served.publisher(*place("telemetry"))
-            self.telemetry = self._kept(bound, publisher)
+            self.telemetry = self._register_close(bound, publisher)
 
     def close(self, linger_ms: int = 100) -> None:
         """Close all sockets; a second call does nothing.
@@ -160,7 +160,7 @@ class Sockets:
         """Whether a thread of ZeroMQ is between the loop and its peers."""
         return self.step.threaded
 
-    def _kept(self, bound: contextlib.ExitStack, socket: _T) -> _T:
+    def _register_close(self, bound: contextlib.ExitStack, socket: _T) -> _T:
         bound.callback(lambda: socket.close(self._linger_ms))
         return socket
 
@@ -171,10 +171,10 @@ class Sockets:
                     os.unlink(endpoint[len("ipc://") :])
 
     def _asked(self, role: str) -> str:
-        return self._given[role] or DEFAULTS[role]
+        return self._requested_endpoints[role] or DEFAULTS[role]
 
     def _may_move(self, role: str) -> bool:
-        return self._free_ports and self._given[role] is None
+        return self._free_ports and self._requested_endpoints[role] is None
 
 
 def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None:

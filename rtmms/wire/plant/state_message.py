@@ -104,13 +104,13 @@ class PatternMatcher:
         if at > end or not self._fits(first, name, 0) or not self._fits(last, name, end):
             return False
         for run in runs[1:-1]:
-            at = self._found(run, name, at, end)
+            at = self._find_run(run, name, at, end)
             if at < 0:
                 return False
             at += len(run)
         return True
 
-    def _found(self, run: Run, name: str, at: int, end: int) -> int:
+    def _find_run(self, run: Run, name: str, at: int, end: int) -> int:
         """Return the first place of a run between two positions; -1 for none."""
         if isinstance(run, str):
             self._spend(1)
@@ -126,7 +126,7 @@ class PatternMatcher:
             return name.startswith(run, at)
         for k, part in enumerate(run, at):
             self._spend(len(part))
-            if not _one(part, name[k]):
+            if not _matches_letter(part, name[k]):
                 return False
         return True
 
@@ -167,7 +167,7 @@ def _parts(pattern: str) -> Iterable[str]:
         at, last = end, part
 
 
-def _one(part: str, letter: str) -> bool:
+def _matches_letter(part: str, letter: str) -> bool:
     if len(part) == 1:
         return part in ("?", letter)
     negated = part[1] == "!"

@@ -251,7 +251,7 @@ class StepPort:
         self.rejected: dict[str, int] = {}
         self.late = 0
         self._step, self._round = -1, 0
-        self._missing = self._seen = 0
+        self._missing = self._peer_changes = 0
         self._first = True
         self._deadline_ns = 0
         self._deadlines = [(-1, 0)] * _DEADLINES
@@ -568,7 +568,7 @@ class StepPort:
                     self.fresh[i] = True
             else:
                 self._missing += 1
-        self._seen = self._peers.changes
+        self._peer_changes = self._peers.changes
 
     def _count(self) -> None:
         """Count the present step for each peer that had no command for it, or stale values."""
@@ -608,7 +608,7 @@ class StepPort:
                     self._deliver(peer, step, 0, 0)
         self._command = command
         try:
-            if self._seen != self._peers.changes:
+            if self._peer_changes != self._peers.changes:
                 self._recount()
             if self._held:
                 for i, value in self._held.items():
@@ -644,7 +644,7 @@ class StepPort:
 
     def _recount(self) -> None:
         """Count the missing commands again, because peers came or left within the step."""
-        self._seen = self._peers.changes
+        self._peer_changes = self._peers.changes
         self._missing = sum(not peer.fresh for peer in self._peers.claimants)
 
     def _gather(self, until_ns: int) -> bool:

@@ -442,7 +442,7 @@ class Listener(Answering):
         False, because no thread is between the caller and the peers.
     connections : dict
         Connections by the peer's name.
-    beside : sequence of Listener
+    other_listeners : sequence of Listener
         Other listeners of the process, whose strangers are closed too if no descriptor is left.
     """
 
@@ -455,9 +455,9 @@ class Listener(Answering):
         most: int = MAX_CONNECTIONS, backlog: int = 0, room: int = 0,
     ) -> None:  # fmt: skip
         self._room = room
-        self._kind, self._talkers, self._most, self._backlog = kind, talkers, most, backlog
+        self._kind, self._talkers, self._max_connections, self._backlog = kind, talkers, most, backlog
         self._cap = self._first_cap = cap
-        self.beside: Sequence[Listener] = ()
+        self.other_listeners: Sequence[Listener] = ()
         self._guests = SocketCallbacks()
         self._far: Poller = poller()
         self._bound = {one.fileno(): one for one in bound}
@@ -494,11 +494,11 @@ class Listener(Answering):
             if frame is not None:
                 connection.frame = None
                 return connection.key, MESSAGE, frame, None
-            if connection.open and (found := self._found(connection)) is not None:
+            if connection.open and (found := self._read_message(connection)) is not None:
                 return connection.key, found[0], found[1], None
         return None
 
-    def _found(self, connection: Connection) -> tuple[str, bytes] | None:
+    def _read_message(self, connection: Connection) -> tuple[str, bytes] | None:
         """Return a message that came in pieces or with others.
 
         The last one of a connection that breaks the rules is reported as its kind.
@@ -641,7 +641,7 @@ class Listener(Answering):
                 if fault.errno in _NONE_LEFT and attempt == 0 and self._give_way():
                     continue
                 return
-            if len(self.connections) >= self._most and not self._make_room():
+            if len(self.connections) >= self._max_connections and not self._make_room():
                 plain.close()
                 continue
             if self._room:
@@ -666,7 +666,7 @@ class Listener(Answering):
         A socket that waits to be closed is closed first, then the oldest connection in its handshake at any endpoint.
         Next is the oldest stranger here, then one beside.
         """
-        all_here = (self, *self.beside)
+        all_here = (self, *self.other_listeners)
         if any(at._leaving.close_one() for at in all_here):
             return True
         shaking = [(one.born_ns, at, one) for at in all_here if (one := at.stranger(shaking=True)) is not None]

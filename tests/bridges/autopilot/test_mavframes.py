@@ -78,7 +78,7 @@ def test_bytes_flipped_and_lost(reader: Reader, reasons: list[str]) -> None:
 def test_a_stream_without_end_is_not_kept(reader: Reader) -> None:
     for _ in range(2000):
         reader.feed(b"\xfd\xff\x00" * 100)
-        assert len(reader._rest) < 300
+        assert len(reader._incomplete) < 300
 
 
 def test_a_datagram_stands_alone(reader: Reader, reasons: list[str]) -> None:
@@ -201,7 +201,7 @@ def test_work_by_the_byte_where_one_byte_shows_that_many_frames_are_none(reader:
         assert excess(lines.count, 1) <= 0
     while reader.behind:
         found += reader.feed(b"")
-    assert len(reader._rest) < 280
+    assert len(reader._incomplete) < 280
     assert len(found) >= 18
 
 
@@ -226,7 +226,7 @@ def test_all_at_once_or_byte_by_byte_it_is_the_same() -> None:
         while many.behind:
             by_bytes += many.feed(b"")
         assert [m.get_msgbuf() for m in all_at_once] == [m.get_msgbuf() for m in by_bytes]
-        assert once._rest == many._rest
+        assert once._incomplete == many._incomplete
 
 
 def test_the_quick_checksum_is_the_one_of_pymavlink() -> None:

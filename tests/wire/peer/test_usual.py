@@ -36,7 +36,7 @@ def _answered(link: Link, states: int, first: float = 0.1) -> int:
     """States are answered with ever new values; how many of them the link waited for by its receive alone."""
     usual = 0
     for k, _ in zip(range(states), link, strict=False):
-        usual += link._usual is not None
+        usual += link._step_codec is not None
         link.command({"left.front": first + 1e-3 * k})
     return usual
 
@@ -70,7 +70,7 @@ def test_a_command_that_the_kernel_takes_in_pieces_arrives_whole_and_in_order(tc
         shortened = 0
         for k, _ in zip(range(200), link, strict=False):
             post = link._post
-            if link._usual is not None and k % 3 == 0:
+            if link._step_codec is not None and k % 3 == 0:
                 shortened += 1
                 link._post = partial(_first_bytes, post)
             link.command({"left.front": 0.5 + 1e-3 * k})

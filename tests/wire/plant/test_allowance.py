@@ -41,7 +41,7 @@ def test_a_flood_is_read_a_little_a_step_and_the_other_peer_is_served(
     flooder, good = make_raw(host), make_raw(host)
     flooder.join(["left.*"], "flooder")
     good.join(["right.*"], "good")
-    most = host.server._port._allowance.most
+    most = host.server._port._allowance.max_step_messages
     assert most == 5
     flooding, _ = host.server._peers.claimants
     host.publish(time.monotonic_ns() + FAR_NS)
@@ -66,7 +66,7 @@ def test_one_that_goes_on_is_hung_up_on_and_counted(host: Host, make_raw: Callab
     flooder.join(["*"])
     (peer,) = host.server._peers.claimants
     for _ in range(2 * FLOOD_STEPS):
-        poured(flooder, 2 * host.server._port._allowance.most)
+        poured(flooder, 2 * host.server._port._allowance.max_step_messages)
         host.arrived() if not peer.message_count else None
         stepped(host)
         if host.rejected.get("busy"):
@@ -107,7 +107,7 @@ def test_where_one_connection_cannot_be_closed_the_claim_is_taken_away(
     end = time.monotonic() + PATIENCE_S
     while not host.rejected.get("busy") and time.monotonic() < end:
         host.publish(time.monotonic_ns() + 20_000_000)
-        poured(flooder, 2 * host.server._port._allowance.most)
+        poured(flooder, 2 * host.server._port._allowance.max_step_messages)
         good.command({"right.front": 0.25}, host.step)
         host.collect(0.02)
         host.advance()

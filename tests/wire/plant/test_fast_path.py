@@ -75,7 +75,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
 
             def committed(code: int) -> Progress | None:
                 passed = commit(code)
-                if passed is not None and passed.resolved and passed.kept is recorded:
+                if passed is not None and passed.resolved and passed.is_recorded is recorded:
                     windows.append(
                         (passed, passed.stepped if kept is None else kept._head[RowHead._fields.index("wall_ns")])
                     )

@@ -165,7 +165,7 @@ def test_where_no_descriptor_is_left_strangers_give_way(
     refused: list[str] = []
     both = (bench.listener, other.listener)
     for one in both:
-        one.beside = tuple(set(both) - {one})
+        one.other_listeners = tuple(set(both) - {one})
         for descriptor, bound in one._bound.items():
             few: Any = Few(bound, lambda: sum(len(each.connections) for each in both), 4)
             one._bound[descriptor] = few
