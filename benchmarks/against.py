@@ -67,10 +67,10 @@ def step_times(blocks: int) -> dict[str, dict[str, Any]]:
 
     import rtmms
 
-    found = {}
-    for name, (robot, given) in STEPS.items():
+    result = {}
+    for name, (robot, values) in STEPS.items():
         try:
-            plant = rtmms.load(robot, **given)
+            plant = rtmms.load(robot, **values)
         except rtmms.RtmmsError:  # a commit without it
             continue
         commands = _commands(plant, BITS_STEPS)
@@ -90,18 +90,18 @@ def step_times(blocks: int) -> dict[str, dict[str, Any]]:
             for k in range(length):
                 step(commands[k % n])
             times.append((time.perf_counter() - start) / length)
-        found[name] = {"us": 1e6 * min(times), "bits": digest.hexdigest()[:16], "outputs": names}
-    return found
+        result[name] = {"us": 1e6 * min(times), "bits": digest.hexdigest()[:16], "outputs": names}
+    return result
 
 
 def _commands(plant: Any, steps: int) -> Any:
     """Return (steps, n_actuators): each actuator a sine about its neutral value, within its limits."""
     import numpy as np
 
-    neutral = np.array([one.neutral for one in plant.actuators])
-    room = np.array([min(abs(one.upper - one.neutral) if one.upper is not None else 0.3,
-                         abs(one.neutral - one.lower) if one.lower is not None else 0.3, 0.3)
-                     for one in plant.actuators])  # fmt: skip
+    neutral = np.array([actuator.neutral for actuator in plant.actuators])
+    room = np.array([min(abs(actuator.upper - actuator.neutral) if actuator.upper is not None else 0.3,
+                         abs(actuator.neutral - actuator.lower) if actuator.lower is not None else 0.3, 0.3)
+                     for actuator in plant.actuators])  # fmt: skip
     time = plant.dt * np.arange(steps)[:, None]
     phase = 0.7 * np.arange(len(plant.actuators))
     return np.ascontiguousarray(neutral + 0.5 * room * np.sin(2.0 * np.pi * 0.6 * time + phase))
@@ -129,7 +129,7 @@ def compile_time(robot: str) -> dict[str, Any]:
 
     start = time.perf_counter()
     plant: Any = rtmms.load(robot)
-    plant.step(np.array([one.neutral for one in plant.actuators]))
+    plant.step(np.array([actuator.neutral for actuator in plant.actuators]))
     return {"s": time.perf_counter() - start}
 
 
@@ -157,7 +157,7 @@ def rollout_times(runs: int = 64, steps: int = 200) -> dict[str, Any]:
     roll = getattr(rtmms, "rollout", None)
     if roll is None:
         return {}
-    found = {}
+    result = {}
     for robot in ("manta", "eel"):
         plant: Any = rtmms.load(robot)
         commands = np.ascontiguousarray(_commands(plant, steps)[None])
@@ -165,16 +165,16 @@ def rollout_times(runs: int = 64, steps: int = 200) -> dict[str, Any]:
         roll(plant, commands, initial=initial)
         start = time.perf_counter()
         roll(plant, commands, initial=initial)
-        found[f"rollout, {robot}, {runs} runs"] = {"us": 1e6 * (time.perf_counter() - start) / (runs * steps)}
-    return found
+        result[f"rollout, {robot}, {runs} runs"] = {"us": 1e6 * (time.perf_counter() - start) / (runs * steps)}
+    return result
 
 
-def work(words: Sequence[str]) -> dict[str, Any]:
+def work(arguments: Sequence[str]) -> dict[str, Any]:
     """Perform one run, by its kind.
 
     Parameters
     ----------
-    words : Sequence[str]
+    arguments : Sequence[str]
         Kind and arguments.
 
     Returns
@@ -182,11 +182,11 @@ def work(words: Sequence[str]) -> dict[str, Any]:
     dict[str, Any]
         Results by case.
     """
-    kind, *rest = words
+    kind, *remaining = arguments
     if kind == "step":
-        return step_times(int(rest[0]))
+        return step_times(int(remaining[0]))
     if kind == "compile":
-        return compile_time(rest[0])
+        return compile_time(remaining[0])
     return rollout_times()
 
 
@@ -222,10 +222,10 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:
     dict[str, Any]
         Median, quartiles, number of pairs, and the medians of both sides.
     """
-    found = [a / b for a, b in zip(ours, theirs, strict=True)]
-    low, high = (found[0], found[0]) if len(found) == 1 else _quartiles(found)
+    result = [a / b for a, b in zip(ours, theirs, strict=True)]
+    low, high = (result[0], result[0]) if len(result) == 1 else _quartiles(result)
     return {
-        "ratio": statistics.median(found), "quartiles": [low, high], "pairs": len(found),
+        "ratio": statistics.median(result), "quartiles": [low, high], "pairs": len(result),
         "ours": statistics.median(ours), "theirs": statistics.median(theirs),
     }  # fmt: skip
 
@@ -298,14 +298,14 @@ def resolved(rev: str) -> str:
 
     if not rev:
         raise ModelError("bench against: expected a commit, a tag or a branch: rtmms bench against REV")
-    words = ["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"]
+    arguments = ["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"]
     try:
-        found = subprocess.run(words, capture_output=True, text=True, timeout=20)
+        result = subprocess.run(arguments, capture_output=True, text=True, timeout=20)
     except OSError as fault:
         raise ModelError(f"bench against: git is needed: {fault.strerror}") from None
-    if found.returncode:
+    if result.returncode:
         raise ModelError(f"bench against: git knows no commit '{rev}' here: expected a commit, a tag or a branch")
-    return found.stdout.strip()
+    return result.stdout.strip()
 
 
 def environment(commit: str, report: Callable[[str], None]) -> Path:
@@ -339,7 +339,11 @@ def environment(commit: str, report: Callable[[str], None]) -> Path:
     _do("git", "-C", str(ROOT), "worktree", "add", "--detach", "--force", str(home / "tree"), commit)
     from importlib.metadata import distributions
 
-    ours = {one.metadata["Name"]: one.version for one in distributions() if one.metadata["Name"] != "rtmms"}
+    ours = {
+        distribution.metadata["Name"]: distribution.version
+        for distribution in distributions()
+        if distribution.metadata["Name"] != "rtmms"
+    }
     (home / "constraints.txt").write_text("".join(f"{name}=={version}\n" for name, version in sorted(ours.items())))
     asked = ["-q", "-c", str(home / "constraints.txt"), "-e", str(home / "tree")]
     uv = shutil.which("uv") or (shutil.which("uv", path=str(Path(sys.executable).parent)))
@@ -353,12 +357,12 @@ def environment(commit: str, report: Callable[[str], None]) -> Path:
     return python
 
 
-def _do(*words: str) -> None:
+def _do(*arguments: str) -> None:
     from rtmms.base.errors import RtmmsError
 
-    done = subprocess.run(words, capture_output=True, text=True, timeout=MAX_RUN_S)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=MAX_RUN_S)
     if done.returncode:
-        raise RtmmsError(f"bench against: {' '.join(words[:4])} ...: {_last(done.stderr or done.stdout)}")
+        raise RtmmsError(f"bench against: {' '.join(arguments[:4])} ...: {_last(done.stderr or done.stdout)}")
 
 
 def _last(text: str) -> str:
@@ -366,14 +370,14 @@ def _last(text: str) -> str:
     return lines[-1] if lines else "it printed nothing"
 
 
-def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str, Any]:
+def run(python: str, arguments: Sequence[str], cache: str | None = None) -> dict[str, Any]:
     """Perform one run: this file as a program.
 
     Parameters
     ----------
     python : str
         Path of Python.
-    words : Sequence[str]
+    arguments : Sequence[str]
         Kind and arguments.
     cache : str | None, optional
         Folder for compiled kernels in place of the usual one.
@@ -393,7 +397,7 @@ def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
     environment |= {"RTMMS_QUIET": "1", "NUMBA_CACHE_DIR": cache or _kernels(python)}
     done = subprocess.run(
-        [python, "-P", str(THIS_FILE), *words],
+        [python, "-P", str(THIS_FILE), *arguments],
         capture_output=True,
         text=True,
         timeout=MAX_RUN_S,
@@ -401,9 +405,9 @@ def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str
         cwd=BUILD_FOLDER,
     )
     if done.returncode:
-        raise RtmmsError(f"bench against: {words[0]} by {python}: {_last(done.stderr)}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+        raise RtmmsError(f"bench against: {arguments[0]} by {python}: {_last(done.stderr)}")
+    content: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return content
 
 
 def _kernels(python: str) -> str:
@@ -437,8 +441,19 @@ def exchange(python: str, seconds: float) -> dict[str, Any]:
     """
     from rtmms.base.errors import RtmmsError
 
-    words = ["-m", "rtmms", "run", "manta", "--mode", "lockstep", "--controller", "gait", "--duration", f"{seconds:g}"]
-    done = subprocess.run([python, "-P", *words, "--json", "--quiet"], capture_output=True, text=True,
+    arguments = [
+        "-m",
+        "rtmms",
+        "run",
+        "manta",
+        "--mode",
+        "lockstep",
+        "--controller",
+        "gait",
+        "--duration",
+        f"{seconds:g}",
+    ]
+    done = subprocess.run([python, "-P", *arguments, "--json", "--quiet"], capture_output=True, text=True,
                           timeout=MAX_RUN_S, cwd=BUILD_FOLDER,
                           env=os.environ | {"NUMBA_CACHE_DIR": _kernels(python)})  # fmt: skip
     if done.returncode:

@@ -111,8 +111,8 @@ class Swimmer(Stamper):
     """Plant for protocols that carry a robot's motion and no clock: its height counts its steps.
 
     The peer answers with the number of the step, or what `height_number` has of it, and its clock in four whole numbers
-    (`encode_answer`). An answer is to the newest state of that height: an autopilot's time stamps leave out pauses and missed
-    states, so they are no numbers of steps.
+    (`encode_answer`). An answer is to the newest state of that height: an autopilot's time stamps leave out pauses and
+    missed states, so they are no numbers of steps.
 
     Parameters
     ----------

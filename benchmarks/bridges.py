@@ -69,7 +69,7 @@ def main(as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str
     }  # fmt: skip
     result["load"].append(setting.load())
     print(json.dumps(result) if as_json else text(result))
-    return int(any("failed" in one for found in result["bridges"].values() for one in found.values()))
+    return int(any("failed" in item for result in result["bridges"].values() for item in result.values()))
 
 
 # -- there and back -------------------------------------------------------------------------------------------------
@@ -92,23 +92,23 @@ def row(name: str, rates: list[float], seconds: float) -> dict[str, Any]:
     dict[str, Any]
         Results by rate.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for rate in rates:
         print(f"{name} at {rate:g} Hz", file=sys.stderr)
         try:
-            with ROWS[name](rate) as words:
-                found[f"{rate:g}"] = exchange(words, PLANTS.get(name, Stamper)(1.0 / rate), seconds)
+            with ROWS[name](rate) as arguments:
+                result[f"{rate:g}"] = exchange(arguments, PLANTS.get(name, Stamper)(1.0 / rate), seconds)
         except NotHere as missing:
             return {"skipped": {"skipped": f"no {missing} here"}}
-    return found
+    return result
 
 
-def exchange(words: str, plant: Stamper, seconds: float) -> dict[str, Any]:
+def exchange(arguments: str, plant: Stamper, seconds: float) -> dict[str, Any]:
     """Measure a bridge with the plant's server.
 
     Parameters
     ----------
-    words : str
+    arguments : str
         Words of the bridge.
     plant : Stamper
         The plant.
@@ -126,7 +126,7 @@ def exchange(words: str, plant: Stamper, seconds: float) -> dict[str, Any]:
     )
     with server, tempfile.TemporaryFile("w+") as printed:
         bridge = subprocess.Popen(
-            [sys.executable, "-P", "-m", "rtmms.cli.main", "bridge", words, "--once", "--exchange",
+            [sys.executable, "-P", "-m", "rtmms.cli.main", "bridge", arguments, "--once", "--exchange",
              server.endpoints["exchange"]], stdout=printed, stderr=printed,
         )  # fmt: skip
         try:
@@ -159,7 +159,7 @@ def _measure(server: Server, plant: Stamper, rate: float, seconds: float) -> dic
     warm, steps = max(20, round(rate * _WARM)), round(rate * seconds)
     out: list[float] = []
     back: list[float] = []
-    seen, first, begun = 0.0, -1, monotonic_ns()
+    observed, first, begun = 0.0, -1, monotonic_ns()
     step = 0
     until_peer = monotonic() + _PATIENCE_S
     plant.begin()
@@ -173,8 +173,8 @@ def _measure(server: Server, plant: Stamper, rate: float, seconds: float) -> dic
         server.collect(step, command, deadline)
         now = monotonic()
         sent, received = plant.read(command)
-        if sent != seen:
-            seen = sent
+        if sent != observed:
+            observed = sent
             first = step if first < 0 else first
             if step >= first + warm:
                 out.append(1e6 * (received - sent))
@@ -212,14 +212,14 @@ def text(result: Mapping[str, Any]) -> str:
         f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after",
         f"{'us':<15}{'Hz':>5}{'out p50':>10}{'p99':>9}{'back p50':>10}{'p99':>9}{'both p50':>10}{'p99':>9}{'lost':>12}",
     ]
-    for name, found in result["bridges"].items():
-        for rate, one in found.items():
-            if "states" not in one:
-                lines.append(f"{name:<15}{rate:>5}  {one.get('failed') or one.get('skipped')}")
+    for name, results in result["bridges"].items():
+        for rate, item in results.items():
+            if "states" not in item:
+                lines.append(f"{name:<15}{rate:>5}  {item.get('failed') or item.get('skipped')}")
                 continue
-            cells = [one[key][q] for key in ("out_us", "back_us", "there_and_back_us") for q in ("p50", "p99")]
+            cells = [item[key][q] for key in ("out_us", "back_us", "there_and_back_us") for q in ("p50", "p99")]
             numbers = "".join(
                 f"{'-' if v is None else f'{v:.0f}':>{10 if i % 2 == 0 else 9}}" for i, v in enumerate(cells)
             )
-            lines.append(f"{name:<15}{rate:>5}{numbers}{one['lost']:>6} of {one['states']}")
+            lines.append(f"{name:<15}{rate:>5}{numbers}{item['lost']:>6} of {item['states']}")
     return "\n".join(lines)

@@ -41,13 +41,13 @@ def _alone(
     origin: Array, steps: int,
 ) -> int:  # fmt: skip
     """Take that many steps from one state; return the number of successful ones."""
-    given, at = carray(numbers_at(command_at), (command.shape[0],)), carray(numbers_at(start_at), (1,))
+    values, at = carray(numbers_at(command_at), (command.shape[0],)), carray(numbers_at(start_at), (1,))
     at[0] = start
     for k in range(steps):
         for i in range(state.shape[0]):
             state[i] = origin[i]
         for i in range(command.shape[0]):
-            given[i] = command[i]
+            values[i] = command[i]
         if call(function, arguments_at):
             return k
     return steps
@@ -55,9 +55,9 @@ def _alone(
 
 def _command(plant: Any, k: int) -> Array:
     """Return (n,): sines of 0.3 of the actuators' range, each with a phase of its own."""
-    low = np.array([-0.3 if one.lower is None else one.lower for one in plant.actuators])
-    high = np.array([0.3 if one.upper is None else one.upper for one in plant.actuators])
-    middle = np.array([one.neutral for one in plant.actuators])
+    low = np.array([-0.3 if actuator.lower is None else actuator.lower for actuator in plant.actuators])
+    high = np.array([0.3 if actuator.upper is None else actuator.upper for actuator in plant.actuators])
+    middle = np.array([actuator.neutral for actuator in plant.actuators])
     turn = np.sin(2 * np.pi * (0.6 * plant.dt * k + np.arange(len(middle)) / 5.0))
     return np.asarray(middle + 0.3 * np.minimum(high - middle, middle - low) * turn)
 
@@ -86,19 +86,19 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
     RtmmsError
         A step failed.
     """
-    given: dict[str, Any] = {"coupling": coupling} if coupling else {}
-    plant: Any = rtmms.load(robot, **given)
+    values: dict[str, Any] = {"coupling": coupling} if coupling else {}
+    plant: Any = rtmms.load(robot, **values)
     robot = f"{robot}, {coupling}" if coupling else robot
-    way = round(SETTLE_S / plant.dt)
-    for k in range(way):
+    route = round(SETTLE_S / plant.dt)
+    for k in range(route):
         plant.step(_command(plant, k))
-    command = _command(plant, way)
+    command = _command(plant, route)
     fork = plant.fork()
-    words = np.zeros(ARGUMENTS, dtype=np.int64)
-    words[: len(fork.entry.arguments)] = fork.entry.arguments
+    arguments = np.zeros(ARGUMENTS, dtype=np.int64)
+    arguments[: len(fork.entry.arguments)] = fork.entry.arguments
     origin, first = plant.present()
     alone: list[float] = []
-    found = rtmms.linearise(plant, command, threads=2)
+    result = rtmms.linearise(plant, command, threads=2)
     differences = rtmms.linearise(plant, command, threads=2, method="differences")
     works: dict[str, Callable[[], Any]] = {
         "linearise": lambda: rtmms.linearise(plant, command, threads=1),
@@ -116,7 +116,7 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
     for _ in range(blocks):
         began = time.perf_counter_ns()
         done = _alone(
-            fork.entry.function, words.ctypes.data, fork.entry.command, command, fork.start.ctypes.data,
+            fork.entry.function, arguments.ctypes.data, fork.entry.command, command, fork.start.ctypes.data,
             first * plant.dt, fork.state, origin, STEPS,
         )  # fmt: skip
         alone.append((time.perf_counter_ns() - began) / 1e3 / STEPS)
@@ -131,13 +131,13 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
     slow = linearise_step(plant, command)
     size, reach = plant.chart().size, reach_of(plant.actuators)
     wrong = max(
-        float(np.max(np.abs(found.a - slow.a) * size / size[:, None], initial=0.0)),
-        float(np.max(np.abs(found.b - slow.b) * reach / size[:, None], initial=0.0)),
+        float(np.max(np.abs(result.a - slow.a) * size / size[:, None], initial=0.0)),
+        float(np.max(np.abs(result.b - slow.b) * reach / size[:, None], initial=0.0)),
     )
     step = min(alone)
     out: dict[str, Any] = {
-        "robot": robot, "states": len(found.states), "inputs": len(found.inputs), "step_us": step, "error": wrong,
-        "estimated": found.error, "reference_error": slow.error, "method": found.method,
+        "robot": robot, "states": len(result.states), "inputs": len(result.inputs), "step_us": step, "error": wrong,
+        "estimated": result.error, "reference_error": slow.error, "method": result.method,
         "differences_estimated": differences.error,
     }  # fmt: skip
     for name, took in times.items():
@@ -171,10 +171,10 @@ def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool 
     """
     refuse_less("derivatives: --blocks", blocks, 1)
     names = [robot] if robot else ROBOTS
-    found = [measure(name, blocks, period) for name in names]
+    results = [measure(name, blocks, period) for name in names]
     if "manta" in names:
-        found.append(measure("manta", blocks, period, MONOLITHIC))
-    result = {"machine": machine(), "robots": found}
+        results.append(measure("manta", blocks, period, MONOLITHIC))
+    result = {"machine": machine(), "robots": results}
     print(json.dumps(result) if as_json else text(result))
     return 0
 
@@ -192,22 +192,24 @@ def text(result: Mapping[str, Any]) -> str:
     str
         Lines.
     """
-    found = result["robots"]
+    robots = result["robots"]
     lines = [
         "A and B of a step. Times are in steps of the robot, except in the columns us and ms.",
         f"{'robot':18}{'states':>7}{'step, us':>10}{'compiled':>11}{'ms':>8}{'linearise':>11}{'differences':>13}"
         f"{'2 threads':>11}{'error':>10}",
     ]
-    for one in found:
+    for item in robots:
         alone = (
-            f"{one['structure_steps']:11.0f}{one['structure_ms']:8.3f}" if "structure_ms" in one else f"{'-':>11}{'':8}"
+            f"{item['structure_steps']:11.0f}{item['structure_ms']:8.3f}"
+            if "structure_ms" in item
+            else f"{'-':>11}{'':8}"
         )
         lines.append(
-            f"{one['robot']:18}{one['states']:7}{one['step_us']:10.2f}{alone}{one['linearise_steps']:11.0f}"
-            f"{one['one_steps']:13.0f}{one['two_steps']:11.0f}{one['error']:10.1e}"
+            f"{item['robot']:18}{item['states']:7}{item['step_us']:10.2f}{alone}{item['linearise_steps']:11.0f}"
+            f"{item['one_steps']:13.0f}{item['two_steps']:11.0f}{item['error']:10.1e}"
         )
     lines += [
-        f"{one['robot']}: the map of a period of {one['period_steps']} steps took {one['period_s']:.2f} s"
-        for one in found if "period_s" in one
+        f"{entry['robot']}: the map of a period of {entry['period_steps']} steps took {entry['period_s']:.2f} s"
+        for entry in robots if "period_s" in entry
     ]  # fmt: skip
     return "\n".join(lines)

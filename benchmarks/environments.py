@@ -74,10 +74,10 @@ def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict
             began = time.perf_counter()
             pool(whole, every=episodes.steps)
             rollout.append(time.perf_counter() - began)
-    count, one, other = runs * steps, min(environment[1:]), min(rollout[1:])
+    count, item, other = runs * steps, min(environment[1:]), min(rollout[1:])
     return {
-        "task": task, "runs": runs, "step_s": episodes.task.step_s, "steps_s": count / one, "rollout_s": count / other,
-        "overhead": one / other - 1.0, "sensors": one / min(through_sensors[1:]),
+        "task": task, "runs": runs, "step_s": episodes.task.step_s, "steps_s": count / item, "rollout_s": count / other,
+        "overhead": item / other - 1.0, "sensors": item / min(through_sensors[1:]),
     }  # fmt: skip
 
 
@@ -99,8 +99,8 @@ def main(as_json: bool = False, runs: int = 64, steps: int = 50, blocks: int = 5
     """
     for name, value in (("runs", runs), ("steps", steps), ("blocks", blocks), ("threads", threads)):
         refuse_less(f"environments: --{name}", value, 1)
-    found = [measure(task, runs, steps, blocks, threads) for task in IDS]
-    result = {"machine": machine(), "tasks": found}
+    results = [measure(task, runs, steps, blocks, threads) for task in IDS]
+    result = {"machine": machine(), "tasks": results}
     print(json.dumps(result) if as_json else text(result))
     return 0
 
@@ -120,8 +120,8 @@ def text(result: Mapping[str, Any]) -> str:
     """
     lines = [f"{'task':16}{'runs':>6}{'steps a second':>16}{'of the rollout':>16}{'overhead':>10}{'sensors':>9}"]
     lines += [
-        f"{one['task']:16}{one['runs']:6}{one['steps_s']:16.0f}{one['rollout_s']:16.0f}{one['overhead']:10.1%}"
-        f"{one['sensors']:9.2f}"
-        for one in result["tasks"]
+        f"{item['task']:16}{item['runs']:6}{item['steps_s']:16.0f}{item['rollout_s']:16.0f}{item['overhead']:10.1%}"
+        f"{item['sensors']:9.2f}"
+        for item in result["tasks"]
     ]
     return "\n".join(lines)

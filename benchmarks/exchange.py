@@ -91,7 +91,7 @@ def main(as_json: bool = False, steps: int = 4000, blocks: int = 3, core: int = 
     setting.refuse_less("exchange: --steps", steps, 100)
     setting.refuse_less("exchange: --blocks", blocks, 1)
     cases = [Case(transport, count) for transport in ("ipc", "tcp", "libzmq", "curve") for count in (1, 4)]
-    found: dict[Case, list[dict[str, Any]]] = {case: [] for case in cases}
+    result: dict[Case, list[dict[str, Any]]] = {case: [] for case in cases}
     out: dict[str, Any] = {"commit": setting.commit(), "machine": setting.machine(), "at": setting.now(),
                            "load": [setting.load()], "steps": steps}  # fmt: skip
     ready = prepare(PRIORITY, "auto" if core < 0 else str(core))
@@ -99,13 +99,13 @@ def main(as_json: bool = False, steps: int = 4000, blocks: int = 3, core: int = 
         for k in range(blocks):
             for case in cases:
                 print(f"block {k + 1} of {blocks}: {case.transport}, {case.controllers} controllers", file=sys.stderr)
-                found[case].append(block(case, steps, ready))
+                result[case].append(block(case, steps, ready))
     finally:
         ready.close()
     out["load"].append(setting.load())
     out["realtime"] = ready.report()
     out["cases"] = [{"transport": case.transport, "controllers": case.controllers, "us": _medians(rows)}
-                    for case, rows in found.items()]  # fmt: skip
+                    for case, rows in result.items()]  # fmt: skip
     print(json.dumps(out)) if as_json else print_result(out)
     return 0
 
@@ -264,18 +264,18 @@ def parts(stamps: Stamps, answers: list[Stamps]) -> dict[str, Any]:
     dict[str, Any]
         us.
     """
-    got = np.stack([one[: len(stamps)] for one in answers]).max(axis=0)
+    got = np.stack([answer[: len(stamps)] for answer in answers]).max(axis=0)
     good = (stamps[:, DONE] > 0) & (got > 0) & (stamps[:, WOKEN] > 0) & (stamps[:, READ] >= stamps[:, WOKEN])
     good[: len(stamps) // 10] = False
     s, got = stamps[good], got[good]
-    taken = {
+    used = {
         "pack": s[:, PACKED], "send": s[:, SENT] - s[:, BEGUN], "to peer": got - s[:, SENT],
         "to plant": s[:, WOKEN] - got, "receive": s[:, READ] - s[:, WOKEN], "validate": s[:, DONE] - s[:, READ],
         "exchange": s[:, DONE] - s[:, BEGUN],
     }  # fmt: skip
     answered = len(stamps) - len(stamps) // 10
     return {"missed": int(answered - np.count_nonzero(stamps[len(stamps) // 10 :, DONE])), "steps": answered,
-            **{name: quantiles(values) if len(values) else None for name, values in taken.items()}}  # fmt: skip
+            **{name: quantiles(values) if len(values) else None for name, values in used.items()}}  # fmt: skip
 
 
 # --- processes --------------------------------------------------------------------------------------------------------
@@ -294,11 +294,11 @@ def _sockets(case: Case, folder: Path, threads: Threads) -> Sockets:
 def _peer(
     case: Case, server: Server, claim: str, folder: Path, core: int, priority: int | None, steps: int
 ) -> subprocess.Popen[bytes]:  # fmt: skip
-    words = [server.endpoints["exchange"], claim, str(folder / _file(claim)), "--core", str(core), "--steps",
+    arguments = [server.endpoints["exchange"], claim, str(folder / _file(claim)), "--core", str(core), "--steps",
              str(steps), "--priority", str(priority - 10 if priority else 0)]  # fmt: skip
-    words += ["--keys", str(folder / "keys")] if case.transport == "curve" else []
-    words += ["--libzmq"] if case.transport == "libzmq" else []
-    return subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.exchange_peer", *words])
+    arguments += ["--keys", str(folder / "keys")] if case.transport == "curve" else []
+    arguments += ["--libzmq"] if case.transport == "libzmq" else []
+    return subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.exchange_peer", *arguments])
 
 
 def _file(claim: str) -> str:

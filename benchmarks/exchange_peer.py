@@ -28,16 +28,16 @@ def main() -> int:
     int
         0.
     """
-    words = argparse.ArgumentParser()
-    words.add_argument("endpoint")
-    words.add_argument("claim")
-    words.add_argument("file")
-    words.add_argument("--keys", type=Path)
-    words.add_argument("--libzmq", action="store_true")
-    words.add_argument("--core", type=int)
-    words.add_argument("--priority", type=int, default=0)
-    words.add_argument("--steps", type=int, required=True)
-    asked = words.parse_args()
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("endpoint")
+    arguments.add_argument("claim")
+    arguments.add_argument("file")
+    arguments.add_argument("--keys", type=Path)
+    arguments.add_argument("--libzmq", action="store_true")
+    arguments.add_argument("--core", type=int)
+    arguments.add_argument("--priority", type=int, default=0)
+    arguments.add_argument("--steps", type=int, required=True)
+    asked = arguments.parse_args()
     stamps = array("q", [0]) * asked.steps
     keys = None if asked.keys is None else read_client(asked.keys)
     hello = Hello(f"peer {asked.claim}", (asked.claim,), ("velocity",))

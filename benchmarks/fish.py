@@ -81,8 +81,8 @@ def _slope(rows: npt.NDArray[np.float64], dt: float, motor_rad_s: float) -> floa
     """Return m/s along the course: of a line with the first harmonics of the beat, over rows (k, 2 or more) m."""
     t = dt * np.arange(len(rows))
     waves = [wave(n * motor_rad_s * t) for n in (1, 2) for wave in (np.cos, np.sin)]
-    found, *_ = np.linalg.lstsq(np.stack([np.ones_like(t), t, *waves], axis=1), rows[:, :2], rcond=None)
-    return float(np.linalg.norm(found[1]))
+    result, *_ = np.linalg.lstsq(np.stack([np.ones_like(t), t, *waves], axis=1), rows[:, :2], rcond=None)
+    return float(np.linalg.norm(result[1]))
 
 
 def measure(recording: str, seconds: float, blocks: int, model: str = "") -> dict[str, dict[str, float]]:
@@ -139,8 +139,8 @@ def main(as_json: bool = False, seconds: float = 8.0, blocks: int = 5, model: st
     """
     refuse_less("fish: --seconds", seconds, SETTLE_S + 1.0)
     refuse_less("fish: --blocks", blocks, 1)
-    found = {name: measure(name, seconds, blocks, model) for name in ("f1_00", "f1_75")}
-    result = {"machine": machine(), "recordings": found}
+    results = {name: measure(name, seconds, blocks, model) for name in ("f1_00", "f1_75")}
+    result = {"machine": machine(), "recordings": results}
     print(json.dumps(result) if as_json else text(result))
     return 0
 
@@ -162,7 +162,7 @@ def text(result: Mapping[str, Any]) -> str:
     for recording, rows in result["recordings"].items():
         lines.append(f"{recording}, {BEATS_HZ[recording]} beats/s")
         lines += [
-            f"  {name:40}{one['times_real_time']:16.1f}{one['speed_m_s']:12.4f}{SPEED_M_S[recording]:10.4f}"
-            for name, one in rows.items()
+            f"  {name:40}{row['times_real_time']:16.1f}{row['speed_m_s']:12.4f}{SPEED_M_S[recording]:10.4f}"
+            for name, row in rows.items()
         ]
     return "\n".join(lines)

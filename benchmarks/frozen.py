@@ -127,8 +127,8 @@ def stepped(plant: Any, steps: int = STEPS, seed: int = 3) -> Value:
             break
         for name, value in sorted(plant.observe().items()):
             outputs.update(name.encode() + np.asarray(value, dtype=float).tobytes())
-    seen = {name: np.ravel(value)[:SHOWN_NUMBERS].tolist() for name, value in plant.observe().items()}
-    return {"outputs": outputs.hexdigest()[:20], "ended": ended, "shown": seen}
+    observed = {name: np.ravel(value)[:SHOWN_NUMBERS].tolist() for name, value in plant.observe().items()}
+    return {"outputs": outputs.hexdigest()[:20], "ended": ended, "shown": observed}
 
 
 def _import_class(name: str, *modules: str) -> Any:
@@ -270,10 +270,10 @@ def rolled(name: str) -> Value:
 
     plant = rtmms.load(name)
     rows = np.stack([(0.5 + 0.1 * k) * commands(plant, SHORT) for k in range(4)])
-    found = rtmms.rollout(plant, rows)
-    outputs = getattr(found, "outputs", found)
+    result = rtmms.rollout(plant, rows)
+    outputs = getattr(result, "outputs", result)
     parts = outputs.items() if isinstance(outputs, Mapping) else [("all", outputs)]
-    return {key: digest(np.ascontiguousarray(np.asarray(one, dtype=float)).tobytes()) for key, one in sorted(parts)}
+    return {key: digest(np.ascontiguousarray(np.asarray(item, dtype=float)).tobytes()) for key, item in sorted(parts)}
 
 
 def drawn(name: str) -> Value:
@@ -319,7 +319,7 @@ def drawn(name: str) -> Value:
     }
 
 
-def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `rtmms WORDS` with this Python.
 
     Parameters
@@ -335,9 +335,14 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         Status and output.
     """
     return subprocess.run(
-        [sys.executable, "-m", "rtmms", *words], cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, "-m", "rtmms", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env=os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "XDG_RUNTIME_DIR": str(folder)},
-    )  # fmt: skip
+    )
 
 
 def reports(folder: Path) -> Iterator[tuple[str, Value]]:
@@ -357,8 +362,8 @@ def reports(folder: Path) -> Iterator[tuple[str, Value]]:
     done = command(folder, *run, "--log", "run.mcap")
     report = json.loads(done.stdout)
     report["schedule"].pop("trial_us", None)  # measured times
-    kept = {key: value for key, value in report.items() if key not in CHANGING}
-    yield "report", {"keys": sorted(report), "kept": json.loads(json.dumps(kept))}
+    stored = {key: value for key, value in report.items() if key not in CHANGING}
+    yield "report", {"keys": sorted(report), "kept": json.loads(json.dumps(stored))}
     command(folder, "log", "csv", "run.mcap", "-o", "run.csv")
     table = folder / "run.csv"
     yield "log as a table", {"digest": digest(_without_times(table.read_text())) if table.exists() else "none"}
@@ -368,8 +373,8 @@ def reports(folder: Path) -> Iterator[tuple[str, Value]]:
 def _without_times(table: str) -> bytes:
     """Return a table of a log without its columns in ns, which depend on the machine."""
     rows = [line.split(",") for line in table.splitlines()]
-    kept = [k for k, name in enumerate(rows[0]) if not name.endswith("_ns")]
-    return "\n".join(",".join(row[k] for k in kept) for row in rows).encode()
+    stored = [k for k, name in enumerate(rows[0]) if not name.endswith("_ns")]
+    return "\n".join(",".join(row[k] for k in stored) for row in rows).encode()
 
 
 WRONG = (
@@ -399,9 +404,9 @@ def texts(folder: Path) -> Iterator[tuple[str, Value]]:
     for name in ("", *sorted(COMMANDS)):
         done = command(folder, *([name] if name else []), "--help")
         yield f"help {name}".strip(), {"status": done.returncode, "text": done.stdout}
-    for words in WRONG:
-        done = command(folder, *words)
-        yield f"refusal {' '.join(words)}", {"status": done.returncode, "text": done.stderr}
+    for arguments in WRONG:
+        done = command(folder, *arguments)
+        yield f"refusal {' '.join(arguments)}", {"status": done.returncode, "text": done.stderr}
 
 
 def measured(report: Callable[[str], None]) -> dict[str, Value]:
@@ -419,22 +424,22 @@ def measured(report: Callable[[str], None]) -> dict[str, Value]:
     """
     from rtmms.plant import robots
 
-    found: dict[str, Value] = {}
+    result: dict[str, Value] = {}
     for name, make in plants():
         report(name)
-        found[name] = stepped(make(), STEPS if name.startswith("robot ") else SHORT)
-    for what, names, one in (
+        result[name] = stepped(make(), STEPS if name.startswith("robot ") else SHORT)
+    for what, names, item in (
         ("linear model of", LINEAR, linear), ("rollout of", ROLLED, rolled), ("drawing of", sorted(robots()), drawn),
     ):  # fmt: skip
         for name in names:
             report(f"{what} {name}")
-            found[f"{what} {name}"] = one(name)
+            result[f"{what} {name}"] = item(name)
     with tempfile.TemporaryDirectory() as folder:
         for parts in (reports, texts):
             for name, value in parts(Path(folder)):
                 report(name)
-                found[name] = json.loads(json.dumps(value).replace(folder, "FOLDER"))
-    return found
+                result[name] = json.loads(json.dumps(value).replace(folder, "FOLDER"))
+    return result
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -486,21 +491,21 @@ def main(as_json: bool = False, rev: str = "HEAD", /, out: str = "") -> int:
         print(f"bench frozen: {text}", file=sys.stderr, flush=True)
 
     commit = resolved(rev)
-    found = {}
+    result = {}
     for side, python in {"ours": sys.executable, "theirs": str(environment(commit, report))}.items():
         report(side)
         ran = subprocess.run(
             [python, "-P", str(Path(__file__).resolve())], stdout=subprocess.PIPE, text=True, check=True,
             env=os.environ | {"FROZEN_EXAMPLES": str(ROOT / "examples"), "RTMMS_QUIET": "1"},
         )  # fmt: skip
-        found[side] = json.loads(ran.stdout)
+        result[side] = json.loads(ran.stdout)
     if out:
-        Path(out).write_text(json.dumps({"commit": commit, **found}, indent=1))
-    lines = differences(found["ours"], found["theirs"])
+        Path(out).write_text(json.dumps({"commit": commit, **result}, indent=1))
+    lines = differences(result["ours"], result["theirs"])
     if as_json:
-        print(json.dumps({"commit": commit, "compared": len(found["ours"]), "differ": lines}))
+        print(json.dumps({"commit": commit, "compared": len(result["ours"]), "differ": lines}))
     else:
-        print("\n".join([*lines, f"{len(found['ours'])} compared with {commit[:12]}, {len(lines)} differ"]))
+        print("\n".join([*lines, f"{len(result['ours'])} compared with {commit[:12]}, {len(lines)} differ"]))
     return int(bool(lines))
 
 

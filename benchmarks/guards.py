@@ -145,12 +145,12 @@ def take_run(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
         return Run(*nowhere, "refused", str(refusal))
     steps, work = round(case.seconds / dt), 0.0
     monitor = Monitor(plant.step_error_estimator()) if watched else None
-    seen = max(1, steps // PLACES)
-    while steps % seen:
-        seen -= 1
-    seen = parts if parts > 1 else seen  # of the truth every step of the line, so that nothing is interpolated
-    times: Array = np.linspace(0.0, steps * dt, steps // seen + 1)
-    places = np.empty((steps // seen + 1, 3))
+    observed = max(1, steps // PLACES)
+    while steps % observed:
+        observed -= 1
+    observed = parts if parts > 1 else observed  # of the truth every step of the line, so that nothing is interpolated
+    times: Array = np.linspace(0.0, steps * dt, steps // observed + 1)
+    places = np.empty((steps // observed + 1, 3))
     places[0] = plant.observe()["position"]
     neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.step_error_estimator().room()
     reader, counted_up, moved = plant.step_error_estimator(), "work" in plant.observe(), 0.0
@@ -166,9 +166,9 @@ def take_run(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
             if monitor is not None:
                 monitor.after(command)
                 stopped = stopped or monitor.hopeless
-            if (k + 1) % seen == 0:
+            if (k + 1) % observed == 0:
                 reader.keep(state)
-                places[(k + 1) // seen] = state.position
+                places[(k + 1) // observed] = state.position
                 done = before if state.work is None else float(state.work.sum())
                 moved, before = moved + abs(done - before), done
             if not counted_up:
@@ -179,9 +179,9 @@ def take_run(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
         return Run(*nowhere, "error", str(error))
     if monitor is None:
         return Run(times, places, work, "", "", moved=moved)
-    hurried, found = monitor.conclude(PATIENCE_S, 2), monitor.conclude(PATIENCE_S)
-    estimates = found.path, found.work, hurried.path, hurried.work
-    return Run(times, places, work, "diverged" if stopped else found.verdict, found.sentence, estimates)
+    hurried, result = monitor.conclude(PATIENCE_S, 2), monitor.conclude(PATIENCE_S)
+    estimates = result.path, result.work, hurried.path, hurried.work
+    return Run(times, places, work, "diverged" if stopped else result.verdict, result.sentence, estimates)
 
 
 def judge(path: float | None, power: float | None, verdict: str, estimates: tuple[float, ...] = ()) -> str:
@@ -229,10 +229,10 @@ def line(case: Case) -> list[Cell]:
     list[Cell]
         One for each step.
     """
-    found: list[Cell] = []
+    result: list[Cell] = []
     for dt in case.steps:
         run = take_run(case, dt, watched=True)
-        if not found or (case.varies and len(run.places)):
+        if not result or (case.varies and len(run.places)):
             exact = take_run(case, dt / 8.0, False, 8)
             if exact.verdict:
                 exact = take_run(case, dt / 32.0, False, 32)
@@ -246,8 +246,8 @@ def line(case: Case) -> list[Cell]:
                 done = max(abs(run.work), abs(exact.work), MIN_WORK_SHARE * exact.moved)  # as the monitor measures it
                 power = abs(run.work - exact.work) / done if exact.work else 0.0
         fate = "no reference" if exact.verdict else judge(path, power, run.verdict, run.estimates)
-        found.append(Cell(case.name, dt, path, power, run.verdict, fate, run.text, *run.estimates))
-    return found
+        result.append(Cell(case.name, dt, path, power, run.verdict, fate, run.text, *run.estimates))
+    return result
 
 
 def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
@@ -270,14 +270,14 @@ def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
     Array
         Ascending.
     """
-    found = list[float]()
+    result = list[float]()
     for cell in cells:
         truth, estimate = getattr(cell, what), getattr(cell, f"{whose}_{what}")
         if truth is None or estimate is None or not np.isfinite(estimate) or cell.fate == "no reference":
             continue
         if truth > MIN_COMPARED_ERROR:
-            found.append(min(estimate, 1.0) / min(truth, 1.0))
-    return np.sort(np.array(found))
+            result.append(min(estimate, 1.0) / min(truth, 1.0))
+    return np.sort(np.array(result))
 
 
 def calibration(cells: Iterable[Cell]) -> list[dict[str, Any]]:
@@ -296,12 +296,14 @@ def calibration(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     every, rows = list(cells), list[dict[str, Any]]()
     for whose in ("estimated", "hurried"):
         for what in ("path", "power"):
-            found = ratios(every, whose, what)
-            if len(found):
-                low, least, median, most, high = (float(q) for q in np.quantile(found, (0.0, 0.025, 0.5, 0.975, 1.0)))
-                within = float(np.mean((found >= 1.0 / MAX_FACTOR) & (found <= MAX_FACTOR)))
-                rows.append({"estimate": whose, "of": what, "cells": len(found), "least": low, "2.5 %": least,
-                             "median": median, "97.5 %": most, "most": high, "within": within,
+            result = ratios(every, whose, what)
+            if len(result):
+                low, least, median, maximum, high = (
+                    float(q) for q in np.quantile(result, (0.0, 0.025, 0.5, 0.975, 1.0))
+                )
+                within = float(np.mean((result >= 1.0 / MAX_FACTOR) & (result <= MAX_FACTOR)))
+                rows.append({"estimate": whose, "of": what, "cells": len(result), "least": low, "2.5 %": least,
+                             "median": median, "97.5 %": maximum, "most": high, "within": within,
                              "holds": within >= MIN_SHARE and low >= MIN_RATIO and high <= MAX_RATIO})  # fmt: skip
     return rows
 
@@ -384,9 +386,9 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
                 print(table(case, cells), flush=True)
                 for cell in cells if detail else [cell for cell in cells if cell.fate]:
                     off = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in (cell.path, cell.power)]
-                    beside = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in
+                    extra = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in
                               (cell.estimated_path, cell.estimated_power)]  # fmt: skip
-                    print(f"    {cell.dt:<8.3g} path {off[0]} (estimated {beside[0]}), power {off[1]} ({beside[1]}); "
+                    print(f"    {cell.dt:<8.3g} path {off[0]} (estimated {extra[0]}), power {off[1]} ({extra[1]}); "
                           f"{cell.verdict} {cell.fate} {cell.text}")  # fmt: skip
     counts, fit = counted(every), calibration(every)
     misfit = any(row["estimate"] == "estimated" and not row["holds"] for row in fit)

@@ -193,19 +193,19 @@ def swaying(mean: tuple[float, ...], size: tuple[float, ...], frequency_hz: floa
     Callable[[float], Array]
         Function of the time, s.
     """
-    middle, most, behind = np.array(mean), np.array(size), 0.5 * pi * np.arange(len(mean))
+    middle, maximum, behind = np.array(mean), np.array(size), 0.5 * pi * np.arange(len(mean))
 
     def command(time: float) -> Array:
-        found: Array = middle + most * np.sin(2.0 * pi * frequency_hz * time - behind)
-        return found
+        result: Array = middle + maximum * np.sin(2.0 * pi * frequency_hz * time - behind)
+        return result
 
     return command
 
 
-def _loader(robot: str, **given: Any) -> Callable[[float], Any]:
+def _loader(robot: str, **values: Any) -> Callable[[float], Any]:
     def load(dt: float) -> Any:
-        own: dict[str, Any] = {"step_s": dt} if robot == "moth" else {}
-        return rtmms.load(robot, dt=dt, **given, **own)
+        current: dict[str, Any] = {"step_s": dt} if robot == "moth" else {}
+        return rtmms.load(robot, dt=dt, **values, **current)
 
     return load
 
@@ -224,10 +224,10 @@ def cases(small: bool = False) -> Iterator[Case]:
         The cases.
     """
     for coupling in ("sequential", "iterated", "monolithic"):
-        for knob, given in MANTA_KNOBS.items():
+        for knob, values in MANTA_KNOBS.items():
             if (small or coupling == "iterated") and knob != "as it is":
                 continue
-            load = _loader("manta", coupling=coupling, **given)
+            load = _loader("manta", coupling=coupling, **values)
             steps = MANTA_STEPS[::3] if small else MANTA_STEPS
             yield Case("manta", coupling, knob, load, steps, 6.0, flapping(**GAITS.get(knob, {})), True)
     if not small:
@@ -238,15 +238,15 @@ def cases(small: bool = False) -> Iterator[Case]:
             yield Case("manta", knob, "as it is", load, steps, 0.02, flapping(ramp_s=0.02), True)
     for method in TREE_METHODS:
         for drive, listed in EEL_KNOBS.items():
-            for knob, given in listed.items():
+            for knob, values in listed.items():
                 if small and (knob != "as it is" or drive == "motion"):
                     continue
-                load = _loader("eel", drive=drive, integrator=method, **given)
+                load = _loader("eel", drive=drive, integrator=method, **values)
                 yield Case("eel", method, f"{drive}, {knob}", load, EEL_STEPS[::3] if small else EEL_STEPS, 3.0)
-        for knob, given in MOTH_KNOBS.items():
+        for knob, values in MOTH_KNOBS.items():
             if small and knob != "hover, fit":
                 continue
-            load = _loader("moth", integrator=method, **given)
+            load = _loader("moth", integrator=method, **values)
             yield Case("moth", method, knob, load, MOTH_STEPS[3::3] if small else MOTH_STEPS, 0.2)
     yield from _others(small)
     yield from limits(small)
@@ -262,14 +262,14 @@ def _others(small: bool) -> Iterator[Case]:
         ("snake", "rk4", SNAKE_KNOBS, FAR_STEPS, 3.0, CRAWLING),
     )  # fmt: skip
     for robot, method, knobs, steps, seconds, command in () if small else listed:
-        for knob, given in knobs.items():
-            chosen = given | ({"integrator": method} if method else {})
+        for knob, values in knobs.items():
+            chosen = values | ({"integrator": method} if method else {})
             yield Case(robot, method or "cosserat", knob, _loader(robot, **chosen), steps, seconds, command)
     stroke, weave = swaying((0.0, 0.0), (0.5, 0.5), 0.25), swaying((8.0, 8.0), (3.0, 3.0), 0.25)
-    for knob, given in PURCELL_KNOBS.items():
+    for knob, values in PURCELL_KNOBS.items():
         if knob == "as it is" or not small:
             steps = SLOW_STEPS[::3] if small else SLOW_STEPS
-            yield Case("purcell", "glide", knob, _loader("purcell", **given), steps, 6.0, stroke, True)
+            yield Case("purcell", "glide", knob, _loader("purcell", **values), steps, 6.0, stroke, True)
     for method in () if small else TREE_METHODS:
         load = _loader("unicycle", integrator=method)
         yield Case("unicycle", method, "as it is", load, FAR_STEPS, 3.0, weave, True)
@@ -296,8 +296,8 @@ PUSHED = (1.2, 0.8)
 STEERED = (0.8, 0.8)
 
 
-def _both(kind: Callable[..., Any], *numbers: float, **given: Any) -> tuple[Any, ...]:
-    return tuple(kind(joint, *numbers, **given) for joint in ("one", "two"))
+def _both(kind: Callable[..., Any], *numbers: float, **values: Any) -> tuple[Any, ...]:
+    return tuple(kind(joint, *numbers, **values) for joint in ("one", "two"))
 
 
 ACTUATORS: dict[str, tuple[tuple[Any, ...], tuple[float, ...]]] = {
@@ -386,11 +386,11 @@ def limits(small: bool = False, methods: tuple[str, ...] = TREE_METHODS) -> Iter
 
 def _jumping(size: tuple[float, ...]) -> Callable[[float], Array]:
     """Return sines that are sampled every HELD_S, and held between."""
-    most, at_once = np.array(size), np.arange(len(size))
+    maximum, at_once = np.array(size), np.arange(len(size))
 
     def command(time: float) -> Array:
         held = HELD_S * math.floor(time / HELD_S + 1e-6)
-        found: Array = most * np.sin((5.0 + 2.0 * at_once) * held + at_once)
-        return found
+        result: Array = maximum * np.sin((5.0 + 2.0 * at_once) * held + at_once)
+        return result
 
     return command

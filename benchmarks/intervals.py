@@ -63,9 +63,9 @@ def record(truth: dict[str, Any], seconds: float, noise_m: float, chance: np.ran
     columns: dict[str, Any] = {"time": np.arange(count + 1) / FRAMES_HZ}
     columns["command.motor.speed"] = np.full(count + 1, MOTOR_RAD_S)
     for name in names:
-        seen = runs.outputs[name][0][:count, :2] + noise_m * chance.normal(size=(count, 2))
+        observed = runs.outputs[name][0][:count, :2] + noise_m * chance.normal(size=(count, 2))
         for axis in range(2):
-            columns[f"{name}[{axis}]"] = np.concatenate([[math.nan], seen[:, axis]])
+            columns[f"{name}[{axis}]"] = np.concatenate([[math.nan], observed[:, axis]])
     return columns
 
 
@@ -87,14 +87,14 @@ def errors(seed: int, seconds: float, noise_m: float) -> list[float]:
         Errors of the fitted parameters, in standard errors.
     """
     chance = np.random.default_rng(seed)
-    own = parameter_values(rtmms.load(ROBOT))
-    truth: dict[str, Any] = {name: float(own[name] * (1.0 + SPREAD * chance.normal())) for name in PARAMETERS}
+    current = parameter_values(rtmms.load(ROBOT))
+    truth: dict[str, Any] = {name: float(current[name] * (1.0 + SPREAD * chance.normal())) for name in PARAMETERS}
     columns = record(truth, seconds, noise_m, chance)
     markers = list(dict.fromkeys(name.partition("[")[0] for name in columns if "[" in name))
-    found = rtmms.identify(
+    result = rtmms.identify(
         ROBOT, columns, PARAMETERS, channels=markers, at_rest=True, hold_out=0.0, starts=1, threads=1
     )
-    return [(found.values[name] - truth[name]) / found.standard_errors[name] for name in PARAMETERS]
+    return [(result.values[name] - truth[name]) / result.standard_errors[name] for name in PARAMETERS]
 
 
 def study(recordings: int, seconds: float, noise_m: float, seed: int, jobs: int) -> Iterator[list[float]]:
@@ -118,13 +118,13 @@ def study(recordings: int, seconds: float, noise_m: float, seed: int, jobs: int)
     list[float]
         Errors of each recording.
     """
-    one = partial(errors, seconds=seconds, noise_m=noise_m)
+    item = partial(errors, seconds=seconds, noise_m=noise_m)
     seeds = [seed + k for k in range(recordings)]
     if jobs == 1:
-        yield from map(one, seeds)
+        yield from map(item, seeds)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(one, seeds)
+        yield from pool.map(item, seeds)
 
 
 def main(
@@ -169,7 +169,7 @@ def main(
         print(json.dumps({"machine": machine(), "recordings": recordings, "inside": inside, "parameters": table}))
         return 0
     print(f"{'parameter':16}{'in 95 %':>9}{'rms':>7}{'mean':>7}  (errors in standard errors)")
-    for name, one in table.items():
-        print(f"{name:16}{one['inside']:9.1%}{one['rms']:7.2f}{one['mean']:7.2f}")
+    for name, item in table.items():
+        print(f"{name:16}{item['inside']:9.1%}{item['rms']:7.2f}{item['mean']:7.2f}")
     print(f"{'all':16}{inside:9.1%}  of {off.size} intervals, {recordings} recordings")
     return 0

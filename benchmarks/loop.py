@@ -121,12 +121,12 @@ def measure(blocks: int, seconds: float, rates: Iterable[int], conditions: Itera
     }  # fmt: skip
     for rate in rates:
         for condition in conditions:
-            found = []
+            result = []
             for k in range(blocks):
                 print(f"{rate} Hz, {condition}: block {k + 1} of {blocks}", file=sys.stderr, flush=True)
                 with loaded(condition == "loaded"):
-                    found.append(block(rate, seconds, sizes))
-            out["cases"].append({"rate_hz": rate, "condition": condition, "blocks": found, **summary(rate, found)})
+                    result.append(block(rate, seconds, sizes))
+            out["cases"].append({"rate_hz": rate, "condition": condition, "blocks": result, **summary(rate, result)})
     out["steps_a_second"] = {mode: stepping(mode, 3) for mode in MODES}
     out["load"].append(setting.load())
     return out
@@ -213,21 +213,21 @@ def stepping(mode: str, blocks: int, steps: int = 20_000) -> float | None:
     float | None
         Steps a second; None where a run failed.
     """
-    words = ["--mode", mode, "--duration", f"{steps * 1e-3:g}", "--priority", str(PRIORITY)]
-    runs = [_run(words, ("gait",), 120.0) for _ in range(blocks)]
+    arguments = ["--mode", mode, "--duration", f"{steps * 1e-3:g}", "--priority", str(PRIORITY)]
+    runs = [_run(arguments, ("gait",), 120.0) for _ in range(blocks)]
     if any("failed" in run for run in runs):
         return None
     return statistics.median(float(run["steps"]) / float(run["wall_s"]) for run in runs)
 
 
-def _run(words: list[str], controllers: Iterable[str], patience_s: float) -> dict[str, Any]:
+def _run(arguments: list[str], controllers: Iterable[str], patience_s: float) -> dict[str, Any]:
     """Return the report of one run; {"failed": ...} where there is none."""
-    words = ["run", "manta", *words, "--json", "--quiet"]
+    arguments = ["run", "manta", *arguments, "--json", "--quiet"]
     for controller in controllers:
-        words += ["--controller", controller]
+        arguments += ["--controller", controller]
     with registered() as environment:
         child = subprocess.run(
-            [sys.executable, "-P", "-m", "rtmms", *words],
+            [sys.executable, "-P", "-m", "rtmms", *arguments],
             capture_output=True, text=True, timeout=patience_s, check=False, env=environment,
         )  # fmt: skip
     if not child.stdout.strip():
@@ -306,7 +306,9 @@ def summary(rate: int, blocks: list[dict[str, Any]]) -> dict[str, Any]:
     out["causes"] = {cause: sum(block["loop"]["causes"][cause] for block in good) for cause in causes}
     percent = out["loop_misses"]["unexplained_percent"]
     out["phase_us"] = {who: [block[who]["plant"]["p50"] for block in good] for who in LOOPS}
-    met = {name: None if out["ratios"][name] is None else out["ratios"][name] <= most for name, most in TARGETS.items()}
+    met = {
+        name: None if out["ratios"][name] is None else out["ratios"][name] <= target for name, target in TARGETS.items()
+    }
     met["unexplained"] = None if percent is None or rate not in UNEXPLAINED else percent <= UNEXPLAINED[rate]
     out["met"] = met
     return out

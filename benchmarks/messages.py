@@ -84,14 +84,14 @@ def main(as_json: bool = False, room: str = "") -> int:
     int
         0.
     """
-    found: list[dict[str, object]] = []
+    result: list[dict[str, object]] = []
     for start in (ROOT / room,) if room else (ROOT / name for name in ROOMS):
         for file in sorted(start.rglob("*.py")) if start.is_dir() else [start]:
             place = file.relative_to(ROOT).as_posix()
             lines = sorted(set(messages(file.read_text(encoding="utf-8"))))
-            found += [{"file": place, "line": line, "text": text} for line, text in lines]
+            result += [{"file": place, "line": line, "text": text} for line, text in lines]
     if as_json:
-        print(json.dumps({"messages": found}))
+        print(json.dumps({"messages": result}))
     else:
-        print("\n".join(f"{one['file']}:{one['line']}: {one['text']}" for one in found))
+        print("\n".join(f"{item['file']}:{item['line']}: {item['text']}" for item in result))
     return 0

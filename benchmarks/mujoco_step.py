@@ -39,12 +39,12 @@ def usual_models() -> list[str]:
     list[str]
         Paths.
     """
-    found = [ROOT / "examples" / "mujoco" / "crawler.xml"]
+    result = [ROOT / "examples" / "mujoco" / "crawler.xml"]
     for package, file in (("gymnasium", "envs/mujoco/assets/humanoid.xml"), ("dm_control", "suite/humanoid.xml")):
         spec = find_spec(package)
         places = (spec.submodule_search_locations or []) if spec is not None else []
-        found += [Path(place) / file for place in places if (Path(place) / file).is_file()]
-    return [str(path) for path in found]
+        result += [Path(place) / file for place in places if (Path(place) / file).is_file()]
+    return [str(path) for path in result]
 
 
 def _us(work: Callable[[], Any]) -> float:
@@ -77,16 +77,16 @@ def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
     ModelError
         It is no MJCF file, or both arms ended in different states.
     """
-    given: dict[str, Any] = {} if dt is None else {"dt": dt, "substeps": 1}
+    values: dict[str, Any] = {} if dt is None else {"dt": dt, "substeps": 1}
     if not path.endswith(".xml"):
         raise ModelError(f"bench mujoco: expected an MJCF file (FILE.xml), got '{path}'")
-    plant: Any = rtmms.load(path, **given)
+    plant: Any = rtmms.load(path, **values)
     from rtmms.mujoco_models.library import load_mujoco
 
     mujoco = load_mujoco(path)
     model, alone = plant.model, mujoco.MjData(plant.model)
-    lower = np.array([-1.0 if one.lower is None else one.lower for one in plant.actuators])
-    upper = np.array([1.0 if one.upper is None else one.upper for one in plant.actuators])
+    lower = np.array([-1.0 if actuator.lower is None else actuator.lower for actuator in plant.actuators])
+    upper = np.array([1.0 if actuator.upper is None else actuator.upper for actuator in plant.actuators])
     random = np.random.default_rng(1)
     begun = plant.snapshot()
     times: list[list[float]] = [[], [], []]
@@ -102,7 +102,7 @@ def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
             times[arm].append(_us(arms[arm]))
     if not np.array_equal(alone.qpos, plant.data.qpos):
         raise ModelError(f"bench mujoco: {path}: plant.step and mj_step ended in different states")
-    mj_step, step, observe = (np.array(one) for one in times)
+    mj_step, step, observe = (np.array(item) for item in times)
     return {
         "model": Path(path).parent.name + "/" + Path(path).name, "dof": int(model.nv), "dt": plant.dt,
         "integrator": mujoco.mjtIntegrator(int(model.opt.integrator)).name.removeprefix("mjINT_"),
@@ -134,8 +134,8 @@ def main(as_json: bool = False, model: str = "", /, blocks: int = 400, dt: float
     """
     refuse_less("mujoco: --blocks", blocks, 1)
     refuse_less("mujoco: --dt", dt, 0.0)
-    found = [measure(path, blocks, dt or None) for path in ([model] if model else usual_models())]
-    result = {"machine": machine(), "models": found}
+    results = [measure(path, blocks, dt or None) for path in ([model] if model else usual_models())]
+    result = {"machine": machine(), "models": results}
     print(json.dumps(result) if as_json else text(result))
     return 0
 
@@ -159,8 +159,9 @@ def text(result: Mapping[str, Any]) -> str:
         f"{'model':<26}{'dof':>4}  {'integrator':<13}{heads}",
     ]
     lines += [
-        f"{one['model']:<26}{one['dof']:>4}  {one['integrator']:<13}{one['mj_step_us']:>8.1f}{one['step_us']:>8.1f}"
-        f"{one['observe_us']:>9.1f}{one['step_ratio']:>7.2f}{one['step_and_outputs_ratio']:>14.2f}"
-        for one in result["models"]
+        f"{item['model']:<26}{item['dof']:>4}  "
+        f"{item['integrator']:<13}{item['mj_step_us']:>8.1f}{item['step_us']:>8.1f}"
+        f"{item['observe_us']:>9.1f}{item['step_ratio']:>7.2f}{item['step_and_outputs_ratio']:>14.2f}"
+        for item in result["models"]
     ]
     return "\n".join(lines)

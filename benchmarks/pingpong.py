@@ -97,10 +97,10 @@ def zeromq(state: bytes, command: bytes, settle: Callable[[], None], endpoint: s
     import zmq
 
     def context() -> zmq.Context[Any]:
-        made: zmq.Context[Any] = zmq.Context()
-        made.set(zmq.THREAD_PRIORITY, os.sched_getparam(0).sched_priority)
-        made.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
-        return made
+        built: zmq.Context[Any] = zmq.Context()
+        built.set(zmq.THREAD_PRIORITY, os.sched_getparam(0).sched_priority)
+        built.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
+        return built
 
     def await_readable(descriptor: Any, receive: Callable[..., Any]) -> Any:
         while True:
@@ -144,13 +144,13 @@ def main() -> int:
     int
         0.
     """
-    words = argparse.ArgumentParser()
-    words.add_argument("kind", choices=list(KINDS))
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("kind", choices=list(KINDS))
     for name in ("core", "priority", "period_us", "state_bytes", "command_bytes"):
-        words.add_argument(f"--{name}", type=int, required=True)
-    words.add_argument("--seconds", type=float, required=True)
-    words.add_argument("--endpoint", default="")
-    asked = words.parse_args()
+        arguments.add_argument(f"--{name}", type=int, required=True)
+    arguments.add_argument("--seconds", type=float, required=True)
+    arguments.add_argument("--endpoint", default="")
+    asked = arguments.parse_args()
 
     def settle() -> None:
         os.sched_setaffinity(0, {asked.core})

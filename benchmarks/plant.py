@@ -274,8 +274,8 @@ def measure_step(blocks: int, steps: int, plain_steps: int, report: Callable[[st
             peer.step(row)
     if alone.snapshot() != called.snapshot():
         raise RuntimeError("the compiled loop and plant.step ended in different states")
-    seen = peer.observe()["joint_position"]
-    apart = float(np.max(np.abs(seen - plain.joints)) / np.max(np.abs(plain.joints)))
+    joint_position = peer.observe()["joint_position"]
+    apart = float(np.max(np.abs(joint_position - plain.joints)) / np.max(np.abs(plain.joints)))
     out: dict[str, Any] = {
         "compiled_us": statistics(compiled),
         "python_us": statistics([float(x.mean()) for x in python], np.concatenate(python)),
@@ -390,9 +390,9 @@ def free_run(controller: str, duration: float) -> dict[str, Any]:
     dict[str, Any]
         Real-time factor and the plant's percentiles, from its own report.
     """
-    words = ["run", "manta", "--mode", "free", "--controller", controller, "--duration", f"{duration:g}", "--json"]
+    arguments = ["run", "manta", "--mode", "free", "--controller", controller, "--duration", f"{duration:g}", "--json"]
     child = subprocess.run(
-        [sys.executable, "-P", "-m", "rtmms", *words, "--quiet"],
+        [sys.executable, "-P", "-m", "rtmms", *arguments, "--quiet"],
         capture_output=True,
         text=True,
         timeout=120,

@@ -56,10 +56,10 @@ def run(variables: list[str]) -> dict[str, Any]:
     quiet = {**os.environ, "RTMMS_QUIET": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
     try:
-        found: dict[str, Any] = json.loads(done.stdout)
+        content: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
         raise click.ClickException(f"rtmms run {' '.join(variables)}: {done.stderr.strip()[-500:]}") from None
-    return found
+    return content
 
 
 def measured(scenario: str, seed: int) -> tuple[float | None, float | None, float | None]:
@@ -111,8 +111,8 @@ def measure_loops(seconds: float) -> list[dict[str, Any]]:
     }
     rows: dict[str, dict[str, Any]] = {}
     for _ in range(_QUARTERS):
-        for name, given in variables.items():
-            report = run(given)
+        for name, variable in variables.items():
+            report = run(variable)
             row = rows.setdefault(name, {"controller": name, "steps": 0, "misses": 0, "overruns": 0, "unexplained": 0})
             row["steps"] += report["steps"]
             row["misses"] += report["exchange"]["misses"]
@@ -120,13 +120,13 @@ def measure_loops(seconds: float) -> list[dict[str, Any]]:
             missed = (report["stall_detector"] or {}).get("misses", {})
             row["unexplained"] += sum(count for cause, count in missed.items() if cause != "machine")
             metrics: dict[str, Any] = next(
-                (one["metrics"] for one in report["exchange"]["peers"] if one["metrics"]), {}
+                (item["metrics"] for item in report["exchange"]["peers"] if item["metrics"]), {}
             )
-            for figure in PLANNER if metrics else ():
+            for figure in PLANNER if "plans" in metrics else ():
                 row.setdefault(figure, []).append(metrics[figure])
             print_text(f"real time, {name}: done", err=True)
     for row in rows.values():
-        for figure in (one for one in PLANNER if one in row):
+        for figure in (item for item in PLANNER if item in row):
             row[figure] = sum(row[figure]) / (1 if figure in ("plans", "late_plans") else len(row[figure]))
     return list(rows.values())
 
@@ -187,15 +187,16 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> 
     loops = measure_loops(seconds) if seconds else []
     rows: list[dict[str, Any]] = []
     for course, controller, scenario, target in LINES if seeds else ():
-        found = [measured(scenario, seed) for seed in range(1, seeds + 1)]
-        kept = [one for one in found if one[0] is not None]
+        results = [measured(scenario, seed) for seed in range(1, seeds + 1)]
+        stored = [item for item in results if item[0] is not None]
         means = [
-            sum(float(one[k] or 0.0) for one in kept) / len(kept) if len(kept) == seeds else None for k in range(3)
+            sum(float(item[k] or 0.0) for item in stored) / len(stored) if len(stored) == seeds else None
+            for k in range(3)
         ]
         rows.append({
             "course": course, "controller": controller, "target_cm": target, "mean_cm": means[0],
-            "worst_cm": max((one[0] for one in kept if one[0] is not None), default=None), "power_w": means[1],
-            "speed_m_s": means[2], "runs": seeds, "lost": seeds - len(kept),
+            "worst_cm": max((item[0] for item in stored if item[0] is not None), default=None), "power_w": means[1],
+            "speed_m_s": means[2], "runs": seeds, "lost": seeds - len(stored),
         })  # fmt: skip
         print_text(f"{course}, {controller}: done", err=True)
     result = {"commit": setting.commit(), "rows": rows, "realtime": loops, "seconds": seconds}

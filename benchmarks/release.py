@@ -80,12 +80,12 @@ def main(as_json: bool = False, only: str = "", fish_model: str = "") -> int:
         print(f"warning: the load is {load[0]:.1f}; other programs change the figures", file=sys.stderr)
     failed = {}
     for k, name in enumerate(names, 1):
-        words = MEASUREMENTS[name].split()
+        parts = MEASUREMENTS[name].split()
         if name == "fish" and fish_model:
-            words += ["--model", fish_model]
+            parts += ["--model", fish_model]
         print(f"{k} of {len(names)}: rtmms bench {MEASUREMENTS[name]}", file=sys.stderr)
         begun = time.monotonic()
-        if fault := measure(name, words):
+        if fault := measure(name, parts):
             failed[name] = fault
         print(f"{name}: {fault or 'stored'} after {time.monotonic() - begun:.0f} s", file=sys.stderr)
     tables.main(as_json=False)
@@ -94,14 +94,14 @@ def main(as_json: bool = False, only: str = "", fish_model: str = "") -> int:
     return int(bool(failed))
 
 
-def measure(name: str, words: list[str], folder: Path = RESULTS) -> str:
+def measure(name: str, arguments: list[str], folder: Path = RESULTS) -> str:
     """Run one benchmark and store its result.
 
     Parameters
     ----------
     name : str
         Name of the result.
-    words : list[str]
+    arguments : list[str]
         Words of `rtmms bench`.
     folder : Path, optional
         Folder of the results.
@@ -114,11 +114,14 @@ def measure(name: str, words: list[str], folder: Path = RESULTS) -> str:
     before = {"commit": setting.commit(), "machine": setting.machine(), "at": setting.now()}
     load = setting.load()
     run = subprocess.run(
-        [sys.executable, "-P", "-m", "rtmms", "bench", *words, "--json"], stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-P", "-m", "rtmms", "bench", *arguments, "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
     if run.returncode:
         return f"rtmms bench ended with exit status {run.returncode}"
-    command = f"rtmms bench {MEASUREMENTS.get(name, ' '.join(words))}"
+    command = f"rtmms bench {MEASUREMENTS.get(name, ' '.join(arguments))}"
     result: dict[str, Any] = {
         **before, "load": [load, setting.load()], "command": command, **json.loads(run.stdout)
     }  # fmt: skip

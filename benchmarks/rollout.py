@@ -40,9 +40,9 @@ def _alone(function: int, arguments_at: int, command_at: int, commands: Array, s
 
 def _commands(plant: Any, runs: int, steps: int) -> Array:
     """Return (runs, steps, n): sines of 0.3 of the actuators' range, each run with a phase of its own."""
-    low = np.array([-0.3 if one.lower is None else one.lower for one in plant.actuators])
-    high = np.array([0.3 if one.upper is None else one.upper for one in plant.actuators])
-    middle = np.array([one.neutral for one in plant.actuators])
+    low = np.array([-0.3 if actuator.lower is None else actuator.lower for actuator in plant.actuators])
+    high = np.array([0.3 if actuator.upper is None else actuator.upper for actuator in plant.actuators])
+    middle = np.array([actuator.neutral for actuator in plant.actuators])
     phase = np.arange(runs)[:, None, None] / runs + np.arange(len(middle)) / 5.0
     turn = np.sin(2 * np.pi * (0.6 * plant.dt * np.arange(steps)[:, None] + phase))
     return np.ascontiguousarray(middle + 0.3 * np.minimum(high - middle, middle - low) * turn)
@@ -85,35 +85,35 @@ def measure(robot: str, runs: int, steps: int, blocks: int) -> dict[str, Any]:
     fork = plant.fork()
     if fork is None:
         return {"robot": robot, "compiled": False}
-    words = np.zeros(ARGUMENTS, dtype=np.int64)
-    words[: len(fork.entry.arguments)] = fork.entry.arguments
+    arguments = np.zeros(ARGUMENTS, dtype=np.int64)
+    arguments[: len(fork.entry.arguments)] = fork.entry.arguments
     first, _ = plant.present()
-    alone, one, two = [], [], []
+    alone, item, two = [], [], []
     _time(plant, commands[:1], 1)
-    found: Any = None
+    result: Any = None
     for _ in range(blocks):
         took = 0
         for run in commands:
             fork.state[:] = first
             began = time.perf_counter_ns()
             done = _alone(
-                fork.entry.function, words.ctypes.data, fork.entry.command, run, fork.start.ctypes.data, plant.dt
+                fork.entry.function, arguments.ctypes.data, fork.entry.command, run, fork.start.ctypes.data, plant.dt
             )
             took += time.perf_counter_ns() - began
             if done < steps:
                 raise rtmms.RtmmsError(f"bench rollout: {robot} failed at step {done}")
         alone.append(took / 1e3 / runs / steps)
-        us, found = _time(plant, commands, 1)
-        one.append(us)
+        us, result = _time(plant, commands, 1)
+        item.append(us)
         two.append(_time(plant, commands, 2)[0])
     same = all(
-        again.final == found.final and all(np.array_equal(again.outputs[n], found.outputs[n]) for n in found.outputs)
+        again.final == result.final and all(np.array_equal(again.outputs[n], result.outputs[n]) for n in result.outputs)
         for again in (_time(plant, commands, threads)[1] for threads in (2, 4))
     )
     plant.restore(start)
     return {
-        "robot": robot, "compiled": True, "runs": runs, "steps": steps, "alone_us": min(alone), "rollout_us": min(one),
-        "ratio": min(one) / min(alone), "two_us": min(two), "speed_up": min(one) / min(two), "same_bits": same,
+        "robot": robot, "compiled": True, "runs": runs, "steps": steps, "alone_us": min(alone), "rollout_us": min(item),
+        "ratio": min(item) / min(alone), "two_us": min(two), "speed_up": min(item) / min(two), "same_bits": same,
     }  # fmt: skip
 
 
@@ -137,8 +137,8 @@ def main(as_json: bool = False, runs: int = 64, steps: int = 1000, blocks: int =
     refuse_less("rollout: --runs", runs, 1)
     refuse_less("rollout: --steps", steps, SAMPLE_STEPS)
     refuse_less("rollout: --blocks", blocks, 1)
-    found = [measure(name, runs, steps, blocks) for name in ([robot] if robot else ROBOTS)]
-    result = {"machine": machine(), "robots": found}
+    results = [measure(name, runs, steps, blocks) for name in ([robot] if robot else ROBOTS)]
+    result = {"machine": machine(), "robots": results}
     print(json.dumps(result) if as_json else text(result))
     return 0
 
@@ -157,11 +157,11 @@ def text(result: Mapping[str, Any]) -> str:
         Lines.
     """
     lines = [f"{'robot':12}{'step, us':>10}{'rollout, us':>13}{'ratio':>8}{'two threads':>13}{'same bits':>11}"]
-    for one in result["robots"]:
+    for item in result["robots"]:
         numbers = (
-            f"{one['alone_us']:10.2f}{one['rollout_us']:13.2f}{one['ratio']:8.3f}"
-            f"{one['speed_up']:11.2f} x{one['same_bits']!s:>11}"
-            if one["compiled"] else "  stepped from Python: it has no fork"
+            f"{item['alone_us']:10.2f}{item['rollout_us']:13.2f}{item['ratio']:8.3f}"
+            f"{item['speed_up']:11.2f} x{item['same_bits']!s:>11}"
+            if item["compiled"] else "  stepped from Python: it has no fork"
         )  # fmt: skip
-        lines.append(f"{one['robot']:12}{numbers}")
+        lines.append(f"{item['robot']:12}{numbers}")
     return "\n".join(lines)

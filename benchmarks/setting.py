@@ -86,9 +86,9 @@ def commit() -> str | None:
     """
     here = Path(__file__).parent
 
-    def git(*words: str) -> str:
+    def git(*arguments: str) -> str:
         return subprocess.run(
-            ["git", "-C", str(here), *words], check=True, capture_output=True, text=True, timeout=10
+            ["git", "-C", str(here), *arguments], check=True, capture_output=True, text=True, timeout=10
         ).stdout.strip()
 
     try:

@@ -57,19 +57,19 @@ def main(
     setting.refuse_less("soak: --rate", rate, 0.01)
     with tempfile.TemporaryDirectory(prefix="rtmms-soak-") as folder:
         path = Path(log) if log else Path(folder) / "soak.mcap"
-        words = ["run", "manta", "--duration", f"{duration:g}", "--rate", f"{rate:g}", "--priority", priority,
+        arguments = ["run", "manta", "--duration", f"{duration:g}", "--rate", f"{rate:g}", "--priority", priority,
                  "--log", str(path), "--json", "--quiet", *options.split()]  # fmt: skip
-        result = soak(words, duration / rate, path)
+        result = soak(arguments, duration / rate, path)
     print(json.dumps(result)) if as_json else print_result(result)
     return 0 if result["ended"] == "duration" and result["log"]["whole"] else 1
 
 
-def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
+def soak(arguments: list[str], wall_s: float, path: Path) -> dict[str, Any]:
     """Run, sample, and judge.
 
     Parameters
     ----------
-    words : list[str]
+    arguments : list[str]
         Words of `rtmms`.
     wall_s : float
         Expected wall time, s.
@@ -83,10 +83,10 @@ def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
     """
     out: dict[str, Any] = {
         "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
-        "command": " ".join(["rtmms", *(word if word != str(path) else path.name for word in words)]),
+        "command": " ".join(["rtmms", *(word if word != str(path) else path.name for word in arguments)]),
     }  # fmt: skip
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        run = subprocess.Popen([sys.executable, "-P", "-m", "rtmms", *words], stdout=output, stderr=errors)
+        run = subprocess.Popen([sys.executable, "-P", "-m", "rtmms", *arguments], stdout=output, stderr=errors)
         try:
             samples = _sample(run, wall_s, path)
         finally:
@@ -123,14 +123,14 @@ def unexplained(report: Mapping[str, Any]) -> dict[str, Any]:
         Shares of all steps, and the list.
     """
     detector, steps = report.get("stall_detector") or {}, report.get("steps") or 0
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for kind in ("misses", "overruns"):
         count = sum(n for cause, n in (detector.get(kind) or {}).items() if cause != "machine")
-        found[kind] = count
-        found[f"{kind}_percent"] = 100.0 * count / steps if steps else None
+        result[kind] = count
+        result[f"{kind}_percent"] = 100.0 * count / steps if steps else None
     bad = detector.get("bad_steps") or []
-    found["listed"] = [one for one in bad if {one["miss"], one["overrun"]} - {"machine", None}]
-    return found
+    result["listed"] = [item for item in bad if {item["miss"], item["overrun"]} - {"machine", None}]
+    return result
 
 
 # --- the processes ----------------------------------------------------------------------------------------------------
@@ -145,35 +145,35 @@ def _sample(run: subprocess.Popen[bytes], wall_s: float, path: Path) -> dict[str
     begun, gap, count = time.monotonic(), max(1.0 if wall_s > 60 else 0.2, wall_s / 400), 0
     while run.poll() is None:
         time.sleep(gap)
-        at, seen = time.monotonic() - begun, {}
+        at, observed = time.monotonic() - begun, {}
         for pid, part in _family(run.pid):
-            found = _look(pid)
-            if found is not None:
-                samples[part].append((at, *found))
-                seen[part] = found
+            result = _look(pid)
+            if result is not None:
+                samples[part].append((at, *result))
+                observed[part] = result
         count += 1
         if count % max(1, round(wall_s / gap / PROGRESS_LINES)) == 0:
             size = path.stat().st_size >> 20 if path.exists() else 0
-            parts = ", ".join(f"{part} {kib >> 10} MiB {handles} files" for part, (kib, handles) in seen.items())
+            parts = ", ".join(f"{part} {kib >> 10} MiB {handles} files" for part, (kib, handles) in observed.items())
             print(f"{at:.0f} of {wall_s:.0f} s: {parts}; log {size} MiB", file=sys.stderr, flush=True)
     return samples
 
 
 def _family(pid: int) -> list[tuple[int, str]]:
     """Return the run and its children, with their names."""
-    found = [(pid, "plant")]
+    result = [(pid, "plant")]
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
-        return found
+        return result
     for child in children:
         try:
-            words = Path(f"/proc/{child}/cmdline").read_bytes().decode(errors="replace").split("\0")
+            parts = Path(f"/proc/{child}/cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        part = next((part for word, part in PARTS.items() if word in words), "other")
-        found.append((int(child), part))
-    return found
+        part = next((part for word, part in PARTS.items() if word in parts), "other")
+        result.append((int(child), part))
+    return result
 
 
 def _look(pid: int) -> tuple[int, int] | None:
@@ -256,15 +256,15 @@ def print_result(result: Mapping[str, Any]) -> None:
           f"{schedule['skipped']} periods skipped")  # fmt: skip
     causes = ", ".join(f"{cause} {n}" for cause, n in schedule["causes"].items() if n)
     print(f"causes of misses and overruns: {causes or 'none'}")
-    found = result["unexplained"]
+    results = result["unexplained"]
     if result["stall_detector"].get("present"):
-        print(f"not explained by the machine: {found['misses']} misses ({found['misses_percent']:.4f} %), "
-              f"{found['overruns']} overruns ({found['overruns_percent']:.4f} %); its stalls touch "
+        print(f"not explained by the machine: {results['misses']} misses ({results['misses_percent']:.4f} %), "
+              f"{results['overruns']} overruns ({results['overruns_percent']:.4f} %); its stalls touch "
               f"{100 * result['stall_detector']['base_rate']:.2f} % of all periods")  # fmt: skip
-    for one in found["listed"][:50]:
-        print(f"  step {one['step']}: miss {one['miss']}, overrun {one['overrun']}; wake {one['wake_us']:.0f}, "
-              f"exchange {one['exchange_us']:.0f}, plant {one['plant_us']:.0f}, "
-              f"whole {one['total_us']:.0f} us")  # fmt: skip
+    for item in results["listed"][:50]:
+        print(f"  step {item['step']}: miss {item['miss']}, overrun {item['overrun']}; wake {item['wake_us']:.0f}, "
+              f"exchange {item['exchange_us']:.0f}, plant {item['plant_us']:.0f}, "
+              f"whole {item['total_us']:.0f} us")  # fmt: skip
     print(f"{'':<12}{'first MiB':>11}{'last':>9}{'growth':>9}{'most':>9}   file handles first, last, most")
     for part, row in result["processes"].items():
         print(f"{part:<12}{row['first_mib']:>11.2f}{row['last_mib']:>9.2f}{row['growth_mib']:>9.3f}{row['most_mib']:>9.2f}"

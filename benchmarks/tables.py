@@ -70,17 +70,21 @@ def _sensor_table(name: str) -> str:
     if not name:
         return parameters_table(Sensor)
     kind = RelativeSensor if name == "sight" else KINDS[name]
-    shared = {one.name for one in fields(Sensor)} - {"rate_hz", *TYPICAL[name]}
-    own = [one.name for one in fields(kind) if one.name not in shared]
-    return parameters_table(kind, names=own, typical=TYPICAL[name])
+    shared = {field.name for field in fields(Sensor)} - {"rate_hz", *TYPICAL[name]}
+    current = [field.name for field in fields(kind) if field.name not in shared]
+    return parameters_table(kind, names=current, typical=TYPICAL[name])
 
 
 def _bridge_table(name: str) -> str:
     """Return the parameters of every bridge (''), or those that one has alone or with another default."""
-    shared = {one.name: one.default for one in fields(Bridge)}
+    shared = {field.name: field.default for field in fields(Bridge)}
     kind = load_bridge(name) if name else Bridge
-    names = [one.name for one in fields(kind) if not name or one.name not in shared or shared[one.name] != one.default]
-    return parameters_table(kind, names=[one for one in names if one in parameters_of(kind)])
+    names = [
+        field.name
+        for field in fields(kind)
+        if not name or field.name not in shared or shared[field.name] != field.default
+    ]
+    return parameters_table(kind, names=[name for name in names if name in parameters_of(kind)])
 
 
 def _renamed_table() -> str:
@@ -88,7 +92,7 @@ def _renamed_table() -> str:
     kinds = {
         "Link": Session, "Bridge.io": Runner, "Bridge.peer_watch": PeerWatch, "Estimator": Estimator, "World": World,
         "PlantInfo": PlantInfo, "TreePlant": TreePlant, "CosseratPlant": CosseratPlant,
-        **{one.__name__: one for one in (JointTorque, JointServo, JointMotion, JointLimit)},
+        **{item.__name__: item for item in (JointTorque, JointServo, JointMotion, JointLimit)},
     }  # fmt: skip
     members = {
         f"{kind}.{old}": f"{kind}.{member.new}"
@@ -211,18 +215,18 @@ def stale(root: Path) -> dict[str, str]:
     ModelError
         A page has a wrong mark.
     """
-    kept: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
 
     def result(name: str) -> Any:
-        if name not in kept:
-            kept[name] = json.loads((root / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
-        return kept[name]
+        if name not in stored:
+            stored[name] = json.loads((root / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        return stored[name]
 
     def part(name: str) -> str:
         write, of = PARTS[name]
         return write(*map(result, of))
 
-    found = {}
+    results = {}
     for path in pages(root):
         text, page = path.read_text(encoding="utf-8"), str(path.relative_to(root))
         try:
@@ -230,8 +234,8 @@ def stale(root: Path) -> dict[str, str]:
         except ModelError as fault:
             raise ModelError(f"bench tables: {page}: {fault}") from None
         if new != text:
-            found[page] = new
-    return found
+            results[page] = new
+    return results
 
 
 def pages(root: Path) -> list[Path]:

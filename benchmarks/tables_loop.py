@@ -112,9 +112,9 @@ def machine(result: Result) -> str:
     str
         A phrase.
     """
-    found, load = result["machine"], result["load"][0]
-    cores = "one core" if found["cores"] == 1 else f"{found['cores']} cores"
-    text = f"{found['cpu']}, {cores}, {result['at'][:10]}"
+    results, load = result["machine"], result["load"][0]
+    cores = "one core" if results["cores"] == 1 else f"{results['cores']} cores"
+    text = f"{results['cpu']}, {cores}, {result['at'][:10]}"
     return text if load is None else f"{text}, load {load[0]:.1f} at the start"
 
 
@@ -237,12 +237,12 @@ def ratios(loop: Result) -> str:
         aims = [f"{TARGETS[f'{key}_{q}']:g}" for q in ("p50", "p99") if f"{key}_{q}" in TARGETS]
         heads.append(f"{head} ({'; '.join(aims)})")
 
-    def cell(found: Result, key: str) -> str:
+    def cell(result: Result, key: str) -> str:
         cells = []
         for q in ("p50", "p99"):
-            value, most = found.get(f"{key}_{q}"), TARGETS.get(f"{key}_{q}")
-            if most is not None:
-                cells.append(bold(number(value, 2), value is not None and value > most))
+            value, maximum = result.get(f"{key}_{q}"), TARGETS.get(f"{key}_{q}")
+            if maximum is not None:
+                cells.append(bold(number(value, 2), value is not None and value > maximum))
         return "; ".join(cells)
 
     return table(heads, ([name_of(case), *(cell(case["ratios"], key) for key in RATIOS.values())]
@@ -273,7 +273,7 @@ def misses(loop: Result) -> str:
             cells.append(bold(number(value, 3), known and who in HELD and value > raw + more))
         return [*cells, number(_percent(over["unexplained"], over["steps"]), 3)]
 
-    aims = ", ".join(f"{most:g} at {hertz(rate)}" for rate, most in UNEXPLAINED.items())
+    aims = ", ".join(f"{maximum:g} at {hertz(rate)}" for rate, maximum in UNEXPLAINED.items())
     heads = ["missed, unexplained %", "gait all", *RUNS, "overruns, unexplained %"]
     sentence = (
         "Missed commands in percent. `gait all` counts every miss of the gait; the other columns count the misses that "
@@ -307,8 +307,8 @@ def paces(loop: Result, quickest: Result) -> str:
         still, raw = case["still_misses"], case["datagram_misses"]
         median = (case["medians_us"]["still, exchange"] or {}).get("p50")
         ours, theirs = (
-            (number(_percent(found["all"], found["steps"])), number(found["unexplained_percent"]))
-            for found in (still, raw)
+            (number(_percent(result["all"], result["steps"])), number(result["unexplained_percent"]))
+            for result in (still, raw)
         )
         lines.append(
             f"At {name_of(case)} (`--rates {case['rate_hz']}`, {blocks(quickest)}, {link_result('loop_10khz.json')}) "
@@ -354,8 +354,8 @@ def in_real_time(loop: Result, hour: Result) -> str:
     us = case["medians_us"]
 
     def pair(who: str) -> str:
-        one = us.get(who) or {}
-        return f"{number(one.get('p50'))}, {number(one.get('p99'))}"
+        item = us.get(who) or {}
+        return f"{number(item.get('p50'))}, {number(item.get('p99'))}"
 
     raw = f"raw datagrams from Python {pair('datagram, exchange')}; raw ZeroMQ {pair('zeromq, exchange')}"
     rows = [
@@ -394,35 +394,40 @@ def one_step(plant: Result) -> str:
     """
     step, ten, free, growth = plant["step"], plant["ten_ms"], plant["free"], plant["growth"]
     over = f"{round(step['plain_over_compiled'], -2):.0f} times the compiled code"
-    return table(["what", "measured"], [
+    return table(
+        ["what", "measured"],
         [
-            "one step: compiled code alone; the whole call `plant.step(command)`",
-            f"{step['compiled_us']['median']:.1f} us; {step['python_us']['median']:.1f} us",
+            [
+                "one step: compiled code alone; the whole call `plant.step(command)`",
+                f"{step['compiled_us']['median']:.1f} us; {step['python_us']['median']:.1f} us",
+            ],
+            [
+                "the same step in plain Python, in the same run",
+                f"{step['plain_us']['median'] / 1e3:.1f} ms: {over}, "
+                f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
+            ],
+            [
+                "computing time for 10 ms of swimming: in ten steps of 1 ms; in one step of 10 ms",
+                f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us. The paper's "
+                "code needs 180 000 us "
+                "for one step of 10 ms, on a laptop",
+            ],
+            [
+                "speed over real time if the steps run as fast as possible (`--mode free`): without "
+                "controller; with the "
+                "manta's controller `gait` in its own process",
+                f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
+            ],
+            [
+                "exponent e of the step time ~ n^e, for n chains per fin (32 to 992); for n links per chain (1 to 24)",
+                f"{growth['exponent_chains']:.2f}; {growth['exponent_links']:.2f}",
+            ],
+            [
+                "Python objects that a step leaves behind; memory allocations in its compiled code (tests check both)",
+                "0, 0",
+            ],
         ],
-        [
-            "the same step in plain Python, in the same run",
-            f"{step['plain_us']['median'] / 1e3:.1f} ms: {over}, "
-            f"{round(step['plain_over_python'], -2):.0f} times `plant.step`",
-        ],
-        [
-            "computing time for 10 ms of swimming: in ten steps of 1 ms; in one step of 10 ms",
-            f"{ten['ten_steps_of_1_ms_us']:.0f} us; {ten['one_step_of_10_ms_us']:.1f} us. The paper's code needs 180 000 us "
-            "for one step of 10 ms, on a laptop",
-        ],
-        [
-            "speed over real time if the steps run as fast as possible (`--mode free`): without controller; with the "
-            "manta's controller `gait` in its own process",
-            f"{free['none']['real_time_factor']:.0f} x; {free['gait']['real_time_factor']:.0f} x",
-        ],
-        [
-            "exponent e of the step time ~ n^e, for n chains per fin (32 to 992); for n links per chain (1 to 24)",
-            f"{growth['exponent_chains']:.2f}; {growth['exponent_links']:.2f}",
-        ],
-        [
-            "Python objects that a step leaves behind; memory allocations in its compiled code (tests check both)",
-            "0, 0",
-        ],
-    ])  # fmt: skip
+    )
 
 
 def _cpu(result: Result) -> str:
@@ -449,12 +454,13 @@ def hour(result: Result) -> str:
     """
     bad, stalls, log = result["unexplained"], result["stall_detector"], result["log"]
     steps, misses, overruns = result["steps"], result["exchange"]["misses"], result["schedule"]["overruns"]
-    preempted = [one for one in bad["listed"] if one["overrun"] == "involuntary_switch"]
+    preempted = [item for item in bad["listed"] if item["overrun"] == "involuntary_switch"]
     processes = result["processes"]
     names = {"stall_detector": "stall detector"}
-    grown = ", ".join(f"{names.get(who, who)} {found['growth_mib']:.2f}" for who, found in processes.items())
+    grown = ", ".join(f"{names.get(who, who)} {process['growth_mib']:.2f}" for who, process in processes.items())
     lines = [
-        f"{_long(result).capitalize()} at {hertz(1e6 / result['schedule']['period_us'])} ({link_result('soak_hour.json')}; "
+        f"{_long(result).capitalize()} at {hertz(1e6 / result['schedule']['period_us'])} "
+        f"({link_result('soak_hour.json')}; "
         f"{machine(result)}): {steps} steps, {misses} commands missed ({100 * misses / steps:.2f} %,",
         f"at most {result['exchange']['max_consecutive_misses']} in a row), {overruns} overruns "
         f"({100 * overruns / steps:.2f} %). Stalls of the machine explain {100 * (stalls['machine_share'] or 0):.0f} % "
@@ -463,10 +469,10 @@ def hour(result: Result) -> str:
         f"{bad['overruns_percent']:.4f} % of the steps overran.\nThe aim is {UNEXPLAINED[1000]:g} % for each. The file "
         "lists all of them.",
         f"In {len(preempted)} of those {bad['overruns']} overruns the loop was preempted, up to "
-        f"{max((one['switches'] for one in preempted), default=0)} times. A stall counts from "
+        f"{max((item['switches'] for item in preempted), default=0)} times. A stall counts from "
         f"{stalls['limit_us']:.0f} us on.",
         f"Growth in MiB: {grown}; in file handles: "
-        f"{max(found['handles_last'] - found['handles_first'] for found in processes.values())}. "
+        f"{max(process['handles_last'] - process['handles_first'] for process in processes.values())}. "
         f"{log['mib'] / 1024:.1f} GiB of log, {log['dropped'] or 'no'} rows dropped.",
     ]
     return "\n".join(lines)
@@ -508,16 +514,16 @@ def round_trip(result: Result) -> str:
     str
         Markdown.
     """
-    rates = sorted({rate for found in result["bridges"].values() for rate in found if rate.isdigit()}, key=int)
+    rates = sorted({rate for result in result["bridges"].values() for rate in result if rate.isdigit()}, key=int)
     heads = ["bridge", *(f"{rate} Hz: p50, p99 in ms" for rate in rates), f"lost at {rates[-1]} Hz"]
     rows = []
-    for name, found in result["bridges"].items():
-        if any("states" not in one for one in found.values()):
+    for name, results in result["bridges"].items():
+        if any("states" not in item for item in results.values()):
             rows.append([name, *["-"] * (len(heads) - 1)])
             continue
         times = [
             ", ".join("-" if us is None else f"{us / 1e3:.1f}" for us in (both["p50"], both["p99"]))
-            for both in (found[rate]["there_and_back_us"] for rate in rates)
+            for both in (results[rate]["there_and_back_us"] for rate in rates)
         ]
-        rows.append([name, *times, f"{found[rates[-1]]['lost']} of {found[rates[-1]]['states']}"])
+        rows.append([name, *times, f"{results[rates[-1]]['lost']} of {results[rates[-1]]['states']}"])
     return table(heads, rows)

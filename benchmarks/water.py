@@ -143,11 +143,11 @@ def by_rtmms(body: Body, start: Start, seconds: float, dt: float, force: Force |
     """
     whole = body.mass + body.ballast
     elements = [m.DragArea("body", body.drag_area, density=WATER)] if body.drag_area else []
-    one = m.Body.about_centre(
+    item = m.Body.about_centre(
         "body", whole, (0.0, 0.0, -body.below), np.diag(body.inertia), added=np.diag(body.added),
         displaced=body.displaced,
     )  # fmt: skip
-    tree = rtmms.Mechanism("body", [one], gravity=(0.0, 0.0, -GRAVITY), elements=elements)
+    tree = rtmms.Mechanism("body", [item], gravity=(0.0, 0.0, -GRAVITY), elements=elements)
     push = m.Placement(position=np.array([0.0, 0.0, -body.below]))
     wrench = BodyWrench("body", ("fx", "fy", "fz"), push)
     plant = rtmms.TreePlant(tree, actuators=[wrench], dt=dt)
@@ -161,8 +161,12 @@ def by_rtmms(body: Body, start: Start, seconds: float, dt: float, force: Force |
     for k in range(round(seconds / dt)):
         plant.step(np.zeros(3) if force is None else np.array(force((k + 0.5) * dt)))
         out.speeds.append(float(np.linalg.norm(plant.observe()["velocity"])))
-    seen = plant.observe()
-    out.position, out.velocity, out.angular_velocity = seen["position"], seen["velocity"], seen["angular_velocity"]
+    outputs = plant.observe()
+    out.position, out.velocity, out.angular_velocity = (
+        outputs["position"],
+        outputs["velocity"],
+        outputs["angular_velocity"],
+    )
     return out
 
 
@@ -182,8 +186,8 @@ def mjcf_of(body: Body, dt: float) -> str:
         MJCF.
     """
     kind, size = body.shape
-    numbers = " ".join(f"{one:.17g}" for one in size)
-    inertia = " ".join(f"{one:.17g}" for one in body.inertia)
+    numbers = " ".join(f"{item:.17g}" for item in size)
+    inertia = " ".join(f"{item:.17g}" for item in body.inertia)
     return f"""<mujoco><option timestep="{dt}" integrator="RK4" density="{WATER:g}" gravity="0 0 -{GRAVITY}"/>
 <worldbody><body name="body" gravcomp="{body.displaced / body.mass:.17g}"><freejoint/>
 <inertial pos="0 0 {-body.below:.17g}" mass="{body.mass + body.ballast:.17g}" diaginertia="{inertia}"/>
@@ -251,13 +255,13 @@ def ellipsoid_added(half_axes: tuple[float, float, float]) -> Array:
 
     def coefficient(k: int) -> float:
         def slope(x: float) -> float:
-            shifted = [one * one + x for one in half_axes]
+            shifted = [half_axis * half_axis + x for half_axis in half_axes]
             return 1.0 / (shifted[k] * math.sqrt(shifted[0] * shifted[1] * shifted[2]))
 
         return float(a * b * c * quad(slope, 0.0, math.inf, epsabs=0.0, epsrel=1e-10, limit=500)[0])
 
     k = [coefficient(i) for i in range(3)]
-    out = [displaced * one / (2.0 - one) for one in k]
+    out = [displaced * item / (2.0 - item) for item in k]
     for i, j, n in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         del i
         less, more = half_axes[j] ** 2 - half_axes[n] ** 2, half_axes[j] ** 2 + half_axes[n] ** 2
@@ -429,7 +433,7 @@ def cases() -> list[Case]:
     ball, long_body = sphere(0.1), ellipsoid((0.3, 0.06, 0.06))
     uneven, rod, fin = ellipsoid((0.3, 0.1, 0.05)), cylinder(0.05, 0.5), plate(0.05, 0.4, 1.0)
     ballasted = replace(ball, ballast=0.5)
-    found = [
+    result = [
         Case("a neutral sphere stays: speed after 2 s", "m/s", 0.0,
              lambda move: move(ball, Start(), 2.0, 1e-2).speeds[-1], scale=1.0),
         Case("0.5 kg of ballast after the trim: acceleration", "m/s2",
@@ -444,14 +448,14 @@ def cases() -> list[Case]:
     moment, about = low.mass * GRAVITY * 0.02, low.inertia[1] + low.mass * 0.02**2
     free = about - (low.mass * 0.02) ** 2 / (low.mass + low.added[0])  # the sphere is free to move sideways
     tilt = 1e-3
-    found.append(
+    result.append(
         Case("weight 2 cm below the centre rights a sphere: alpha / angle", "1/s2", -moment / free,
              lambda move: float(move(low, Start(pitch=tilt), _SHORT_S, _SHORT_S).angular_velocity[1]) / _SHORT_S / tilt)
     )  # fmt: skip
     area, drag = math.pi * 0.1**2, 0.47
     heavy = replace(ball, mass=1.2 * ball.mass, drag_area=drag * area, coefficient=drag)
     weight = 0.2 * ball.mass * GRAVITY
-    found.append(
+    result.append(
         Case("a sphere of 1.2 times its water sinks: terminal speed", "m/s",
              math.sqrt(2.0 * weight / (WATER * drag * area)), lambda move: move(heavy, Start(), 20.0, 1e-2).speeds[-1])
     )  # fmt: skip
@@ -462,10 +466,10 @@ def cases() -> list[Case]:
         end = move(long_body, Start(velocity=(u, v, 0.0)), _SHORT_S, _SHORT_S)
         return whole * float(end.angular_velocity[2]) / _SHORT_S
 
-    found.append(Case("Munk's moment at 1 m/s and 30 deg", "N m",
+    result.append(Case("Munk's moment at 1 m/s and 30 deg", "N m",
                       -(long_body.added[1] - long_body.added[0]) * u * v, munk))  # fmt: skip
     tumbling = Start((0.5, 0.1, 0.05), (0.3, 0.5, 0.2))
-    found.append(
+    result.append(
         Case("Kirchhoff's equations, ellipsoid 6:2:1: w_y after 1 s", "rad/s",
              float(kirchhoff(uneven, tumbling, 1.0)[1][1]),
              lambda move: float(move(uneven, tumbling, 1.0, 1e-3).angular_velocity[1]))
@@ -476,15 +480,15 @@ def cases() -> list[Case]:
         end = move(fin, Start(), 0.5, 1e-3, lambda t: (0.0, 2.0 * math.cos(omega * t), 0.0))
         return 500.0 * float(end.position[1])
 
-    found.append(Case("plate heaving at 1 Hz by 2 N: amplitude", "mm",
+    result.append(Case("plate heaving at 1 Hz by 2 N: amplitude", "mm",
                       1e3 * 2.0 / ((fin.mass + fin.added[1]) * omega**2), heave))  # fmt: skip
 
     def ideal(move: Mover) -> float:
-        own = move is by_rtmms
+        current = move is by_rtmms
         begin = Motion(np.zeros(3), np.array(tumbling.velocity), np.array(tumbling.angular_velocity))
-        return _energy(uneven, move(uneven, tumbling, 2.0, 1e-3), own) / _energy(uneven, begin, own)
+        return _energy(uneven, move(uneven, tumbling, 2.0, 1e-3), current) / _energy(uneven, begin, current)
 
-    found.append(Case("power balance without drag: E(2 s) / E(0)", "", 1.0, ideal))
+    result.append(Case("power balance without drag: E(2 s) / E(0)", "", 1.0, ideal))
     draggy = replace(ball, drag_area=drag * area, coefficient=drag)
 
     def dissipated(move: Mover) -> float:
@@ -493,15 +497,15 @@ def cases() -> list[Case]:
         work = float(np.trapezoid(0.5 * WATER * drag * area * speeds**3, dx=1e-3))
         return 0.5 * whole * float(speeds[0] ** 2 - speeds[-1] ** 2) / work
 
-    found.append(Case("power balance with drag: energy lost / work of drag", "", 1.0, dissipated))
+    result.append(Case("power balance with drag: energy lost / work of drag", "", 1.0, dissipated))
 
     def slowed(move: Mover) -> float:
         return move(draggy, Start(velocity=(1.0, 0.0, 0.0)), 2.0, 1e-3).speeds[-1]
 
     whole = draggy.mass + draggy.added[0]
-    found.append(Case("drag slows a sphere from 1 m/s: speed after 2 s", "m/s",
+    result.append(Case("drag slows a sphere from 1 m/s: speed after 2 s", "m/s",
                       1.0 / (1.0 + 0.5 * WATER * drag * area * 2.0 / whole), slowed))  # fmt: skip
-    return found
+    return result
 
 
 def is_right(case: Case, value: float) -> bool:

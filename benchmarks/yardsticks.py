@@ -61,21 +61,30 @@ def cyclictest(seconds: float, period_us: int, priority: int, core: int | None =
     program = shutil.which("cyclictest")
     if program is None:
         return None
-    words = [program, "-q", "-t1", f"-p{priority}", f"-i{period_us}", f"-D{max(1, round(seconds))}", "-h20000", "-m"]
-    words += [] if core is None else [f"-a{core}"]
-    child = subprocess.run(words, capture_output=True, text=True, timeout=seconds + 60, check=False)
+    arguments = [
+        program,
+        "-q",
+        "-t1",
+        f"-p{priority}",
+        f"-i{period_us}",
+        f"-D{max(1, round(seconds))}",
+        "-h20000",
+        "-m",
+    ]
+    arguments += [] if core is None else [f"-a{core}"]
+    child = subprocess.run(arguments, capture_output=True, text=True, timeout=seconds + 60, check=False)
     counts = {int(a): int(b) for a, b in re.findall(r"^(\d{6}) (\d{6})\s*$", child.stdout, re.M)}
     total = sum(counts.values())
     if child.returncode or not total:
         lines = (child.stderr or child.stdout).strip().splitlines()
         return {"failed": lines[-1] if lines else f"exit status {child.returncode}"}
-    found = re.search(r"# Max Latencies: (\d+)", child.stdout)
-    out: dict[str, Any] = {"wakeups": total, "max": int(found[1]) if found else max(k for k, n in counts.items() if n)}
+    match = re.search(r"# Max Latencies: (\d+)", child.stdout)
+    out: dict[str, Any] = {"wakeups": total, "max": int(match[1]) if match else max(k for k, n in counts.items() if n)}
     for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999)):
-        seen = 0
+        observed = 0
         for value, n in sorted(counts.items()):
-            seen += n
-            if seen >= share * total:
+            observed += n
+            if observed >= share * total:
                 out[name] = value
                 break
     out["later_than_half_period"] = total - sum(n for value, n in counts.items() if value <= period_us // 2)
@@ -112,14 +121,14 @@ def pingpong(
     dict[str, Any]
         Quantiles of wake and exchange, and misses of the deadline: all, and those that no stall explains.
     """
-    words = ["--core", core, "--priority", priority, "--period_us", period_us, "--seconds", seconds,
+    arguments = ["--core", core, "--priority", priority, "--period_us", period_us, "--seconds", seconds,
              "--state_bytes", sizes[0], "--command_bytes", sizes[1]]  # fmt: skip
     with _detector(priority, round(deadline_us * 1000), core) if detector else nullcontext(_nothing_seen) as stalls:
         child = subprocess.run(
-            [sys.executable, "-P", "-m", "rtmms_benchmarks.pingpong", kind, *map(str, words)],
+            [sys.executable, "-P", "-m", "rtmms_benchmarks.pingpong", kind, *map(str, arguments)],
             capture_output=True, text=True, timeout=3 * seconds + 60, check=False,
         )  # fmt: skip
-        seen = stalls()
+        observed = stalls()
     if child.returncode or not child.stdout:
         lines = child.stderr.strip().splitlines()
         return {"failed": lines[-1] if lines else f"exit status {child.returncode}"}
@@ -128,7 +137,7 @@ def pingpong(
     limit = max(60_000, int((deadline_us * 1e3 - np.median(exchange)) / 2))
     bad = np.flatnonzero(wake + exchange > deadline_us * 1e3)
     explained = sum(
-        overlaps_stall(int(begun[k] - wake[k]), int(begun[k] + exchange[k]), limit, seen) for k in bad
+        overlaps_stall(int(begun[k] - wake[k]), int(begun[k] + exchange[k]), limit, observed) for k in bad
     )  # fmt: skip
     return {
         "wake": quantiles(raw["wake"]), "exchange": quantiles(raw["exchange"]), "steps": len(wake),
@@ -150,12 +159,12 @@ def _detector(priority: int, deadline_ns: int, core: int) -> Iterator[Any]:
         return
     try:
         detector.stalls.await_first()
-        found: list[Stall] = []
+        result: list[Stall] = []
 
         def read_stalls() -> list[Stall]:
             detector.stalls.await_looked(time.monotonic_ns())
-            found.extend(detector.stalls.take())
-            return found
+            result.extend(detector.stalls.take())
+            return result
 
         yield read_stalls
     finally:
@@ -187,8 +196,8 @@ def loaded(load: bool) -> Iterator[None]:
     program = shutil.which("stress-ng")
     if program is None:
         raise RtmmsError("the loaded blocks need stress-ng (Debian: apt install stress-ng)")
-    words = [program, "--quiet", "--cpu", "0", "--vm", "1", "--vm-bytes", "256M", "--iomix", "1"]
-    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    arguments = [program, "--quiet", "--cpu", "0", "--vm", "1", "--vm-bytes", "256M", "--iomix", "1"]
+    child = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(0.5)
         yield

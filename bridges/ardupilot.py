@@ -220,7 +220,9 @@ class ArduPilot(ParameterBridge):
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: expected none, as each frame of ArduPilot gets a state; set frame_rate")
         check(self.more)
-        self._parameter_channels = ParameterChannels(self.parameter_channels, tuple(str(i) for i in range(1, _CHANNELS + 1)))
+        self._parameter_channels = ParameterChannels(
+            self.parameter_channels, tuple(str(i) for i in range(1, _CHANNELS + 1))
+        )
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError(
                 "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"

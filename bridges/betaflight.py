@@ -349,12 +349,12 @@ class Betaflight(rtmms.Bridge):
     def _errors(self) -> tuple[Vector, Vector]:
         """Return slow and white errors of the receiver: position and velocity."""
         us = round(self._stamp * 1e6)
-        found = []
+        result = []
         for name in ("gps", "gps_velocity"):
             x, y, z = self._wander[name](us)
             a, b, c = (self._random.gauss(0.0, NOISE[name] * self.noise) for _ in range(3))
-            found.append((x + a, y + b, z + c))
-        return found[0], found[1]
+            result.append((x + a, y + b, z + c))
+        return result[0], result[1]
 
     # -- Betaflight --------------------------------------------------------------------------------------------------
 

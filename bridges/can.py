@@ -97,11 +97,11 @@ class Can(rtmms.Bridge):
             raise rtmms.ModelError("dbc=none: expected drives=..., got none: the bridge has nothing to do")
         self._map = ChannelMap(self.channels)
         for what in ("node", "actuator"):
-            listed = [getattr(one, what) for one in self.drives]
-            twice = next((one for one in listed if listed.count(one) > 1), None)
+            listed = [getattr(drive, what) for drive in self.drives]
+            twice = next((item for item in listed if listed.count(item) > 1), None)
             if twice is not None:
                 raise rtmms.ModelError(f"drives: {what} {twice} is listed twice")
-        self._driven = tuple(one.actuator for one in self.drives)
+        self._driven = tuple(drive.actuator for drive in self.drives)
         both = set(self._driven) & {*self._map.actuators, *self.claim}
         if both:
             raise rtmms.ModelError(f"drives: '{min(both)}' is driven by messages as well")
@@ -110,8 +110,8 @@ class Can(rtmms.Bridge):
     def beyond(self) -> dict[str, str]:
         """Return the parameters that reach beyond this machine; a real bus does."""
         here = self.interface == "virtual" or (self.interface == "udp_multicast" and not self.far)
-        found = super().beyond() | ({} if here else {"interface": f"{self.interface} {self.channel}".strip()})
-        return found | ({"options.hop_limit": self.options["hop_limit"]} if "hop_limit" in self.options else {})
+        result = super().beyond() | ({} if here else {"interface": f"{self.interface} {self.channel}".strip()})
+        return result | ({"options.hop_limit": self.options["hop_limit"]} if "hop_limit" in self.options else {})
 
     @override
     def claims(self) -> tuple[str, ...]:
@@ -154,8 +154,11 @@ class Can(rtmms.Bridge):
         )  # fmt: skip
         self.closing.callback(self._bus.close)
         if self._sent:
-            rate = sum(1.0 / one.period_s for one in self._sent)
-            self.io.log(f"sends {len(self._sent)} messages, {rate:.0f} a second; receives {len(self._driving_messages)} messages")
+            rate = sum(1.0 / item.period_s for item in self._sent)
+            self.io.log(
+                f"sends {len(self._sent)} messages, {rate:.0f} a second; receives "
+                f"{len(self._driving_messages)} messages"
+            )
         if plant.granted:
             self.io.log(f"every node on {self._bus.place} can {DRIVES}: {', '.join(plant.granted)}")
         self._bus.connect(monotonic())
@@ -164,11 +167,11 @@ class Can(rtmms.Bridge):
         import cantools
 
         if self._dbc == OWN:
-            own = RobotDbc(plant, self.first_id, self.cycle_ms)
-            database = cantools.database.load_string(own.text, "dbc")
-            signals = {word: (find_field(name, plant, "dbc"), 1.0) for word, name in own.signals.items()}
+            current = RobotDbc(plant, self.first_id, self.cycle_ms)
+            database = cantools.database.load_string(current.text, "dbc")
+            signals = {word: (find_field(name, plant, "dbc"), 1.0) for word, name in current.signals.items()}
             granted = set(plant.granted) - set(self._driven)
-            channels = {word: name for word, name in own.channels.items() if name in granted}
+            channels = {word: name for word, name in current.channels.items() if name in granted}
             self._map = ChannelMap(ChannelMapping(channel=word, actuator=name) for word, name in channels.items())
         else:
             database = load(self.dbc)
@@ -177,17 +180,17 @@ class Can(rtmms.Bridge):
         for message, fields in by_message(database, signals, "signals").values():
             layout = self._layout(message, fields, "signals")
             self._sent.append(Sent(layout, fields, (message.cycle_time or self.cycle_ms) * 1e-3))
-        for k, one in enumerate(self._sent):
-            one.phase = k / len(self._sent)
-        words = {entry.channel: entry.channel for entry in self._map.entries}
-        for name, (message, fields) in by_message(database, words, "channels").items():
-            if any(one.layout.message.name == name for one in self._sent):
+        for k, item in enumerate(self._sent):
+            item.phase = k / len(self._sent)
+        arguments = {entry.channel: entry.channel for entry in self._map.entries}
+        for name, (message, fields) in by_message(database, arguments, "channels").items():
+            if any(entry.layout.message.name == name for entry in self._sent):
                 raise rtmms.ModelError(
                     f"channels: message '{name}': the robot sends this message itself; choose another for commands"
                 )
             layout = self._layout(message, fields, "channels")
-            taken = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
-            self._driving_messages[layout.identifier, layout.extended] = taken
+            used = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
+            self._driving_messages[layout.identifier, layout.extended] = used
         if self.claim and not self._driving_messages and self._dbc != OWN:
             raise rtmms.ModelError("claim: expected channels=..., which map signals to the actuators, got none")
 
@@ -195,10 +198,10 @@ class Can(rtmms.Bridge):
         layout = Layout(message, self.counter, self.checksum, self.checksum_kind)
         if layout.fd and not self.fd:
             raise rtmms.ModelError(f"dbc: message '{message.name}': expected fd=true, as this is a message of CAN FD")
-        own = layout.reserved_signals & set(fields)
-        if own:
+        current = layout.reserved_signals & set(fields)
+        if current:
             raise rtmms.ModelError(
-                f"{place}: '{message.name}.{min(own)}' is a counter or a checksum, which the bridge computes; "
+                f"{place}: '{message.name}.{min(current)}' is a counter or a checksum, which the bridge computes; "
                 "remove the signal"
             )
         return layout
@@ -214,21 +217,23 @@ class Can(rtmms.Bridge):
             channel = plant.actuator(at.actuator)
             drive = Drive(at.of(channel), at.counts, *_ends(channel), neutral=channel.neutral)
             self._nodes[at.node] = DriveNode(at.node, drive, self._send_node, self.heartbeat_ms)
-            found = [
+            result = [
                 find_field(name, plant, f"drives: node {at.node}") if name else None
                 for name in (
                     at.position or joints.output_of(at.actuator, "position"),
                     at.velocity or joints.output_of(at.actuator, "velocity"),
                 )
             ]
-            if found[0] is None and found[1] is None:
+            if result[0] is None and result[1] is None:
                 self.io.log(
                     f"drive {at.node} ({at.actuator}): the plant has no output of this joint, so the drive "
                     "reports its set-point as the position"
                 )
-            self._measured[at.node] = found[0], found[1]
+            self._measured[at.node] = result[0], result[1]
         used = {number for node in self._nodes.values() for number in node.identifiers()}
-        for layout in [one.layout for one in self._sent] + [one.layout for one in self._driving_messages.values()]:
+        for layout in [item.layout for item in self._sent] + [
+            driving_message.layout for driving_message in self._driving_messages.values()
+        ]:
             if layout.identifier in used and not layout.extended:
                 raise rtmms.ModelError(
                     f"drives: identifier {layout.identifier:#x} of message '{layout.message.name}' is also "
@@ -244,14 +249,14 @@ class Can(rtmms.Bridge):
         if lapse < 0.0:  # the plant began anew
             lapse = 0.0
         self._time = state.time
-        for one in self._sent:
-            if one.due(state.time):
+        for item in self._sent:
+            if item.due(state.time):
                 try:
-                    data = one.bytes(state)
+                    data = item.bytes(state)
                 except ValueError:
                     self.counts.add("not_finite")
                     continue
-                layout = one.layout
+                layout = item.layout
                 self._bus.send(layout.identifier, data, extended=layout.extended, fd=layout.fd)
         if self._nodes:
             self._drive(state, lapse)
@@ -260,8 +265,8 @@ class Can(rtmms.Bridge):
         now, values = monotonic(), {}
         for at in self.drives:
             node = self._nodes[at.node]
-            position, velocity = (one(state) if one is not None else None for one in self._measured[at.node])
-            if all(one is None or isfinite(one) for one in (position, velocity)):
+            position, velocity = (item(state) if item is not None else None for item in self._measured[at.node])
+            if all(item is None or isfinite(item) for item in (position, velocity)):
                 node.drive.measured(position, velocity)
             values[at.actuator] = node.drive.drive(lapse)
             node.send_cyclic(now, self.drive_ms * 1e-3)
@@ -274,10 +279,10 @@ class Can(rtmms.Bridge):
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _on_frame(self, frame: Any) -> None:
-        taken = self._driving_messages.get((frame.arbitration_id, frame.is_extended_id))
-        if taken is not None:
+        used = self._driving_messages.get((frame.arbitration_id, frame.is_extended_id))
+        if used is not None:
             with self.counts.message():
-                self._take(taken, bytes(frame.data))
+                self._take(used, bytes(frame.data))
         elif not frame.is_extended_id:
             try:
                 now, data = monotonic(), bytes(frame.data)
@@ -289,19 +294,19 @@ class Can(rtmms.Bridge):
                 self.counts.add("received")
                 self.peer_watch.fed()
 
-    def _take(self, taken: DrivingMessage, data: bytes) -> None:
+    def _take(self, driving_message: DrivingMessage, data: bytes) -> None:
         try:
-            values = self._map.to_actuators(taken.read(data))
+            values = self._map.to_actuators(driving_message.read(data))
         except ValueError as fault:
             raise fault if isinstance(fault, Refusal) else Refusal("not_finite", str(fault)) from None
-        if taken.missed:
-            self.counts.add("commands_missed", taken.missed)
-            taken.missed = 0
-        taken.received_at = monotonic()
-        self._late.discard(taken.layout.message.name)
+        if driving_message.missed:
+            self.counts.add("commands_missed", driving_message.missed)
+            driving_message.missed = 0
+        driving_message.received_at = monotonic()
+        self._late.discard(driving_message.layout.message.name)
         if not self._late:
             self.waits = False
-        self.peer_watch.received(taken.received_at)
+        self.peer_watch.received(driving_message.received_at)
         self.io.command(values)
 
     # -- time --------------------------------------------------------------------------------------------------------
@@ -312,14 +317,14 @@ class Can(rtmms.Bridge):
         self._bus.tick(now)
         for node in self._nodes.values():
             node.network.tick(now)
-        for taken in self._driving_messages.values():
-            limit = self.time_out_cycles * taken.period_s if taken.period_s else self.peer_timeout_s
-            late = 0.0 < limit < now - taken.received_at and taken.received_at > 0.0
-            if self.time_out_cycles and late and taken.layout.message.name not in self._late:
-                self._be_late(taken, limit)
+        for driving_message in self._driving_messages.values():
+            limit = self.time_out_cycles * driving_message.period_s if driving_message.period_s else self.peer_timeout_s
+            late = 0.0 < limit < now - driving_message.received_at and driving_message.received_at > 0.0
+            if self.time_out_cycles and late and driving_message.layout.message.name not in self._late:
+                self._be_late(driving_message, limit)
 
-    def _be_late(self, taken: DrivingMessage, limit: float) -> None:
-        name = taken.layout.message.name
+    def _be_late(self, driving_message: DrivingMessage, limit: float) -> None:
+        name = driving_message.layout.message.name
         self._late.add(name)
         self.counts.add("time_outs")
         if self.time_out == "loop":
@@ -328,7 +333,9 @@ class Can(rtmms.Bridge):
             return
         self.io.log(f"no {name} for {limit:g} s: {self.peer_lost}")
         if self.peer_lost == "neutral" and self.plant.granted:
-            names = {entry.actuator for entry in self._map.entries if entry.channel in taken.channels.values()}
+            names = {
+                entry.actuator for entry in self._map.entries if entry.channel in driving_message.channels.values()
+            }
             self.io.command({name: value for name, value in self.neutral().items() if name in names})
 
     @override
@@ -341,15 +348,15 @@ class Can(rtmms.Bridge):
                 node.fail()
 
     def _came(self) -> None:
-        for taken in self._driving_messages.values():
-            taken.begin()
+        for driving_message in self._driving_messages.values():
+            driving_message.begin()
         for node in self._nodes.values():
             node.boot()
 
     def _lost_bus(self, why: str) -> None:
-        for taken in self._driving_messages.values():
-            if taken.received_at:
-                self._be_late(taken, 0.0)
+        for driving_message in self._driving_messages.values():
+            if driving_message.received_at:
+                self._be_late(driving_message, 0.0)
         self.on_peer_lost(why)
 
     @override
@@ -357,8 +364,8 @@ class Can(rtmms.Bridge):
         super().plant_again(plant)
         self._time, self.waits = -1.0, False
         self._late.clear()
-        for taken in self._driving_messages.values():
-            taken.received_at = 0.0
+        for driving_message in self._driving_messages.values():
+            driving_message.received_at = 0.0
         for node in self._nodes.values():
             node.drive.reset()
 

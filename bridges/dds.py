@@ -154,10 +154,10 @@ def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
 def _picked(wanted: list[str], names: list[str], numbers: Any) -> dict[str, float]:
     if len(numbers) != len(names):
         raise Refusal("wrong_length", f"expected {len(names)} numbers, got {len(numbers)}")
-    found = {name: float(number) for name, number in zip(names, numbers, strict=True) if name in wanted}
-    if not all(map(isfinite, found.values())):
+    result = {name: float(number) for name, number in zip(names, numbers, strict=True) if name in wanted}
+    if not all(map(isfinite, result.values())):
         raise Refusal("not_finite", "expected finite numbers")
-    return found
+    return result
 
 
 def fuzzed() -> Fuzzed:

@@ -95,9 +95,9 @@ class Estimator(rtmms.Bridge):
         self._sockets: dict[int, socket.socket] = {}
         for family, _ in self._places:
             if family not in self._sockets:
-                self._sockets[family] = made = socket.socket(family, socket.SOCK_DGRAM)
-                made.setblocking(False)
-                self.closing.callback(made.close)
+                self._sockets[family] = built = socket.socket(family, socket.SOCK_DGRAM)
+                built.setblocking(False)
+                self.closing.callback(built.close)
         self.io.log("estimates to " + ", ".join(self.to))
 
     @override
@@ -167,10 +167,10 @@ def as_data(now: Estimate) -> dict[str, Any]:
     """
     w, x, y, z = now.quaternion.tolist()
     a, b, c = now.velocity.tolist()
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "position": now.position.tolist(), "quaternion": [w, x, y, z], "velocity": rotate_back((w, x, y, z), (a, b, c)),
         "gyro_bias": now.gyro_bias.tolist(), "accel_bias": now.accel_bias.tolist(),
         "deviation": [max(0.0, float(now.covariance[k, k])) ** 0.5 for k in range(9)],
         "behind_s": now.behind, "lost": now.lost, "doubted": list(now.doubted),
     }  # fmt: skip
-    return {"time": now.time} | {ESTIMATE + name: value for name, value in found.items()}
+    return {"time": now.time} | {ESTIMATE + name: value for name, value in result.items()}

@@ -96,7 +96,7 @@ class _Listener:
 
     def on_client_advertise(self, client: Any, channel: Any) -> None:
         """Record a client's channel for commands."""
-        mine = sum(one == client.id for one, _ in self._commanding)
+        mine = sum(item == client.id for item, _ in self._commanding)
         if channel.topic == COMMAND and mine < _MAX_CHANNELS:
             self._commanding.add((client.id, channel.id))
 

@@ -187,8 +187,8 @@ class Helics(rtmms.Bridge):
     @override
     def beyond(self) -> dict[str, str]:
         """Return the parameters that reach beyond this machine; the broker of a local core is only a name."""
-        found = super().beyond()
-        return {} if self.core in LOCAL_CORES else found
+        result = super().beyond()
+        return {} if self.core in LOCAL_CORES else result
 
     @override
     def claims(self) -> tuple[str, ...]:
@@ -202,24 +202,24 @@ class Helics(rtmms.Bridge):
         """Start the federate."""
         steps = steps_of(self.period_s, plant, "period_s")
         self._name = self.federate.format(robot=robot_part(plant.robot), name=self.name)
-        outputs = [one for one in plant.outputs if one.name in plant.selected]
+        outputs = [item for item in plant.outputs if item.name in plant.selected]
         _check_name("federate", self._name)
-        for one in (*outputs, *plant.actuators):
-            _check_name("helics: name of an output or actuator", one.name)
-        self._outputs = tuple(one.name for one in outputs)
+        for output in (*outputs, *plant.actuators):
+            _check_name("helics: name of an output or actuator", output.name)
+        self._outputs = tuple(item.name for item in outputs)
         ports: list[Port] = []
-        for one in outputs:
-            key = f"{self._name}/{one.name}"
-            apart = range(prod(one.shape)) if one.shape and self.layout == "numbers" else ()
-            ports += [Port(f"{key}[{i}]", one.unit) for i in apart] or [Port(key, one.unit, len(one.shape))]
-        known, found = {one.name: one for one in plant.actuators}, {}
+        for output in outputs:
+            key = f"{self._name}/{output.name}"
+            apart = range(prod(output.shape)) if output.shape and self.layout == "numbers" else ()
+            ports += [Port(f"{key}[{i}]", output.unit) for i in apart] or [Port(key, output.unit, len(output.shape))]
+        known, result = {actuator.name: actuator for actuator in plant.actuators}, {}
         for name in plant.granted if self.commands != "endpoint" else ():
-            found[name] = Port(f"{self._name}/{name}", known[name].unit, 0, known[name].neutral)
+            result[name] = Port(f"{self._name}/{name}", known[name].unit, 0, known[name].neutral)
         for source, name in self.subscribe.items():
             if name not in known:
                 raise rtmms.UnknownNameError("actuator of subscribe", name, known)
-            found[name] = Port(f"{self._name}/{name}", known[name].unit, 0, known[name].neutral, source)
-        self._driven = tuple(found)
+            result[name] = Port(f"{self._name}/{name}", known[name].unit, 0, known[name].neutral, source)
+        self._driven = tuple(result)
         self._inbox: Inbox[Event] = Inbox(_MAX_EVENTS)
         self.attend(self._inbox, self._on_event)
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
@@ -233,12 +233,12 @@ class Helics(rtmms.Bridge):
         if self.waits:
             self.io.post("pause")  # the first step waits for the others, however long they take
             self._paused = True
-        words = FederateConfig(
-            self._name, self.core, self._core_words(), tuple(ports), tuple(found.values()),
+        arguments = FederateConfig(
+            self._name, self.core, self._core_words(), tuple(ports), tuple(result.values()),
             f"{self._name}/command" if self.commands != "inputs" and plant.granted else "",
             self.realtime, self.rt_lag_s, self.rt_lead_s,
         )  # fmt: skip
-        self._federate = Federate(words, self._inbox.put)
+        self._federate = Federate(arguments, self._inbox.put)
         self._federate.start()
 
     @override
@@ -300,13 +300,13 @@ class Helics(rtmms.Bridge):
         for name in self._outputs:
             value: Any = state.outputs.get(name)
             numbers: list[Any] = value if isinstance(value, list) else [value]
-            if value is None or not all(isfinite(one) for one in numbers):
+            if value is None or not all(isfinite(number) for number in numbers):
                 self.counts.add("not_finite")
                 values += [None] * (len(numbers) if self.layout == "numbers" else 1)
             elif self.layout == "numbers":
                 values += map(float, numbers)
             else:
-                values.append([float(one) for one in numbers] if isinstance(value, list) else float(value))
+                values.append([float(number) for number in numbers] if isinstance(value, list) else float(value))
         self._step, self._asked_at = state.step, monotonic()
         self._federate.frame(self._frames.index * self._period_ns / 1e9, values)
         self.counts.add("sent")
@@ -346,7 +346,7 @@ class Helics(rtmms.Bridge):
     def _look_at_partners(self, now: float) -> None:
         """Log partners that delay a grant, or that are dead."""
         watched = list(self._federate.partners.values())
-        silent = {one.name for one in watched if one.unanswered_s(now) > self.stall_s}
+        silent = {item.name for item in watched if item.unanswered_s(now) > self.stall_s}
         for name in sorted(silent - self._silent):
             self.counts.add("partners_lost")
             self._lost(f"federate '{name}' does not answer for {self._federate.partners[name].unanswered_s(now):.2g} s",
@@ -390,21 +390,21 @@ class Helics(rtmms.Bridge):
         return host, port
 
     def _core_words(self) -> str:
-        words = ["--federates=1", "--loglevel=no_print", _NO_CONFIG]
+        arguments = ["--federates=1", "--loglevel=no_print", _NO_CONFIG]
         if self.core in LOCAL_CORES:
-            words += [f"--broker={self._host}"] if self._host else []
+            arguments += [f"--broker={self._host}"] if self._host else []
         elif self._host:
-            words += [f"--broker_address={self._host}"] + ([f"--brokerport={self._port}"] if self._port else [])
-        given = {
+            arguments += [f"--broker_address={self._host}"] + ([f"--brokerport={self._port}"] if self._port else [])
+        values = {
             "brokerkey": self.broker_key, "local_interface": self.local_interface, "localport": self.local_port or "",
             "timeout": _milliseconds(self.timeout_s), "networktimeout": _milliseconds(self.network_timeout_s),
             "tick": _milliseconds(self.heartbeat_s),
         }  # fmt: skip
-        words += [f"--{name}={value}" for name, value in given.items() if value]
-        words += ["--slowresponding"] if self.slow_responding else []
+        arguments += [f"--{name}={value}" for name, value in values.items() if value]
+        arguments += ["--slowresponding"] if self.slow_responding else []
         if self.encryption_config:
-            words += ["--encrypted", f"--encryption_config={Path(self.encryption_config).expanduser().resolve()}"]
-        return " ".join(words)
+            arguments += ["--encrypted", f"--encryption_config={Path(self.encryption_config).expanduser().resolve()}"]
+        return " ".join(arguments)
 
 
 def _milliseconds(time_s: float) -> str:
@@ -422,7 +422,7 @@ def _check_name(place: str, name: str) -> None:
 
 def _check_word(place: str, text: str) -> None:
     """Raise ModelError for a text that the core's command line could read as more than one argument."""
-    if not text.isprintable() or any(one.isspace() or one in "\"'`{}()[]$\\;=," for one in text) or "--" in text:
+    if not text.isprintable() or any(item.isspace() or item in "\"'`{}()[]$\\;=," for item in text) or "--" in text:
         raise rtmms.ModelError(
             f"{place}: expected one printable word without spaces, quotes, '=' and '--', got {text!r:.80}"
         )

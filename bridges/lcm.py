@@ -185,8 +185,8 @@ class Lcm(rtmms.Bridge):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        found = _URL.fullmatch(self.url)  # no others: tcpq waits for its relay, which a bridge must not
-        if not found or not _is_group(found[1]) or not 0 < int(found[2]) < 65536:
+        match = _URL.fullmatch(self.url)  # no others: tcpq waits for its relay, which a bridge must not
+        if not match or not _is_group(match[1]) or not 0 < int(match[2]) < 65536:
             raise ModelError(f"url: expected udpm://GROUP:PORT?ttl=N with a multicast group, got '{self.url}'")
         longest = _MAX_CHANNEL_LENGTH - len("_OUTPUTS")
         if not 1 <= len(self.prefix) <= longest or not self.prefix.isascii() or not self.prefix.isprintable():

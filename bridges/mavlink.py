@@ -228,9 +228,9 @@ class Mavlink(ParameterBridge):
     def _describe(self, plant: rtmms.PlantInfo) -> None:
         self._parameters = Parameters()
         for name, attribute in _RATES.items():
-            one = Parameter(f"RATE_{name}", getattr(self, attribute))
-            one.change = lambda value, one=one, attribute=attribute: self._set_rate(one, attribute, value)
-            self._parameters.add(one)
+            item = Parameter(f"RATE_{name}", getattr(self, attribute))
+            item.change = lambda value, entry=item, attribute=attribute: self._set_rate(entry, attribute, value)
+            self._parameters.add(item)
         self._parameters.add_plant(plant.parameters, self._set_plant)
 
     # -- the plant ---------------------------------------------------------------------------------------------------
@@ -431,51 +431,57 @@ class Mavlink(ParameterBridge):
         self._list = deque(self._parameters.all)
 
     def _on_param_request_read(self, message: Any) -> None:
-        one = self._parameters.find(message.param_id, message.param_index)
-        if one is not None:
-            self._send_parameter(one)
+        item = self._parameters.find(message.param_id, message.param_index)
+        if item is not None:
+            self._send_parameter(item)
 
     def _on_param_set(self, message: Any) -> None:
-        one, value = self._parameters.find(message.param_id, -1), message.param_value
-        if one is None:
+        item, value = self._parameters.find(message.param_id, -1), message.param_value
+        if item is None:
             raise Refusal("parameter", "the bridge has no parameter of this name")
         if not isfinite(value):
-            self._send_parameter(one)
+            self._send_parameter(item)
             raise Refusal("not_finite", "expected a finite value of the parameter, got another")
         try:
-            assert one.change is not None
-            one.change(value)
+            assert item.change is not None
+            item.change(value)
         except ValueError as fault:
-            self.io.log(f"parameter {one.name}: {fault}")
-            self._send_parameter(one)  # the old value shows that the new one was not taken
+            self.io.log(f"parameter {item.name}: {fault}")
+            self._send_parameter(item)  # the old value shows that the new one was not taken
             raise Refusal("range", str(fault)) from None
 
-    def _set_rate(self, one: Parameter, attribute: str, value: float) -> None:
+    def _set_rate(self, parameter: Parameter, attribute: str, value: float) -> None:
         if not 0 <= value <= 1000:
             raise ValueError(f"expected 0 to 1000 Hz, got {value:g}")
         setattr(self, attribute, value)
-        one.value = value
-        self._send_parameter(one)
+        parameter.value = value
+        self._send_parameter(parameter)
 
-    def _set_plant(self, one: Parameter, value: float) -> None:
+    def _set_plant(self, parameter: Parameter, value: float) -> None:
         """Ask the plant, and send the station its answer: the new value, or the old one."""
-        now = self.plant.parameters.get(one.plant)
+        now = self.plant.parameters.get(parameter.plant)
         asked = bool(value) if isinstance(now, bool) else round(value) if isinstance(now, int) else value
 
         def done(ok: bool, reason: str) -> None:
             if ok:
-                one.value = float(asked)
+                parameter.value = float(asked)
             else:
                 self.counts.refuse("parameter")
-                self.io.log(f"parameter {one.plant}: {reason}")
-            self._send_parameter(one)
+                self.io.log(f"parameter {parameter.plant}: {reason}")
+            self._send_parameter(parameter)
 
-        self.io.ask("set", done, **{one.plant: asked})
+        self.io.ask("set", done, **{parameter.plant: asked})
 
-    def _send_parameter(self, one: Parameter) -> None:
-        self._send(self._of.MAVLink_param_value_message(
-            one.name.encode(), one.value, _REAL32, len(self._parameters.all), self._parameters.index(one)
-        ))  # fmt: skip
+    def _send_parameter(self, parameter: Parameter) -> None:
+        self._send(
+            self._of.MAVLink_param_value_message(
+                parameter.name.encode(),
+                parameter.value,
+                _REAL32,
+                len(self._parameters.all),
+                self._parameters.index(parameter),
+            )
+        )
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -528,11 +534,11 @@ def packed_version(text: str) -> int:
     >>> hex(packed_version("1.2.3"))
     '0x10203ff'
     """
-    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(.*)", text)
-    if found is None:
+    match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(.*)", text)
+    if match is None:
         return 0
-    major, minor, patch = (min(255, int(part or 0)) for part in found.groups()[:3])
-    return major << 24 | minor << 16 | patch << 8 | (0 if found[4] else 255)
+    major, minor, patch = (min(255, int(part or 0)) for part in match.groups()[:3])
+    return major << 24 | minor << 16 | patch << 8 | (0 if match[4] else 255)
 
 
 def _key(path: str) -> bytes:

@@ -48,18 +48,18 @@ class _Ask:
     values: dict[str, float]
     answer: asyncio.Future[Any]
 
-    def reply(self, found: Any) -> None:
+    def reply(self, result: Any) -> None:
         """Pass the outputs, or an exception, to mosaik's loop, from the thread of the bridge."""
         with contextlib.suppress(RuntimeError):  # that loop has ended
-            self.answer.get_loop().call_soon_threadsafe(self._settle, found)
+            self.answer.get_loop().call_soon_threadsafe(self._settle, result)
 
-    def _settle(self, found: Any) -> None:
+    def _settle(self, result: Any) -> None:
         if self.answer.done():  # mosaik has left meanwhile
             return
-        if isinstance(found, Exception):
-            self.answer.set_exception(found)
+        if isinstance(result, Exception):
+            self.answer.set_exception(result)
         else:
-            self.answer.set_result(found)
+            self.answer.set_result(result)
 
 
 @dataclass(kw_only=True)

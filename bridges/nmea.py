@@ -177,8 +177,8 @@ class Nmea(ParameterBridge):
 
     def _list_sentences(self, place: str, admission: Admission) -> None:
         sources: dict[str, list[str]] = {}
-        for one in self._tellers:
-            sources.setdefault(one.source, []).append(one.sentence.head)
+        for teller in self._tellers:
+            sources.setdefault(teller.source, []).append(teller.sentence.head)
         parts = [f"{', '.join(heads)} from {source}" for source, heads in sources.items()]
         self.io.log(f"sends sentences to {self._to}: {'; '.join(parts) or 'none'}")
         if self._pd6_to is not None and self._instruments.doppler is not None:
@@ -195,8 +195,8 @@ class Nmea(ParameterBridge):
             self._clock = of.Clock(self._epoch or datetime.now(UTC) - timedelta(seconds=state.time))
             self._ensembles = Ensembles(self._clock, self.sound_m_s)
             self._pd6_slot = -1
-            for one in self._tellers:
-                one.slot = -1
+            for teller in self._tellers:
+                teller.slot = -1
         self._time = state.time
         try:
             self._send_sentences(state)
@@ -208,16 +208,16 @@ class Nmea(ParameterBridge):
     def _send_sentences(self, state: rtmms.State) -> None:
         read: dict[int, Any] = {}
         out = []
-        for one in self._tellers:
-            slot = int(state.time * one.sentence.rate_hz + 1e-6)
-            if slot <= one.slot:
+        for teller in self._tellers:
+            slot = int(state.time * teller.sentence.rate_hz + 1e-6)
+            if slot <= teller.slot:
                 continue
-            key = id(one.instrument)
+            key = id(teller.instrument)
             if key not in read:
-                read[key] = one.instrument.new(state)
+                read[key] = teller.instrument.new(state)
             if read[key] is not None:
-                one.slot = slot
-                out.append(one.write(state, read[key]))
+                teller.slot = slot
+                out.append(teller.write(state, read[key]))
         if out:
             self._wire.send("".join(out).encode())
             self.counts.add("sentences", len(out))
@@ -241,10 +241,10 @@ class Nmea(ParameterBridge):
 
         ModelError is raised for a requested one without its instrument.
         """
-        found = []
+        result = []
         for sentence in self._listed or [of.SentenceSpec(kind, TALKERS[kind], MAX_RATES_HZ[kind]) for kind in TALKERS]:
             try:
-                found.append(self._teller(sentence))
+                result.append(self._teller(sentence))
             except _MissingInstrument as lacking:
                 if self._listed:
                     raise rtmms.ModelError(f"sentences: {sentence.kind} needs {lacking}") from None
@@ -252,7 +252,7 @@ class Nmea(ParameterBridge):
             raise rtmms.ModelError(
                 "pd6: expected a robot with a Doppler log and an output of its attitude, got one without"
             )
-        return found
+        return result
 
     def _teller(self, sentence: of.SentenceSpec) -> _ScheduledSentence:
         has, head, variation = self._instruments, sentence.head, self._variation

@@ -209,7 +209,9 @@ class Px4(ParameterBridge):
             raise rtmms.ModelError("rate_hz: expected none, as sensor_hz sets the rate")
         if self.field_ned_gauss and (len(self.field_ned_gauss) != 3 or not any(self.field_ned_gauss)):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, not all 0, got {self.field_ned_gauss}")
-        self._parameter_channels = ParameterChannels(self.parameter_channels, tuple(str(i) for i in range(1, _CONTROLS + 1)))
+        self._parameter_channels = ParameterChannels(
+            self.parameter_channels, tuple(str(i) for i in range(1, _CONTROLS + 1))
+        )
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError(
                 "plant_silent=still: expected watchdog_periods > 0, after which the bridge sends the robot at rest"
@@ -317,11 +319,11 @@ class Px4(ParameterBridge):
         if not self.waits and self._here and not self._in_lock:
             self._ask()  # it runs on by itself: the next frame is due in due time
 
-    def _send_sensors(self, motion: Motion, us: int, own: Read | None = None) -> None:
+    def _send_sensors(self, motion: Motion, us: int, current: Read | None = None) -> None:
         fields = ACCEL | GYRO | (MAG if self._due("mag", us) else 0) | (BARO if self._due("baro", us) else 0)
         sensors = self._sensors
         try:
-            sensors.feel(motion, own)
+            sensors.feel(motion, current)
             messages = [sensors.imu(motion, us, fields)]
             if self._due("gps", us):
                 messages.append(sensors.gps(motion, us))
@@ -371,15 +373,15 @@ class Px4(ParameterBridge):
         self._pacer.idle(values)
 
     def _on_bytes(self, data: bytes) -> None:
-        found = self._reader.feed(data)
-        self._garbage = 0 if found else self._garbage + len(data)
+        result = self._reader.feed(data)
+        self._garbage = 0 if result else self._garbage + len(data)
         if self._garbage > _MAX_GARBAGE_BYTES:
             self.counts.refuse("no_mavlink")
             self._peer.drop("what is connected does not speak MAVLink")
             return
-        if found and not self._here:
+        if result and not self._here:
             self._greeted()
-        for message in found:
+        for message in result:
             with self.counts.message():
                 meaning = parse(message)
                 if isinstance(meaning, Actuators):
@@ -416,7 +418,9 @@ class Px4(ParameterBridge):
         spoken = {channel: value for channel, value in controls.items() if self._parameter_channels.knows((channel,))}
         if not all(map(isfinite, spoken.values())):
             raise ValueError
-        self._parameter_channels.take({channel: round(max(-1.0, min(1.0, value)), 3) for channel, value in spoken.items()})
+        self._parameter_channels.take(
+            {channel: round(max(-1.0, min(1.0, value)), 3) for channel, value in spoken.items()}
+        )
 
     def _ask(self) -> None:
         """Begin the next frame, unless one is under way."""

@@ -74,8 +74,8 @@ def fuzzed_struct() -> Fuzzed:
     Fuzzed
         The code to try, and valid samples.
     """
-    words = ("=43981:u16", "seq:u32", "1:i16:1000", "2:f32", "3:f64", "_:pad")
-    unpack = Unpacker([Packed.from_word(word, "") for word in words], "little", "")
+    arguments = ("=43981:u16", "seq:u32", "1:i16:1000", "2:f32", "3:f64", "_:pad")
+    unpack = Unpacker([Packed.from_word(word, "") for word in arguments], "little", "")
     return fuzz(unpack), [unpack.struct.pack(43981, 1, 250, 0.5, -0.5)]
 
 
@@ -143,10 +143,11 @@ class Udp(rtmms.Bridge):
     def _refuse_layout_of_json(self) -> None:
         """Refuse types, factors and constants of fields, and a byte order, where all is JSON."""
         if self.format == "json":
-            for one in self.state_fields:
-                if (one.type, one.scale, one.value) != ("f32", 1.0, None):
+            for state_field in self.state_fields:
+                if (state_field.type, state_field.scale, state_field.value) != ("f32", 1.0, None):
                     raise rtmms.ModelError(
-                        f"state_fields: {one.field}: expected the name alone with format=json; TYPE and SCALE need "
+                        f"state_fields: {state_field.field}: expected the name alone with format=json; TYPE "
+                        "and SCALE need "
                         "format=struct"
                     )
         if (self.command_format or self.format) == "json":
@@ -240,7 +241,7 @@ class Udp(rtmms.Bridge):
             return self._pack(state, self._seq, instead)
         message: dict[str, Any] = {"time": state.time, "step": state.step, SEQ: self._seq}
         if self._fields:
-            message |= {one.name: one(state) for one in self._fields}
+            message |= {item.name: item(state) for item in self._fields}
         else:
             message |= state.outputs
         return json.dumps(message | (instead or {}), allow_nan=False, separators=(",", ":")).encode()

@@ -170,7 +170,7 @@ class Zenoh(rtmms.Bridge):
             raise ModelError(f"prefix: expected text with {{robot}} alone, got '{self.prefix}'") from None
         for what, endpoints in (("listen", self.listen), ("connect", self.connect)):
             _refuse_schemes(endpoints, what)
-            endpoint = next((one for one in endpoints if "#" in one), None)
+            endpoint = next((endpoint for endpoint in endpoints if "#" in endpoint), None)
             if endpoint is not None:
                 raise ModelError(f"{what}: expected SCHEME/ADDRESS without '#': options of an endpoint can name files; "
                                  f"TLS is set in zenoh_config; got '{endpoint}'")  # fmt: skip
@@ -260,13 +260,21 @@ class Zenoh(rtmms.Bridge):
         return names + (["state"] if self.layout != "outputs" else [])
 
     def _description(self, plant: rtmms.PlantInfo) -> bytes:
-        return self._pack({
-            "robot": plant.robot, "dt": plant.dt, "mode": plant.mode,
-            "actuators": [{"name": one.name, "unit": one.unit, "lower": one.lower, "upper": one.upper}
-                          for one in plant.actuators],
-            "outputs": [{"name": one.name, "unit": one.unit, "shape": list(one.shape), "frame": one.frame}
-                        for one in plant.outputs],
-        })  # fmt: skip
+        return self._pack(
+            {
+                "robot": plant.robot,
+                "dt": plant.dt,
+                "mode": plant.mode,
+                "actuators": [
+                    {"name": actuator.name, "unit": actuator.unit, "lower": actuator.lower, "upper": actuator.upper}
+                    for actuator in plant.actuators
+                ],
+                "outputs": [
+                    {"name": output.name, "unit": output.unit, "shape": list(output.shape), "frame": output.frame}
+                    for output in plant.outputs
+                ],
+            }
+        )
 
     def _answer(self, query: Any) -> None:
         """Answer a query about the plant, in one of Zenoh's threads."""

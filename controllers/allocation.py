@@ -58,24 +58,24 @@ class Allocation:
     """
 
     def __init__(self, plant: rtmms.PlantInfo, needed: tuple[str, ...], controller: str) -> None:
-        table = [one for one in plant.shape.get("thrusters", ()) if int(one.get("body", 0)) == 0]
-        granted = [one for one in table if not plant.granted or one["actuator"] in plant.granted]
+        table = [thruster for thruster in plant.shape.get("thrusters", ()) if int(thruster.get("body", 0)) == 0]
+        granted = [item for item in table if not plant.granted or item["actuator"] in plant.granted]
         if not granted:
             raise rtmms.ModelError(
                 f"controller '{controller}': expected a plant with thrusters on its base, got {plant.robot} without; "
                 "rtmms.model.Thruster makes one"
             )
-        self.names = tuple(str(one["actuator"]) for one in granted)
-        self.matrix = np.column_stack([_wrench(one) for one in granted])
+        self.names = tuple(str(item["actuator"]) for item in granted)
+        self.matrix = np.column_stack([_wrench(item) for item in granted])
         self.inverse: Array = np.asarray(np.linalg.pinv(self.matrix), dtype=float)
         channels = [plant.actuator(name) for name in self.names]
-        self._laws = [_inverse_law(one, channel) for one, channel in zip(granted, channels, strict=True)]
+        self._laws = [_inverse_law(item, channel) for item, channel in zip(granted, channels, strict=True)]
         self._lower = np.array([float(thrusts[0]) for _, thrusts in self._laws])
         self._upper = np.array([float(thrusts[-1]) for _, thrusts in self._laws])
-        given = self.matrix @ self.inverse
+        values = self.matrix @ self.inverse
         for axis in needed:
             k = AXES.index(axis)
-            if not np.allclose(given[:, k], np.eye(6)[k], atol=1e-6):
+            if not np.allclose(values[:, k], np.eye(6)[k], atol=1e-6):
                 raise rtmms.ModelError(
                     f"controller '{controller}': expected thrusters that push along {axis} alone, got "
                     f"{', '.join(self.names)} of {plant.robot}, which cannot"
@@ -129,23 +129,23 @@ class Allocation:
         return max(0.0, float(np.min(ends[large] / thrusts[large]))) if large.any() else np.inf
 
 
-def _wrench(one: Mapping[str, Any]) -> Array:
+def _wrench(item: Mapping[str, Any]) -> Array:
     """Return the wrench (6,) of a newton of a thruster about the body's origin."""
-    place, way = np.asarray(one["position"], dtype=float), np.asarray(one["direction"], dtype=float)
-    return np.concatenate([way, np.cross(place, way) + float(one.get("moment", 0.0)) * way])
+    place, route = np.asarray(item["position"], dtype=float), np.asarray(item["direction"], dtype=float)
+    return np.concatenate([route, np.cross(place, route) + float(item.get("moment", 0.0)) * route])
 
 
-def _inverse_law(one: Mapping[str, Any], channel: rtmms.Channel) -> tuple[Array, Array]:
+def _inverse_law(item: Mapping[str, Any], channel: rtmms.Channel) -> tuple[Array, Array]:
     """Return commands within the channel's limits and their thrusts, N, both rising, through (0, 0)."""
     low = -1.0 if channel.lower is None else channel.lower
     high = 1.0 if channel.upper is None else channel.upper
-    if "curve" in one:
-        points = np.asarray(one["curve"], dtype=float)
+    if "curve" in item:
+        points = np.asarray(item["curve"], dtype=float)
         command = np.unique(np.clip(np.concatenate([points[:, 0], [low, high]]), low, high))
         thrust = np.interp(command, points[:, 0], points[:, 1])
     else:
         command = np.linspace(low, high, 201)
-        thrust = float(one["coefficient"]) * np.abs(command) * command
+        thrust = float(item["coefficient"]) * np.abs(command) * command
     if thrust[-1] < thrust[0]:
         command, thrust = command[::-1], thrust[::-1]
     return command, np.maximum.accumulate(thrust)

@@ -73,10 +73,10 @@ class ComputedTorque(rtmms.Controller):
         parameters = {
             name: value for name, value in plant.parameters.items() if name in {f.name for f in fields(eel.Eel)}
         }
-        own = build(eel.Eel, parameters)
-        current = Flow((own.current_x_m_s, own.current_y_m_s, own.current_z_m_s))
-        model = eel.model_of(own)
-        self._inverse = Inverse(model, current, strip_nodes=own.nodes)
+        local = build(eel.Eel, parameters)
+        current = Flow((local.current_x_m_s, local.current_y_m_s, local.current_z_m_s))
+        model = eel.model_of(local)
+        self._inverse = Inverse(model, current, strip_nodes=local.nodes)
         gait = {
             name: getattr(self, name)
             for name in ("gait", "amplitude_rad", "period_s", "wavelength_m", "yaw_offset_rad", "pitch_offset_rad")
@@ -93,9 +93,11 @@ class ComputedTorque(rtmms.Controller):
         from rtmms.model import State
 
         q, qd, qdd = self._law.at(state.time)
-        seen = {name: np.asarray(state[name], dtype=float) for name in self.outputs}
-        twist = np.concatenate([seen["velocity"], seen["angular_velocity"]])
-        here = State(seen["position"], seen["quaternion"], seen["joint_position"], twist, seen["joint_velocity"])
+        observed = {name: np.asarray(state[name], dtype=float) for name in self.outputs}
+        twist = np.concatenate([observed["velocity"], observed["angular_velocity"]])
+        here = State(
+            observed["position"], observed["quaternion"], observed["joint_position"], twist, observed["joint_velocity"]
+        )
         w = self.bandwidth_rad_s
         self.error = float(np.max(np.abs(q - here.q)))
         torque, _ = self._inverse(here, qdd + 2.0 * w * (qd - here.qd) + w * w * (q - here.q))

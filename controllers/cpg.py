@@ -159,24 +159,24 @@ class Cpg(rtmms.Controller):
         """
         values = []
         for name in _SIDE_PARAMETERS:
-            own = getattr(self, f"{side}_{name}")
-            value = getattr(self, name) if own is None else own
+            current = getattr(self, f"{side}_{name}")
+            value = getattr(self, name) if current is None else current
             values.append(radians(_MANTA[name] if value is None else value))
         return Stroke(*values)
 
 
 class _Rods:
-    def __init__(self, own: Cpg, plant: rtmms.PlantInfo) -> None:
+    def __init__(self, cpg: Cpg, plant: rtmms.PlantInfo) -> None:
         self._plant = plant
-        self.fins = Fins(own.rate_1_s, own.rate_1_s, own.coupling_1_s)
+        self.fins = Fins(cpg.rate_1_s, cpg.rate_1_s, cpg.coupling_1_s)
         self.fins.start(plant)
 
-    def check(self, own: Cpg) -> None:
-        check_rods("cpg", self._plant, self.fins.ratio, {side: own.side(side) for side in ("left", "right")})
+    def check(self, cpg: Cpg) -> None:
+        check_rods("cpg", self._plant, self.fins.ratio, {side: cpg.side(side) for side in ("left", "right")})
 
-    def aim(self, own: Cpg) -> None:
-        hz = _MANTA["frequency_hz"] if own.frequency_hz is None else own.frequency_hz
-        self.fins.aim(own.side("left"), own.side("right"), hz)
+    def aim(self, cpg: Cpg) -> None:
+        hz = _MANTA["frequency_hz"] if cpg.frequency_hz is None else cpg.frequency_hz
+        self.fins.aim(cpg.side("left"), cpg.side("right"), hz)
 
     def at(self, time: float) -> dict[str, float]:
         return self.fins.at(time)
@@ -189,42 +189,44 @@ _OF_SIDES = tuple(
 
 
 class _Chain:
-    def __init__(self, own: Cpg, plant: rtmms.PlantInfo) -> None:
+    def __init__(self, cpg: Cpg, plant: rtmms.PlantInfo) -> None:
         if plant.parameters.get("gait", "none") != "none":
             raise rtmms.ModelError("controller 'cpg': the eel's own gait is on; run it with --set gait=none")
         self.yaw = [c for c in plant.actuators if c.name.startswith("yaw")]
         self.pitch = [c for c in plant.actuators if c.name.startswith("pitch")]
         n = len(self.yaw)
         pairs = [(i, i - 1) for i in range(1, n)]
-        self.chain = Oscillators(n, pairs, [0.0] * len(pairs), own.rate_1_s, own.rate_1_s, own.coupling_1_s)
-        self.dive = Oscillators(1, (), (), own.rate_1_s, own.rate_1_s, 0.0)
+        self.chain = Oscillators(n, pairs, [0.0] * len(pairs), cpg.rate_1_s, cpg.rate_1_s, cpg.coupling_1_s)
+        self.dive = Oscillators(1, (), (), cpg.rate_1_s, cpg.rate_1_s, 0.0)
         self._time = -inf
 
-    def check(self, own: Cpg) -> None:
+    def check(self, cpg: Cpg) -> None:
         for name in _OF_SIDES:
-            if getattr(own, name) is not None:
+            if getattr(cpg, name) is not None:
                 raise rtmms.ModelError(
                     f"controller 'cpg': {name}: it is of the manta, an eel has no sides; leave it out"
                 )
-        most = radians((_EEL["amplitude_deg"] if own.amplitude_deg is None else own.amplitude_deg) + abs(own.bias_deg))
+        maximum = radians(
+            (_EEL["amplitude_deg"] if cpg.amplitude_deg is None else cpg.amplitude_deg) + abs(cpg.bias_deg)
+        )
         for channel in self.yaw:
             limits = [abs(limit) for limit in (channel.lower, channel.upper) if limit is not None]
-            if limits and most > min(limits) + 1e-9:
+            if limits and maximum > min(limits) + 1e-9:
                 raise rtmms.ModelError(
-                    f"controller 'cpg': {channel.name} would move to {most:.3g} rad, beyond its limit of "
+                    f"controller 'cpg': {channel.name} would move to {maximum:.3g} rad, beyond its limit of "
                     f"{min(limits):.3g} rad"
                 )
 
-    def aim(self, own: Cpg) -> None:
-        values = {name: _EEL[name] if getattr(own, name) is None else getattr(own, name) for name in _EEL}
+    def aim(self, cpg: Cpg) -> None:
+        values = {name: _EEL[name] if getattr(cpg, name) is None else getattr(cpg, name) for name in _EEL}
         n = len(self.yaw)
         for i, (amplitude, bias) in enumerate(zip(self.chain.amplitude, self.chain.bias, strict=True)):
             amplitude.target = radians(values["amplitude_deg"]) * exp(GROWTH * (i + 1 - n))
-            bias.target = radians(own.bias_deg)
+            bias.target = radians(cpg.bias_deg)
         for lag in self.chain.lag:
             lag.target = -radians(values["phase_deg"])
         self.chain.frequency_hz.target = values["frequency_hz"]
-        self.dive.bias[0].target = radians(own.incidence_deg)
+        self.dive.bias[0].target = radians(cpg.incidence_deg)
 
     def at(self, time: float) -> dict[str, float]:
         if time < self._time or self._time == -inf:

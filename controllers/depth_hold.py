@@ -125,16 +125,16 @@ class DepthHold(rtmms.Controller):
         self._allocation = Allocation(plant, ("heave", "yaw"), "depth_hold")
         self._senses.start(plant)
         known: Mapping[str, Any] = plant.parameters or {}
-        for axis, own in _INERTIA.items():
-            parts = [known.get(own), known.get(f"added_{axis}_{_UNIT[axis]}")]
-            if all(isinstance(one, int | float) for one in parts):
+        for axis, current in _INERTIA.items():
+            parts = [known.get(current), known.get(f"added_{axis}_{_UNIT[axis]}")]
+            if all(isinstance(part, int | float) for part in parts):
                 setattr(self, f"{axis}_{_UNIT[axis]}", float(sum(parts)))  # type: ignore[arg-type]
         for axis, unit in _UNIT.items():
             names = f"linear_{axis}_{_LINEAR[unit]}", f"quadratic_{axis}_{_QUADRATIC[unit]}"
             linear, quadratic = (float(known.get(name, 0.0)) for name in names)
             self._damping[axis] = linear, quadratic
-        for axis, most in zip(AXES, self._allocation.authority, strict=True):
-            self._loops[axis].max_output = _MAX_SHARE[axis] * float(most)
+        for axis, maximum in zip(AXES, self._allocation.authority, strict=True):
+            self._loops[axis].max_output = _MAX_SHARE[axis] * float(maximum)
         self._tune()
 
     @override
@@ -172,7 +172,7 @@ class DepthHold(rtmms.Controller):
         loops, level = self._loops, from_euler(now.roll, now.pitch, 0.0)
         ahead, left, _ = rotate(level, now.velocity)
         held = {}
-        for axis, name, w, error, rate, most in (
+        for axis, name, w, error, rate, maximum in (
             ("heave", "depth", self.depth_rad_s, -self.depth_m - now.position[2], now.world_velocity[2],
              self.climb_m_s),
             ("roll", "roll", self.level_rad_s, radians(self.roll_deg) - now.roll, now.rate[0], _MAX_RATE_RAD_S),
@@ -180,7 +180,7 @@ class DepthHold(rtmms.Controller):
             ("yaw", "heading", self.heading_rad_s, wrap_angle(radians(self.heading_deg) - now.yaw), now.rate[2],
              radians(self.turn_deg_s)),
         ):  # fmt: skip
-            wanted = max(-most, min(most, 0.5 * w * error))
+            wanted = max(-maximum, min(maximum, 0.5 * w * error))
             held[axis] = loops[axis].hold() if name in blind else loops[axis](
                 wanted - rate, 0.0, dt, self._resistance(axis, wanted))  # fmt: skip
         driven = []

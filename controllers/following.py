@@ -68,10 +68,10 @@ class RodMonitor:
             The plant, with its channels and parameters.
         """
         shapes = {channel.name: channel.shape for channel in plant.outputs}
-        found = next((name for name in ("encoder.angle", "rod_angle") if shapes.get(name) == (len(RODS),)), "")
+        result = next((name for name in ("encoder.angle", "rod_angle") if shapes.get(name) == (len(RODS),)), "")
         p = plant.parameters
-        ideal, self._output = p.get("actuation") == "ideal", found if "servo_frequency_hz" in p else ""
-        self._clock = "encoder.time" if found == "encoder.angle" else ""
+        ideal, self._output = p.get("actuation") == "ideal", result if "servo_frequency_hz" in p else ""
+        self._clock = "encoder.time" if result == "encoder.angle" else ""
         self._servo = (
             inf if ideal else 2.0 * pi * float(p.get("servo_frequency_hz", 1.0)), float(p.get("servo_damping", 1.0)),
             float(p.get("rod_rate_limit_rad_s", inf)), float(p.get("rod_acceleration_limit_rad_s2", inf)),

@@ -103,7 +103,7 @@ class Guide:
         elif self.compensate == "estimate":
             left = -sin(now.yaw), cos(now.yaw)
             v, c = now.world_velocity, self.current
-            found = left[0] * (v[0] - c[0]) + left[1] * (v[1] - c[1]) + _SLIP_S * now.velocity[0] * now.rate[2]
+            result = left[0] * (v[0] - c[0]) + left[1] * (v[1] - c[1]) + _SLIP_S * now.velocity[0] * now.rate[2]
             self.current = [
-                max(-_MAX_CURRENT_M_S, min(_MAX_CURRENT_M_S, c[k] + dt / _LEARNS_S * found * left[k])) for k in (0, 1)
+                max(-_MAX_CURRENT_M_S, min(_MAX_CURRENT_M_S, c[k] + dt / _LEARNS_S * result * left[k])) for k in (0, 1)
             ]  # fmt: skip

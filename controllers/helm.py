@@ -33,9 +33,9 @@ class Helm:
         Frequency of the stroke.
     """
 
-    def __init__(self, name: str, gains: Gains, most: StrokeLimits, frequency_hz: float) -> None:
+    def __init__(self, name: str, gains: Gains, stroke_limits: StrokeLimits, frequency_hz: float) -> None:
         self.name, self.frequency_hz = name, frequency_hz
-        self.senses, self.fins, self.pilot = MotionSource(name), Fins(), Pilot(gains, most)
+        self.senses, self.fins, self.pilot = MotionSource(name), Fins(), Pilot(gains, stroke_limits)
         self._watch, self.following = Watch(name, print_line), RodMonitor(name, print_line)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
@@ -116,14 +116,14 @@ def most_of(amplitude_deg: float, turn: str) -> StrokeLimits:
     return StrokeLimits(radians(amplitude_deg), STROKE_LIMITS.lead, STROKE_LIMITS.incidence, STROKE_LIMITS.bias, turn)
 
 
-def checked_gains(controller: str, own: Any) -> Gains:
+def checked_gains(controller: str, current: Any) -> Gains:
     """Return the gains among a controller's parameters.
 
     Parameters
     ----------
     controller : str
         Name of the controller, for messages.
-    own : Any
+    current : Any
         The controller.
 
     Returns
@@ -136,7 +136,9 @@ def checked_gains(controller: str, own: Any) -> Gains:
     ModelError
         A gain is out of range; the message names it.
     """
-    gains = Gains(**{one.name: getattr(own, one.name) for one in fields(Gains) if hasattr(own, one.name)})
+    gains = Gains(
+        **{field.name: getattr(current, field.name) for field in fields(Gains) if hasattr(current, field.name)}
+    )
     check_parameters(f"controller '{controller}': ", gains)
     return gains
 

@@ -25,8 +25,8 @@ class Loop:
 
     __slots__ = ("d", "i", "integral", "max_output", "output", "p")
 
-    def __init__(self, p: float, i: float, d: float, most: float) -> None:
-        self.p, self.i, self.d, self.max_output = p, i, d, most
+    def __init__(self, p: float, i: float, d: float, maximum: float) -> None:
+        self.p, self.i, self.d, self.max_output = p, i, d, maximum
         self.integral, self.output = 0.0, 0.0
 
     def reset(self) -> None:

@@ -95,8 +95,8 @@ class Lqr(rtmms.Controller):
 
             from rtmms.plant.coordinates import displacement
 
-            seen = state.outputs
-            pose = np.array([*seen["position"], *seen["quaternion"]])
+            observed = state.outputs
+            pose = np.array([*observed["position"], *observed["quaternion"]])
             wanted = self._origin[:7].copy()
             wanted[:3] += self.x_m, self.y_m, self.z_m
             off = displacement(wanted, pose)
@@ -107,7 +107,7 @@ class Lqr(rtmms.Controller):
                     f"by {degrees(turned):.0f} deg; start it with heading_deg = 0"
                 )
             off[:3] = np.clip(off[:3], -5.0 * self.position_m, 5.0 * self.position_m)
-            twist = np.array([*seen["velocity"], *seen["angular_velocity"]]) - self._origin[7:]
+            twist = np.array([*observed["velocity"], *observed["angular_velocity"]]) - self._origin[7:]
             u = np.clip(-self._gain @ np.concatenate([off, twist]), -_MAX_COMMAND, _MAX_COMMAND)
             self._held = dict(zip(self._names, u.tolist(), strict=True))
         return self._held
@@ -121,18 +121,18 @@ class Lqr(rtmms.Controller):
 
         from rtmms.robots import moth
 
-        usual = {field.name: getattr(moth.Moth(), field.name) for field in fields(moth.Moth)}
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in plant.parameters.items()}
+        default = {field.name: getattr(moth.Moth(), field.name) for field in fields(moth.Moth)}
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in plant.parameters.items()}
         # what is as usual is not printed, for it then finds its trim in a file
-        changed = {name: value for name, value in given.items() if name in usual and value != usual[name]}
+        changed = {name: value for name, value in values.items() if name in default and value != default[name]}
         amplitude = changed.pop("amplitude_rad", None)  # what its own trim found, or one that was asked for
         load: Any = moth.load
-        own = load(dt=plant.dt, **changed)
-        if amplitude is not None and own.parameters.amplitude_rad != amplitude:
-            own = load(dt=plant.dt, amplitude_rad=amplitude, **changed)
-        origin = own.vector.copy()
-        chart = _Body(own)
-        linear = stroke_map(own, chart, self._steps)
+        current = load(dt=plant.dt, **changed)
+        if amplitude is not None and current.parameters.amplitude_rad != amplitude:
+            current = load(dt=plant.dt, amplitude_rad=amplitude, **changed)
+        origin = current.vector.copy()
+        chart = _Body(current)
+        linear = stroke_map(current, chart, self._steps)
         q = np.diag([1.0 / s**2 for s in (self.position_m, self.attitude_rad, self.velocity_m_s, self.rate_rad_s)
                      for _ in range(3)])  # fmt: skip
         r = np.eye(4) / self.word**2
@@ -146,12 +146,12 @@ class Lqr(rtmms.Controller):
         return gain, np.concatenate([origin[:7], chart.twist(origin)])
 
 
-def stroke_map(own: Any, chart: Any, steps: int) -> Any:
+def stroke_map(current: Any, chart: Any, steps: int) -> Any:
     """Return the map of a stroke by four variables that are held for it.
 
     Parameters
     ----------
-    own : Any
+    current : Any
         The moth, on its hovering orbit.
     chart : Any
         Coordinates of its pose and twist.
@@ -168,10 +168,10 @@ def stroke_map(own: Any, chart: Any, steps: int) -> Any:
     from rtmms.analysis.period_map import period_map
 
     def commands(variables: Any) -> Any:
-        return np.tile(own.neutral + variables, (steps, 1))
+        return np.tile(current.neutral + variables, (steps, 1))
 
-    inputs = [channel.name for channel in own.actuators]
-    return period_map(own, commands, inputs, _NAMES, sizes=_STEPS, steps=(1e-3,) * 4, chart=chart)
+    inputs = [channel.name for channel in current.actuators]
+    return period_map(current, commands, inputs, _NAMES, sizes=_STEPS, steps=(1e-3,) * 4, chart=chart)
 
 
 class _Body:

@@ -52,13 +52,13 @@ class StrokeLimits:
 
 
 def mix(
-    most: StrokeLimits, thrust: float, yaw: float, pitch: float, roll: float, bias: float = 0.0
+    stroke_limits: StrokeLimits, thrust: float, yaw: float, pitch: float, roll: float, bias: float = 0.0
 ) -> tuple[Stroke, Stroke]:  # fmt: skip
     """Return the strokes of inputs in [-1, 1]; values beyond are clamped.
 
     Parameters
     ----------
-    most : StrokeLimits
+    stroke_limits : StrokeLimits
         Strokes for inputs of 1.
     thrust, yaw, pitch, roll, bias : float
         Inputs of the mixer.
@@ -68,17 +68,17 @@ def mix(
     tuple[Stroke, Stroke]
         Left and right.
     """
-    thrust, yaw, pitch, roll, bias = (max(-1.0, min(1.0, one)) for one in (thrust, yaw, pitch, roll, bias))
+    thrust, yaw, pitch, roll, bias = (max(-1.0, min(1.0, item)) for item in (thrust, yaw, pitch, roll, bias))
     m = min(1.0, abs(thrust) + abs(yaw))
     sides = []
     for sign in (-1.0, 1.0):  # left, right
         share = max(-1.0, min(1.0, (thrust + sign * yaw) / m)) if m > 1e-6 else 0.0
-        amplitude, lead = most.amplitude * sqrt(m), most.lead * share
-        if most.turn == "amplitude":
-            amplitude, lead = amplitude * sqrt(abs(share)), copysign(most.lead, share) if share else 0.0
-        elif most.turn == "both":
+        amplitude, lead = stroke_limits.amplitude * sqrt(m), stroke_limits.lead * share
+        if stroke_limits.turn == "amplitude":
+            amplitude, lead = amplitude * sqrt(abs(share)), copysign(stroke_limits.lead, share) if share else 0.0
+        elif stroke_limits.turn == "both":
             root = sqrt(abs(share))
-            amplitude, lead = amplitude * sqrt(root), copysign(most.lead * root, share)
-        incidence = max(-1.0, min(1.0, pitch - sign * roll)) * most.incidence
-        sides.append(Stroke(amplitude, lead, bias * most.bias, incidence))
+            amplitude, lead = amplitude * sqrt(root), copysign(stroke_limits.lead * root, share)
+        incidence = max(-1.0, min(1.0, pitch - sign * roll)) * stroke_limits.incidence
+        sides.append(Stroke(amplitude, lead, bias * stroke_limits.bias, incidence))
     return sides[0], sides[1]

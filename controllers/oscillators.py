@@ -115,11 +115,11 @@ class Oscillators:
         frequency_hz : float
             Frequency, Hz.
         """
-        for one in (*self.amplitude, *self.bias):
-            one.v = one.v1 = one.v2 = 0.0
-        for one, value in zip((*self.lag, self.frequency_hz), (*lags, frequency_hz), strict=True):
-            one.target = one.v = value
-            one.v1 = one.v2 = 0.0
+        for item in (*self.amplitude, *self.bias):
+            item.v = item.v1 = item.v2 = 0.0
+        for item, value in zip((*self.lag, self.frequency_hz), (*lags, frequency_hz), strict=True):
+            item.target = item.v = value
+            item.v1 = item.v2 = 0.0
         self.theta = [0.0] * self.n
         self._lock()
 
@@ -134,8 +134,8 @@ class Oscillators:
         if dt <= 0.0:
             return
         before = self._rates(self.theta)
-        for one in (*self.amplitude, *self.bias, *self.lag):
-            one.advance(dt)
+        for item in (*self.amplitude, *self.bias, *self.lag):
+            item.advance(dt)
         self.frequency_hz.advance(dt)
         ahead = self._rates([theta + dt * rate for theta, rate in zip(self.theta, before, strict=True)])
         self.theta = [t + 0.5 * dt * (a + b) for t, a, b in zip(self.theta, before, ahead, strict=True)]

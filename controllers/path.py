@@ -78,13 +78,13 @@ class Path(rtmms.Controller):
         }  # fmt: skip
         self.cross_track_m = course_text(self.course, self.waypoints, **numbers)
         try:
-            way = course(self.course, waypoints=self.waypoints, **numbers)
+            route = course(self.course, waypoints=self.waypoints, **numbers)
         except rtmms.RtmmsError as fault:
             raise rtmms.ModelError(f"controller 'path': {fault}") from None
         strokes = most_of(self.amplitude_deg, self.turn)
         self._helm = Helm("path", checked_gains("path", object()), strokes, self.frequency_hz)
-        self._guide, self._aim = Guide(way, self.lookahead_m, self.compensate), Aim()
-        self._progress = CourseProgress("path", way.whole_m, print_line)
+        self._guide, self._aim = Guide(route, self.lookahead_m, self.compensate), Aim()
+        self._progress = CourseProgress("path", route.whole_m, print_line)
 
     def prepare(self) -> None:
         """Compile the estimator before the plant waits."""

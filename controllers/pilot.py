@@ -109,11 +109,11 @@ class Pilot:
         Largest strokes.
     """
 
-    def __init__(self, gains: Gains, most: StrokeLimits) -> None:
+    def __init__(self, gains: Gains, stroke_limits: StrokeLimits) -> None:
         self.depth, self.turn = Loop(0.0, 0.0, 0.0, 1.0), Loop(0.0, 0.0, 0.0, 0.6)
         self.roll, self.pitch = Loop(0.0, 0.0, 0.0, 0.8), Loop(0.0, 0.0, 0.0, 0.5)
         self.speed = Loop(0.0, 0.0, 0.0, 1.0)
-        self.max_strokes, self._time, self.room = most, inf, 1.0
+        self.max_strokes, self._time, self.room = stroke_limits, inf, 1.0
         self.tune(gains)
         self.fallen: set[str] = set()
 
@@ -154,10 +154,10 @@ class Pilot:
             # a turn that is as hard as it can be, and not enough: the speed gives way
             full = abs(yaw) >= self.turn.max_output and yaw * (wanted - now.rate[2]) > 0.0
             self.room = max(0.2, min(1.0, self.room + dt * (-_REDUCTION_1_S if full else _RESTORATION_1_S)))
-            most = min(self.room, 1.0 - abs(yaw))
-            if thrust > most:
-                self.speed.integral = min(self.speed.integral, max(0.0, most - steady))
-                thrust = most
+            maximum = min(self.room, 1.0 - abs(yaw))
+            if thrust > maximum:
+                self.speed.integral = min(self.speed.integral, max(0.0, maximum - steady))
+                thrust = maximum
         climb = now.world_velocity[2]
         lift = self.depth.hold() if "depth" in blind else self.depth(
             -now.position[2] - aim.depth, climb - aim.climb, dt, aim.climb / CLIMB)  # fmt: skip

@@ -126,14 +126,14 @@ def refuse_unknown_model(robot: str) -> None:
         raise rtmms.ModelError(f"controller 'predictive': model: {fault}") from None
 
 
-def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], plant: str) -> None:
+def refuse_other_plant(robot: str, current: Sequence[str], names: Sequence[str], plant: str) -> None:
     """Refuse a plant of another robot than the model's.
 
     Parameters
     ----------
     robot : str
         Name of the model's robot.
-    own : Sequence[str]
+    current : Sequence[str]
         The model's actuators, where none of them identifies the robot by itself.
     names : Sequence[str]
         The plant's actuators.
@@ -148,7 +148,7 @@ def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], pla
     import rtmms
 
     sign = SIGN_OF.get(robot)
-    other = tuple(names) != tuple(own) if sign is None else sign not in names
+    other = tuple(names) != tuple(current) if sign is None else sign not in names
     if other:
         raise rtmms.ModelError(
             f"controller 'predictive': model: the plant '{plant}' is not a {robot}; give model= one of "
@@ -180,28 +180,28 @@ def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: s
     import rtmms
     from rtmms.wire.protocol.welcome import plain_parameters
 
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()
     }
     if robot == "manta":
         if not whole:
-            most = CHAINS.get(method, COARSE_CHAINS)
-            given["chains"] = min(most, int(given.get("chains", most)))
+            maximum = CHAINS.get(method, COARSE_CHAINS)
+            values["chains"] = min(maximum, int(values.get("chains", maximum)))
         unknown: tuple[str, ...] = ("current_m_s", "current_gradient_1_s", "left_chains_lost", "right_chains_lost")
     elif robot == "eel":
-        given["gait"] = "none"
+        values["gait"] = "none"
         unknown = ("current_x_m_s", "current_y_m_s", "current_z_m_s")
     else:
-        unknown = tuple(name for name in given if name.startswith(_SURROUNDINGS))
+        unknown = tuple(name for name in values if name.startswith(_SURROUNDINGS))
     for name in unknown:  # what the robot is in, and what has befallen it
-        given.pop(name, None)
+        values.pop(name, None)
     if robot not in ROBOTS:
-        found = rtmms.plant.loading.build_plant(robot, dt=grid_s)
-        usual_ones = plain_parameters(found)
-        given = {name: value for name, value in given.items() if _differs(value, usual_ones.get(name))}
-        if not given:
-            return found
-    return rtmms.plant.loading.build_plant(robot, dt=grid_s, **given)
+        plant = rtmms.plant.loading.build_plant(robot, dt=grid_s)
+        usual_ones = plain_parameters(plant)
+        values = {name: value for name, value in values.items() if _differs(value, usual_ones.get(name))}
+        if not values:
+            return plant
+    return rtmms.plant.loading.build_plant(robot, dt=grid_s, **values)
 
 
 def read_preset(path: str, robot: str) -> dict[str, Any]:
@@ -230,21 +230,21 @@ def read_preset(path: str, robot: str) -> dict[str, Any]:
     if not path.endswith(".toml"):
         raise rtmms.ModelError(f"controller 'predictive': preset: expected a FILE.toml of parameters, got '{path}'")
     try:
-        found = read_toml(path)
+        toml = read_toml(path)
     except rtmms.ModelError as fault:
         raise rtmms.ModelError(f"controller 'predictive': preset: {fault}") from None
-    found.pop("dt", None)
+    toml.pop("dt", None)
     try:
-        rtmms.plant.loading.build_plant(robot, **found)
+        rtmms.plant.loading.build_plant(robot, **toml)
     except rtmms.RtmmsError as fault:
         raise rtmms.ModelError(
             f"controller 'predictive': preset: {path}: expected parameters of the {robot}: {fault}"
         ) from None
-    return found
+    return toml
 
 
-def _differs(one: Any, other: Any) -> bool:
-    return (list(one) if isinstance(one, tuple) else one) != (list(other) if isinstance(other, tuple) else other)
+def _differs(item: Any, other: Any) -> bool:
+    return (list(item) if isinstance(item, tuple) else item) != (list(other) if isinstance(other, tuple) else other)
 
 
 def any_knots(model: Any, rows: int, horizon_s: float) -> Any:
@@ -271,7 +271,7 @@ def any_knots(model: Any, rows: int, horizon_s: float) -> Any:
     return Knots(model.actuators, rows, horizon_s, np.array([channel.neutral for channel in model.actuators]))
 
 
-def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: float, most: float = inf) -> Any:
+def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: float, maximum: float = inf) -> Any:
     """Return knots of joints, initially those of a gait.
 
     Parameters
@@ -286,7 +286,7 @@ def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: flo
         Number of knots.
     horizon_s : float
         Horizon, s.
-    most : float, default inf
+    maximum : float, default inf
         Limit of each joint, rad.
 
     Returns
@@ -301,7 +301,7 @@ def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: flo
     span = horizon_s / (rows - 1)
     (commands,), _ = gait.commands(gait.home[None], gait.start(), 0.0, rows - 1, span)
     variables = Knots(model.actuators, rows, horizon_s, np.zeros(len(model.actuators)), period_s)
-    variables.lower, variables.upper = np.maximum(variables.lower, -most), np.minimum(variables.upper, most)
+    variables.lower, variables.upper = np.maximum(variables.lower, -maximum), np.minimum(variables.upper, maximum)
     variables.home[1:] = np.clip(commands, variables.lower, variables.upper)
     return variables
 
@@ -372,7 +372,7 @@ def eel_waves(model: Any, rows: int, horizon_s: float, frequency_hz: float, limi
 
     from rtmms.planning.waves import Waves
 
-    names = [one.name for one in model.actuators]
+    names = [actuator.name for actuator in model.actuators]
     yaw, pitch = ([k for k, name in enumerate(names) if name.startswith(kind)] for kind in ("yaw", "pitch"))
     return Waves(
         yaw, pitch, len(names), growth=GROWTH, lag=radians(28.0), amplitude=radians(8.0),
@@ -380,14 +380,14 @@ def eel_waves(model: Any, rows: int, horizon_s: float, frequency_hz: float, limi
     )  # fmt: skip
 
 
-def course_cost(robot: str, way: Any, speed_m_s: float, horizon_s: float) -> Any:
+def course_cost(robot: str, route: Any, speed_m_s: float, horizon_s: float) -> Any:
     """Return the cost of a robot that follows a course.
 
     Parameters
     ----------
     robot : str
         Name of the robot.
-    way : Any
+    route : Any
         The course.
     speed_m_s : float
         Speed over the ground, m/s.
@@ -402,7 +402,7 @@ def course_cost(robot: str, way: Any, speed_m_s: float, horizon_s: float) -> Any
     from rtmms.planning.swaying import sway_along
     from rtmms.planning.tasks import along_course
 
-    return (sway_along if robot == "eel" else along_course)(way, speed_m_s, horizon_s)
+    return (sway_along if robot == "eel" else along_course)(route, speed_m_s, horizon_s)
 
 
 def holding_cost(robot: str, depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Any:

@@ -179,24 +179,24 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
         if self.model not in ROBOTS:
             refuse_unknown_model(self.model)
-        given = plan_defaults(self.model, self.method)
+        values = plan_defaults(self.model, self.method)
         if self.method == LINEAR and self.cost:
             raise rtmms.ModelError(
                 "controller 'predictive': cost: expected none with method=linear, which has its own; give "
                 "another method"
             )
-        if given is ANY and not self.cost:
+        if values is ANY and not self.cost:
             by = f" by {self.method}" if self.model in (*ROBOTS, *BY_STROKES) else ""
             raise rtmms.ModelError(
                 f"controller 'predictive': cost: '{self.model}'{by} has no default cost; give cost=FILE.py:NAME"
             )
-        own = {name: getattr(given, name) for name in _BY_ROBOT} | {
+        current = {name: getattr(values, name) for name in _BY_ROBOT} | {
             "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
             "speed_m_s": SPEED_M_S.get(self.model, 0.4), "iterations": ITERATIONS.get(self.model, 2),
             "z_m": 0.0 if self.model in BY_STROKES else 1.0,
         }  # fmt: skip
-        self._refuse_options_of_others(own)
-        for name, value in own.items():
+        self._refuse_options_of_others(current)
+        for name, value in current.items():
             others = name in _SAMPLING_ONLY if self.method in _SMOOTH else False
             others |= name == "iterations" and self.method != ILQR
             if getattr(self, name) is None and not others:
@@ -221,8 +221,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
         if self.model not in FOLLOWS_COURSES and (self.course or self.waypoints):
             raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} cannot follow a course; give cost"
-                                   + ", or x_m" * ("x_m" in given.setpoints))  # fmt: skip
-        self._track(() if self.cost else given.setpoints)
+                                   + ", or x_m" * ("x_m" in values.setpoints))  # fmt: skip
+        self._track(() if self.cost else values.setpoints)
         self._course_path: Any = None
         if self.course:
             self._find_course()
@@ -243,12 +243,12 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._background: BackgroundThread | None = None
         self._job: Future[Any] | None = None
 
-    def _refuse_options_of_others(self, own: Mapping[str, Any]) -> None:
+    def _refuse_options_of_others(self, current: Mapping[str, Any]) -> None:
         """Raise ModelError for a parameter without effect for this model, method, cost and course.
 
         Parameters
         ----------
-        own : Mapping[str, Any]
+        current : Mapping[str, Any]
             Values of the robot's own, by name.
         """
         from rtmms.analysis.courses import WITHOUT_EFFECT
@@ -269,7 +269,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             options += [(name, "it is of a course; give course=") for name in of_courses.values()]
         for name, why in options:
             # the robot's own value changes nothing: a copy of a controller has it
-            if getattr(self, name) not in (type(self).__dataclass_fields__[name].default, own.get(name)):
+            if getattr(self, name) not in (type(self).__dataclass_fields__[name].default, current.get(name)):
                 raise rtmms.ModelError(f"controller 'predictive': {name}: {why}; got model={self.model}, "
                                        f"method={self.method}")  # fmt: skip
 
@@ -328,7 +328,9 @@ class Predictive(PlanFigures, rtmms.Controller):
 
             if not is_file(self.cost):
                 raise rtmms.ModelError(f"controller 'predictive': cost: expected FILE.py:NAME, got '{self.cost}'")
-            self._running_cost = load_named("cost", self.cost, lambda one: isinstance(one, Cost), "a cost (rtmms.cost)")
+            self._running_cost = load_named(
+                "cost", self.cost, lambda item: isinstance(item, Cost), "a cost (rtmms.cost)"
+            )
         elif self._course_path is not None:
             self._running_cost = course_cost(self.model, self._course_path, float(self.speed_m_s or 0.0), self._horizon)
         elif self.model == "quadrotor":
@@ -358,8 +360,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._strokes.start(plant, self._lockstep, self._believed(plant.parameters))
             self._time = -inf
             return
-        own = () if self.model in ROBOTS else self._variables.names
-        refuse_other_plant(self.model, own, self._names, plant.robot)
+        current = () if self.model in ROBOTS else self._variables.names
+        refuse_other_plant(self.model, current, self._names, plant.robot)
         if self.model == "eel" and plant.parameters.get("gait", "none") != "none":
             raise rtmms.ModelError("controller 'predictive': the eel's own gait is on; run it with --set gait=none")
         self._senses.start(plant)
@@ -368,7 +370,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._measured = next((name for name in ("encoder.angle", "rod_angle") if name in
                                {channel.name for channel in plant.outputs}), "")  # fmt: skip
         self._lead = (plant.delay + plant.every) * plant.dt
-        limits = [abs(x) for one in plant.actuators for x in (one.lower, one.upper) if x]
+        limits = [abs(x) for actuator in plant.actuators for x in (actuator.lower, actuator.upper) if x]
         self._build(self._believed(plant.parameters), min(limits, default=1.2))
         self._compare(dict(plant.parameters), plant.dt)
         self._begin()
@@ -394,9 +396,13 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._planner: Planner | IterativeLqr
         if self.method == ILQR:
             self._planner = IterativeLqr(
-                planned, self._variables, self._running_cost, samples=int(self.iterations or 1), threads=int(self.threads),
+                planned,
+                self._variables,
+                self._running_cost,
+                samples=int(self.iterations or 1),
+                threads=int(self.threads),
                 change=self.smooth,
-            )  # fmt: skip
+            )
         else:
             self._planner = Planner(
                 planned, self._variables, self._running_cost, method=str(self.method), horizon_s=self._horizon,
@@ -428,11 +434,13 @@ class Predictive(PlanFigures, rtmms.Controller):
         rows = 1 if self.method == ILQR else self._rows
         gait: Any
         if self.model == "eel":
-            gait, most = eel_waves(model, rows, self._horizon, frequency, limit), limit
+            gait, maximum = eel_waves(model, rows, self._horizon, frequency, limit), limit
         else:
-            gait, most = Strokes(rod_ratio(parameters), limit, frequency, rows, self._horizon), min(limit, CLAMPED)
+            gait, maximum = Strokes(rod_ratio(parameters), limit, frequency, rows, self._horizon), min(limit, CLAMPED)
         return (
-            gait_knots(model, gait, 1.0 / frequency, self._rows, self._horizon, most) if self.method == ILQR else gait
+            gait_knots(model, gait, 1.0 / frequency, self._rows, self._horizon, maximum)
+            if self.method == ILQR
+            else gait
         )
 
     def _begin(self) -> None:
@@ -506,10 +514,10 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._begun = now.time
         self._time = now.time
         values = plans.update(now, (self.x_m, self.y_m, float(self.z_m or 0.0)), radians(self.yaw_deg))
-        made = len(self._plans)
+        built = len(self._plans)
         self._plans, self._late, self._spent_s = plans.plans, plans.late, plans.spent_s
         self._since = (plans.age - 1) * self._tick_s
-        for plan in self._plans[made:]:
+        for plan in self._plans[built:]:
             self._judge(plan)
         return values
 
@@ -521,12 +529,12 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._sent.append(sent[0])
         job = self._job
         if job is not None and (self._lockstep or job.done()):
-            found: Plan = job.result()
-            self._plans.append(found)
+            result: Plan = job.result()
+            self._plans.append(result)
             self._job = None
-            if found.good:
-                self._plan, self._since = found.variables, max(0.0, now.time - self._due)
-            self._judge(found)
+            if result.good:
+                self._plan, self._since = result.variables, max(0.0, now.time - self._due)
+            self._judge(result)
         elif job is not None:
             self._late += 1
         self._tick, self._tick_state = now.time, self._variable_state
@@ -608,8 +616,8 @@ class Predictive(PlanFigures, rtmms.Controller):
     def _set_current(self, current: tuple[float, ...]) -> None:
         """Set the current of the models."""
         models: tuple[Any, ...] = (self._reconstructed.model, self._planner.model)
-        for one in models:
-            one.set(current_m_s=current)
+        for model in models:
+            model.set(current_m_s=current)
 
     @override
     def stop(self, reason: str) -> None:

@@ -146,7 +146,7 @@ class MotionSource:
     def _renew(self) -> None:
         from rtmms.sensing.estimator import Estimator, sensors_of
 
-        sensors = {name: one for name, one in sensors_of(self._sensors).items() if name in self._looked_at}
+        sensors = {name: sensor for name, sensor in sensors_of(self._sensors).items() if name in self._looked_at}
         surface = float(self._plant.environment.get("surface_m", 0.0))
         self.estimator = Estimator(
             sensors, deviations=(0.02, 0.05, 0.02), gravity=self._plant.gravity, surface=surface

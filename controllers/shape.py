@@ -138,31 +138,33 @@ class Shape(rtmms.Controller):
         return [f"{key}={value!r}" for key, value in values.items() if value is not None]
 
     def _build_player(self, plant: rtmms.PlantInfo) -> ClosedPathPlayer | Swing:
-        own = GAITS.get(plant.robot, {})
+        current = GAITS.get(plant.robot, {})
         names = [channel.name for channel in plant.actuators]
-        word = self.file or self.gait or _first(own, names)
-        gait = own.get(word)
+        word = self.file or self.gait or _first(current, names)
+        gait = current.get(word)
         if isinstance(gait, Sines) and not self._form_numbers:
             if not set(gait.channels) <= set(names):
                 wanted = ", ".join(gait.channels)
                 raise rtmms.ModelError(f"controller 'shape': expected actuators {wanted}, got {', '.join(names)}")
             if not self.cycles:
                 return Swing(gait, plant.actuators, self.ramp_s)
-        if word not in own and word not in FORMS and not word.lower().endswith(".csv"):
-            raise rtmms.UnknownNameError("gait", word, [*own, *FORMS], "a file of shapes: file=FILE.csv")
+        if word not in current and word not in FORMS and not word.lower().endswith(".csv"):
+            raise rtmms.UnknownNameError("gait", word, [*current, *FORMS], "a file of shapes: file=FILE.csv")
         if not names or not all(name.endswith(".angle") for name in names):
             raise rtmms.ModelError(
                 f"controller 'shape': gait '{word}': expected actuators that are angles, got "
                 f"{', '.join(names) or 'none'}; run the robot with drive=motion"
             )
         joints = [name.removesuffix(".angle") for name in names]
-        path = gait_path(word + (f":{','.join(self._form_numbers)}" if self._form_numbers else ""), len(names), own, joints)
+        path = gait_path(
+            word + (f":{','.join(self._form_numbers)}" if self._form_numbers else ""), len(names), current, joints
+        )
         return ClosedPathPlayer(path, plant.actuators, self.ramp_s, self.cycles)
 
 
-def _first(own: Mapping[str, Gait], names: list[str]) -> str:
+def _first(current: Mapping[str, Gait], names: list[str]) -> str:
     """Return the first gait that the actuators can do; where there is none, the first, whose check fails later."""
-    for word, gait in own.items():
+    for word, gait in current.items():
         if set(gait.channels) <= set(names) if isinstance(gait, Sines) else all(n.endswith(".angle") for n in names):
             return word
-    return next(iter(own), "circle")
+    return next(iter(current), "circle")

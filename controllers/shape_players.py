@@ -88,9 +88,9 @@ class ClosedPathPlayer:
         share = turns % 1.0 if turns < self._cycles or not self._cycles else 1.0
         place = share * _POINTS
         k = min(int(place), _POINTS - 1)
-        rest = place - k
+        remaining = place - k
         return {
-            channel.name: strength * ((1.0 - rest) * before + rest * after)
+            channel.name: strength * ((1.0 - remaining) * before + remaining * after)
             for channel, before, after in zip(self._channels, self._table[k], self._table[k + 1], strict=True)
         }
 
@@ -131,8 +131,8 @@ class Swing:
             One would leave its limits.
         """
         for channel, wave, _ in self._moves:
-            middle, most = wave.offset + wave.steer * steer, abs(amplitude * wave.amplitude)
-            within(channel, middle - most, middle + most)
+            middle, maximum = wave.offset + wave.steer * steer, abs(amplitude * wave.amplitude)
+            within(channel, middle - maximum, middle + maximum)
 
     def tune(self, period_s: float | None, amplitude: float, steer: float) -> None:
         """Set pace, amplitude and steering, at the same point of the cycle.
@@ -183,9 +183,9 @@ def within(channel: rtmms.Channel, low: float, high: float) -> None:
         It is not.
     """
     least = -inf if channel.lower is None else channel.lower
-    most = inf if channel.upper is None else channel.upper
-    if low < least - 1e-9 or high > most + 1e-9:
+    maximum = inf if channel.upper is None else channel.upper
+    if low < least - 1e-9 or high > maximum + 1e-9:
         raise rtmms.ModelError(
             f"controller 'shape': {channel.name} would move from {low:.4g} to {high:.4g} {channel.unit}, beyond its "
-            f"limits {least:.4g} to {most:.4g}"
+            f"limits {least:.4g} to {maximum:.4g}"
         )

@@ -48,17 +48,17 @@ def own_moth(parameters: Mapping[str, Any], grid_s: float) -> Any:
     """
     from rtmms.planning.linear import WINDS
 
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()
     }
     for name, expected in (("start", "hover"), ("drive", "motion"), ("thorax", "free")):
-        if given.get(name, expected) != expected:
+        if values.get(name, expected) != expected:
             raise rtmms.ModelError(
-                f"controller 'predictive': method linear needs a moth with {name}={expected}, got {name}={given[name]}"
+                f"controller 'predictive': method linear needs a moth with {name}={expected}, got {name}={values[name]}"
             )
     for name in ("amplitude_rad", *WINDS):  # the orbit's own; and what nobody knows
-        given.pop(name, None)
-    return rtmms.plant.loading.build_plant("moth", dt=grid_s, **given)
+        values.pop(name, None)
+    return rtmms.plant.loading.build_plant("moth", dt=grid_s, **values)
 
 
 class StrokePlans:
@@ -199,11 +199,11 @@ class StrokePlans:
     def _take(self, in_time: bool) -> None:
         """Use the finished plan."""
         assert self._job is not None
-        found, self._job = self._job.result(), None
-        self.plans.append(found)
+        result, self._job = self._job.result(), None
+        self.plans.append(result)
         self.late += not in_time
-        if found.good:
-            self._variables, self.age = found.variables, self._count - self._made_at
+        if result.good:
+            self._variables, self.age = result.variables, self._count - self._made_at
             if in_time:
                 self._knots[2] = self._variables[0]
 
@@ -250,9 +250,9 @@ class StrokePlans:
             straight = linear.after(1 - phase, linear.off(1 - phase, self._known, psi, there), np.array(sent[0]))
             planner.observer.learn(1 - phase, linear.off(phase, state, psi, there), flown, straight)
         self._known = state
-        found: Plan = planner.plan(phase, state, before, between, there, yaw)
+        result: Plan = planner.plan(phase, state, before, between, there, yaw)
         self.spent_s += thread_time() - spent
-        return found
+        return result
 
     def finish(self) -> None:
         """Wait for a plan that is being made."""
@@ -270,8 +270,8 @@ class StrokePlans:
         if self._plan_key == key:
             return
         model = own_moth(parameters, self._grid)
-        most = np.minimum(LIMIT, [channel.upper or 0.0 for channel in model.actuators])
+        maximum = np.minimum(LIMIT, [channel.upper or 0.0 for channel in model.actuators])
         linear = stroke_map(model, round(self._half / self._grid))
-        self._planner = LinearPlanner(linear, round(self._horizon / self._half), -most, most)
+        self._planner = LinearPlanner(linear, round(self._horizon / self._half), -maximum, maximum)
         self._reconstructed = ReconstructedState(model)
         self._plan_key = key

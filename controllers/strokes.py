@@ -134,8 +134,8 @@ class Fins:
         return dict(zip(RODS, o.angles(), strict=True))
 
 
-def _within(value: float, most: float) -> float:
-    return max(-most, min(most, value))
+def _within(value: float, maximum: float) -> float:
+    return max(-maximum, min(maximum, value))
 
 
 def check_rods(controller: str, plant: Any, ratio: float, strokes: Mapping[str, Stroke]) -> None:

@@ -29,13 +29,13 @@ def main(seconds: float = 10.0) -> dict[str, float]:
         if k == steps // 2:
             half, middle = plant.snapshot(), plant.observe()["position"]
         plant.step(command)
-    seen = plant.observe()
-    speed, way = float(seen["velocity"][0]), float(np.linalg.norm(seen["position"] - start))
-    print(f"after {seconds:g} s: {speed:.3f} m/s forward, {way:.2f} m from the start")
+    outputs = plant.observe()
+    speed, route = float(outputs["velocity"][0]), float(np.linalg.norm(outputs["position"] - start))
+    print(f"after {seconds:g} s: {speed:.3f} m/s forward, {route:.2f} m from the start")
     plant.restore(half)  # the very same bits as then
     again = bool((plant.observe()["position"] == middle).all())
     print(f"back at half time, {float(np.linalg.norm(middle - start)):.2f} m from the start: same state {again}")
-    return {"speed": speed, "way": way, "again": float(again)}
+    return {"speed": speed, "way": route, "again": float(again)}
 
 
 if __name__ == "__main__":

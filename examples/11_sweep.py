@@ -31,15 +31,15 @@ def mean_speed(plant: rtmms.Plant, frequency_hz: float, seconds: float) -> float
 def main(seconds: float = 12.0, picture: str = "sweep.png") -> dict[float, float]:
     """Sweep the frequency; returns the speeds."""
     plant = rtmms.load("manta")
-    found = {}
+    result = {}
     for frequency in np.linspace(0.2, 1.0, 5).round(2):
-        found[float(frequency)] = mean_speed(plant, float(frequency), seconds)
-        print(f"{frequency:.2f} Hz   {found[float(frequency)]:.3f} m/s")
+        result[float(frequency)] = mean_speed(plant, float(frequency), seconds)
+        print(f"{frequency:.2f} Hz   {result[float(frequency)]:.3f} m/s")
     page = Figure(figsize=(5, 3), layout="constrained")
     axes = page.add_subplot(xlabel="frequency, Hz", ylabel="mean speed, m/s")
-    axes.plot(list(found), list(found.values()), "o-")
+    axes.plot(list(result), list(result.values()), "o-")
     page.savefig(picture)
-    return found
+    return result
 
 
 if __name__ == "__main__":

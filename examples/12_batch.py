@@ -41,10 +41,10 @@ def main(seconds: float = 8.0) -> dict[Case, float]:
     rtmms.load("manta")
     cases = [Case(drag, phase, seconds) for drag in (1.0, 2.0) for phase in (20.0, 40.0, 60.0)]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        found = dict(zip(cases, pool.map(swim, cases), strict=True))
-    for case, way in found.items():
-        print(f"drag {case.drag:.1f}   phase {case.phase_deg:3.0f} deg   {way:6.3f} m")
-    return found
+        result = dict(zip(cases, pool.map(swim, cases), strict=True))
+    for case, route in result.items():
+        print(f"drag {case.drag:.1f}   phase {case.phase_deg:3.0f} deg   {route:6.3f} m")
+    return result
 
 
 if __name__ == "__main__":

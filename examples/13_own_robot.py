@@ -38,10 +38,10 @@ def main(seconds: float = 6.0) -> dict[str, float]:
     for k in range(round(seconds / plant.dt)):
         phase = 2.0 * pi * k * plant.dt
         plant.step(np.array([0.6 * sin(phase), 0.6 * sin(phase - 1.2)]))  # from head to tail
-    seen = plant.observe()
-    way, energy = float(np.linalg.norm(seen["position"])), float(seen["work"])
-    print(f"{way:.3f} m in {seconds:g} s, {energy:.2f} J from its motors")
-    return {"way": way, "work": energy}
+    outputs = plant.observe()
+    route, energy = float(np.linalg.norm(outputs["position"])), float(outputs["work"])
+    print(f"{route:.3f} m in {seconds:g} s, {energy:.2f} J from its motors")
+    return {"way": route, "work": energy}
 
 
 if __name__ == "__main__":

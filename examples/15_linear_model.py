@@ -19,8 +19,8 @@ def main() -> dict[str, float]:
     hover = np.full(4, np.sqrt(p.mass_kg * p.gravity_m_s2 / (4.0 * p.thrust_n_s2)))
     for _ in range(2000):  # until the motors turn as commanded
         plant.step(hover)
-    found = linearise(plant)
-    a, b = found.a, found.b
+    result = linearise(plant)
+    a, b = result.a, result.b
     x = solve_continuous_are(a, b, np.eye(len(a)), 1e-4 * np.eye(4))
     gains = 1e4 * b.T @ x
     before, after = np.linalg.eigvals(a).real.max(), np.linalg.eigvals(a - b @ gains).real.max()

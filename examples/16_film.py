@@ -18,8 +18,8 @@ from rtmms.view.recording import read_recording
 def main(seconds: float = 6.0) -> dict[str, int]:
     """Record a run, write page.html and film.gif; returns their sizes in bytes."""
     log = Path("run.mcap")
-    words = ("run", "manta", "--mode", "lockstep", "--duration", str(seconds), "--quiet", "--log", str(log))
-    subprocess.run([sys.executable, "-m", "rtmms", *words], check=True, stdout=subprocess.DEVNULL)
+    arguments = ("run", "manta", "--mode", "lockstep", "--duration", str(seconds), "--quiet", "--log", str(log))
+    subprocess.run([sys.executable, "-m", "rtmms", *arguments], check=True, stdout=subprocess.DEVNULL)
     recording = read_recording(open_log(log))
     print(f"{len(recording.steps)} steps, {len(recording.marks)} late")
     write_page(recording, Path("page.html"), lambda done, total: None)

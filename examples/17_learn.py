@@ -27,11 +27,11 @@ def main(rounds: int = 12, seconds: float = 6.0, figure: str = "") -> list[float
     curve = []
     for k in range(rounds):
         policies = mean + spread * random.normal(size=(RUNS, actions, width))
-        seen, _ = many.reset(seed=1000 * k)
+        observed, _ = many.reset(seed=1000 * k)
         total, alive = np.zeros(RUNS), np.ones(RUNS, dtype=bool)
         for _ in range(round(seconds / 0.02)):
-            action = np.tanh(np.einsum("rak,rk->ra", policies, SCALE * seen))
-            seen, reward, ended, cut, _ = many.step(action)
+            action = np.tanh(np.einsum("rak,rk->ra", policies, SCALE * observed))
+            observed, reward, ended, cut, _ = many.step(action)
             total += np.where(alive, reward, -1.0)  # after its end a run has lost
             alive &= ~(ended | cut)
         best = policies[np.argsort(-total)[:ELITE]]

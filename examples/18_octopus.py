@@ -21,7 +21,7 @@ def robot(dt: float = 2e-3) -> rtmms.TreePlant:
     """Return a body with a tendon below each arm. `rtmms run examples/18_octopus.py:robot` runs it as well."""
     skin = m.elliptic_strip(0.05, 0.05, 0.14, WATER, m.at(z=0.05, pitch=0.5 * np.pi), drag=(0.1, 1.0, 1.0))
     head = m.Body("head", solids=[m.Ellipsoid(0.05, 0.05, 0.07, WATER, m.at(z=0.05))], elements=[skin])
-    tree = m.Mechanism("octopus", [head], gravity=(0, 0, 0), rods=[arm(*one) for one in ARMS.items()])
+    tree = m.Mechanism("octopus", [head], gravity=(0, 0, 0), rods=[arm(*item) for item in ARMS.items()])
     paths = {k: [("head", (0, 0, -0.03)), *((k, (x, 0, -radius(x))) for x in np.linspace(0.03, 0.2, 5))] for k in ARMS}
     tendons = [m.Tendon(k, path, friction=0.05, upper=5.0, time_constant=0.05) for k, path in paths.items()]
     return rtmms.TreePlant(tree, dt, actuators=tendons, method="implicit2", medium="water", density=WATER)

@@ -21,9 +21,9 @@ AXES = {"surge": "m/s", "sway": "m/s", "heave": "m/s", "roll": "rad/s", "pitch":
 def wrenches(plant) -> np.ndarray:
     """(6, 8) wrench of a newton of each thruster, from the table that the plant exposes to controllers."""
     table = plant.shape["thrusters"]
-    way = np.array([one["direction"] for one in table])
-    place = np.array([one["position"] for one in table])
-    return np.hstack([way, np.cross(place, way)]).T
+    route = np.array([item["direction"] for item in table])
+    place = np.array([item["position"] for item in table])
+    return np.hstack([route, np.cross(place, route)]).T
 
 
 def damping(p, axis: str) -> tuple[float, float]:
@@ -38,15 +38,15 @@ def main() -> None:
     inverse = np.linalg.pinv(wrenches(plant))
     print("axis   full thrust        closed form  simulated")
     for k, (axis, unit) in enumerate(AXES.items()):
-        most = thrust[-1] / np.abs(inverse[:, k]).max()
+        maximum = thrust[-1] / np.abs(inverse[:, k]).max()
         plant.reset()
         for _ in range(1000):
-            plant.step(np.interp(inverse[:, k] * most, thrust, command))
+            plant.step(np.interp(inverse[:, k] * maximum, thrust, command))
         linear, quadratic = damping(plant.parameters, axis)
-        speed = (-linear + math.sqrt(linear**2 + 4.0 * quadratic * most)) / (2.0 * quadratic)
-        found = np.concatenate([plant.observe()["velocity"], plant.observe()["angular_velocity"]])[k]
-        force = f"{most:6.2f} {'N' if k < 3 else 'N m'}"
-        print(f"{axis:6} {force:14} {speed:12.4f} {unit:5} {found:8.4f} {unit}")
+        speed = (-linear + math.sqrt(linear**2 + 4.0 * quadratic * maximum)) / (2.0 * quadratic)
+        result = np.concatenate([plant.observe()["velocity"], plant.observe()["angular_velocity"]])[k]
+        force = f"{maximum:6.2f} {'N' if k < 3 else 'N m'}"
+        print(f"{axis:6} {force:14} {speed:12.4f} {unit:5} {result:8.4f} {unit}")
 
     plant = rtmms.load("bluerov2")
     p, half = plant.parameters, math.radians(10.0)

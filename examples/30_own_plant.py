@@ -38,10 +38,10 @@ class Buoy:
 
     def step(self, command: np.ndarray) -> None:
         """Advance by dt under the held command; write into arrays that are there, make none of Python's objects."""
-        rest = self._rest_per_newton * command[0]
-        self._state[0] -= rest
+        remaining = self._rest_per_newton * command[0]
+        self._state[0] -= remaining
         self._state[:] = self._flow @ self._state
-        self._state[0] += rest
+        self._state[0] += remaining
         if not np.isfinite(self._state).all():
             raise rtmms.DivergedError(0.0, "heave", {})
 
@@ -69,8 +69,8 @@ def main(seconds: float = 5.0) -> dict[str, float]:
             print(f"t {step * plant.dt:5.2f} s   heave {float(plant.observe()['heave']):+.4f} m")
     blob, other = plant.snapshot(), Buoy()
     other.restore(blob)
-    for one in (plant, other):
-        one.step(command)
+    for item in (plant, other):
+        item.step(command)
     return {"heave": float(plant.observe()["heave"]), "again": plant.snapshot() == other.snapshot()}
 
 

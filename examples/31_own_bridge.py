@@ -38,15 +38,15 @@ def main(seconds: float = 20.0) -> dict[str, int]:
     with rtmms.embed(plant, robot="manta", steps=round(seconds / plant.dt)) as served:
         bridge = Lines()
         runner = Runner(bridge, served.exchange, "lines", None, lambda text: print(text, file=sys.stderr))
-        beside = threading.Thread(target=runner.run, args=(5.0, 0.0))
-        beside.start()
+        extra = threading.Thread(target=runner.run, args=(5.0, 0.0))
+        extra.start()
         bridge.opened.wait(10.0)
         with rtmms.connect(served.exchange, name="gait", claim=["*.back"]) as link:  # in lockstep: it begins here
             for state in link:
                 angle = 0.6 * sin(2.0 * pi * 0.6 * state.time)
                 link.command({"left.back": angle, "right.back": angle})
         served.wait()
-        beside.join()
+        extra.join()
     return {"lines": bridge.lines}
 
 

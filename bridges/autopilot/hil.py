@@ -55,7 +55,7 @@ class GaussMarkovError:
         lapse_s = (time_us - self._time_us) * 1e-6
         keep = exp(-lapse_s / CORRELATION_S) if self._time_us >= 0 else 0.0
         fresh = self._deviation * sqrt(1.0 - keep * keep)
-        self._error = [keep * one + self._random.gauss(0.0, fresh) for one in self._error]
+        self._error = [keep * item + self._random.gauss(0.0, fresh) for item in self._error]
         self._time_us = time_us
         x, y, z = self._error
         return x, y, z
@@ -101,8 +101,8 @@ def earth_field(home: Home, year: float = 2026.0) -> Vector:
     """
     from pygeomag import GeoMag
 
-    found = GeoMag().calculate(glat=home.lat_deg, glon=home.lon_deg, alt=home.alt_m * 1e-3, time=year)
-    return found.x * 1e-5, found.y * 1e-5, found.z * 1e-5  # nT
+    result = GeoMag().calculate(glat=home.lat_deg, glon=home.lon_deg, alt=home.alt_m * 1e-3, time=year)
+    return result.x * 1e-5, result.y * 1e-5, result.z * 1e-5  # nT
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Own:
         had = {channel.name for channel in plant.outputs if channel.name in plant.selected}
         needs = {"imu": ("accel", "gyro"), "mag": ("field",), "depth": ("value",), "gps": ("position", "valid")}
         self.names = tuple(
-            name for name, readings in needs.items() if {f"{name}.{one}" for one in (*readings, "time")} <= had
+            name for name, readings in needs.items() if {f"{name}.{reading}" for reading in (*readings, "time")} <= had
         )  # fmt: skip
 
     def __call__(self, state: State) -> Read:
@@ -232,17 +232,17 @@ class Sensors:
         Any
             The message.
         """
-        own = self._read
-        a = self._blurred(flu_frd(self._force), "accel") if own.accel is None else flu_frd(own.accel)
-        w = self._blurred(motion.rate_frd, "gyro") if own.gyro is None else flu_frd(own.gyro)
+        read = self._read
+        a = self._blurred(flu_frd(self._force), "accel") if read.accel is None else flu_frd(read.accel)
+        w = self._blurred(motion.rate_frd, "gyro") if read.gyro is None else flu_frd(read.gyro)
         b: Vector = (0.0, 0.0, 0.0)
         pressure = height = temperature = 0.0
         if fields & MAG:
             world = ned_to_world(self._field, self._home.x_bearing)
             there = rotate_back(motion.attitude, world)
-            b = self._blurred(flu_frd(there), "mag") if own.field is None else flu_frd(own.field)
+            b = self._blurred(flu_frd(there), "mag") if read.field is None else flu_frd(read.field)
         if fields & BARO:
-            above = motion.position[2] + self._blur("baro") if own.height is None else own.height
+            above = motion.position[2] + self._blur("baro") if read.height is None else read.height
             height = self._home.alt_m + above
             pressure, temperature = pressure_hpa(height), 15.0
         return self._of.MAVLink_hil_sensor_message(time_us, *a, *w, *b, pressure, 0.0, height, temperature, fields, 0)

@@ -79,11 +79,11 @@ class Reader:
         list[Any]
             The messages.
         """
-        found = self.feed(data)
+        result = self.feed(data)
         if self._incomplete:
             self._incomplete.clear()
             self._refuse("malformed")
-        return found
+        return result
 
     def feed(self, data: bytes) -> list[Any]:
         """Return the messages that are complete with these bytes.
@@ -101,19 +101,19 @@ class Reader:
         list[Any]
             The messages.
         """
-        rest, old = self._incomplete, len(self._incomplete)
-        rest += data
-        found: list[Any] = []
-        at, end, left, skipped = 0, len(rest), len(data) + _EXTRA_BYTES, False
+        remaining, old = self._incomplete, len(self._incomplete)
+        remaining += data
+        result: list[Any] = []
+        at, end, left, skipped = 0, len(remaining), len(data) + _EXTRA_BYTES, False
         while at < end and left > 0:
-            if rest[at] not in (V1, V2):
-                begin = _BEGIN.search(rest, at)
+            if remaining[at] not in (V1, V2):
+                begin = _BEGIN.search(remaining, at)
                 at, left, skipped = begin.start() if begin else end, left - 1, True
                 continue
-            size = _size(rest, at)
+            size = _size(remaining, at)
             if size == 0 or at + size > end:
                 break
-            reason = self._fault(rest, at, size) or self._accept_frame(bytes(rest[at : at + size]), found)
+            reason = self._fault(remaining, at, size) or self._accept_frame(bytes(remaining[at : at + size]), result)
             if reason == "malformed":
                 skipped = True
             elif reason:
@@ -123,9 +123,9 @@ class Reader:
             at += step
         if skipped:
             self._refuse("malformed")
-        del rest[:at]
+        del remaining[:at]
         self.behind = left <= 0 and at < end
-        return found
+        return result
 
     def _fault(self, data: bytearray, at: int, size: int) -> str:
         """Return the cheaply found fault of the whole frame at a place; empty for none."""
@@ -139,7 +139,7 @@ class Reader:
         signature = _SIGNATURE if data[at] == V2 and data[at + 2] & _SIGNED else 0
         return "" if _intact(data[at : at + size - signature], self._extra[number]) else "crc"
 
-    def _accept_frame(self, frame: bytes, found: list[Any]) -> str:
+    def _accept_frame(self, frame: bytes, result: list[Any]) -> str:
         """Decode an intact frame and append its message, or return its fault."""
         try:
             message = self._decode(bytearray(frame))
@@ -150,7 +150,7 @@ class Reader:
         signed = frame[0] == V2 and frame[2] & _SIGNED
         if self._signing is not None and not (signed and self._signing.accepts(frame)):
             return "signature"
-        found.append(message)
+        result.append(message)
         return ""
 
 
@@ -170,8 +170,8 @@ def _intact(frame: bytearray, extra: bytes) -> bool:
     It is the mirror of binascii's CRC. pymavlink computes its own byte by byte in Python. If each byte of a stranger's
     could begin a frame of 255, one byte would cost as much as 255.
     """
-    found = crc_hqx((frame[1:-2] + extra).translate(_MIRRORED), 0xFFFF)
-    return frame[-2:].translate(_MIRRORED) == found.to_bytes(2, "big")
+    result = crc_hqx((frame[1:-2] + extra).translate(_MIRRORED), 0xFFFF)
+    return frame[-2:].translate(_MIRRORED) == result.to_bytes(2, "big")
 
 
 class Signing:

@@ -84,10 +84,10 @@ class ParameterChannels:
         bool
             False if no channel has a parameter.
         """
-        found = {self._table[c][0]: self._table[c][1] * value for c, value in values.items() if c in self._table}
-        self._driven.update(found)
-        self._publish(found)
-        return bool(found)
+        result = {self._table[c][0]: self._table[c][1] * value for c, value in values.items() if c in self._table}
+        self._driven.update(result)
+        self._publish(result)
+        return bool(result)
 
     def knows(self, values: Iterable[str]) -> bool:
         """Return whether one of the channels has a parameter.

@@ -64,9 +64,9 @@ class Parameters:
         for name in sorted(values):
             value = values[name]
             if isinstance(value, bool | int | float) and abs(value) <= MAX_VALUE:  # no NaN either
-                made = Parameter(self._short(name), float(value), plant=name)
-                made.change = lambda new, made=made: change(made, new)
-                self.add(made)
+                built = Parameter(self._short(name), float(value), plant=name)
+                built.change = lambda new, created=built: change(created, new)
+                self.add(built)
 
     def find(self, name: str, index: int) -> Parameter | None:
         """Return a parameter by index if that is not negative, else by name.

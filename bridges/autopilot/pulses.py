@@ -16,7 +16,7 @@ def map_channels(
     autopilot: Autopilot,
     low: float,
     high: float,
-    most: int,
+    maximum: int,
     stop: float | None = None,
 ) -> ChannelMap:
     """Return the configured map, or else one of the plant's airframe, or of the order of its actuators.
@@ -31,7 +31,7 @@ def map_channels(
         Autopilot with these channels as outputs.
     low, high : float
         Values of a channel at an actuator's lower and upper limit.
-    most : int
+    maximum : int
         Number of channels.
     stop : float | None, optional
         Value of a channel at the lower limit of an actuator with lower limit 0, such as a rotor; None: `low`.
@@ -44,30 +44,30 @@ def map_channels(
     Raises
     ------
     ModelError
-        If a channel is no number from 1 to `most`, if an actuator is not the plant's, or if it has no limits to map to.
+        If a channel is no number from 1 to `maximum`, an actuator is not the plant's, or it has no limits to map to.
     """
     if not entries:
         lows = {actuator.name: low if stop is None or actuator.lower != 0.0 else stop for actuator in plant.actuators}
         ready = outputs_of(plant.airframe, autopilot)
         ordered = [plant.actuator(name) for name in ready] if set(ready) <= set(lows) and ready else plant.actuators
         entries = tuple(
-            _map_channel(str(i), actuator, lows[actuator.name], high) for i, actuator in enumerate(ordered[:most], 1)
+            _map_channel(str(i), actuator, lows[actuator.name], high) for i, actuator in enumerate(ordered[:maximum], 1)
         )
-    made = ChannelMap(entries)
-    for entry in made.entries:
-        if not (entry.channel.isdecimal() and 1 <= int(entry.channel) <= most):
-            raise rtmms.ModelError(f"channels: expected a channel from 1 to {most}, got '{entry.channel}'")
-    numbers = [int(entry.channel) for entry in made.entries]  # '1' and '01' are one
+    built = ChannelMap(entries)
+    for entry in built.entries:
+        if not (entry.channel.isdecimal() and 1 <= int(entry.channel) <= maximum):
+            raise rtmms.ModelError(f"channels: expected a channel from 1 to {maximum}, got '{entry.channel}'")
+    numbers = [int(entry.channel) for entry in built.entries]  # '1' and '01' are one
     twice = next((n for n in numbers if numbers.count(n) > 1), None)
     if twice is not None:
         raise rtmms.ModelError(f"channels: channel {twice} is listed twice")
-    if len(plant.actuators) > most and set(plant.granted) > set(made.actuators):
+    if len(plant.actuators) > maximum and set(plant.granted) > set(built.actuators):
         raise rtmms.ModelError(
-            f"channels: expected at most {most} actuators, got a claim of {len(plant.granted)}; give "
+            f"channels: expected at most {maximum} actuators, got a claim of {len(plant.granted)}; give "
             "channels=CHANNEL:ACTUATOR,... to choose"
         )
-    made.check(plant)
-    return made
+    built.check(plant)
+    return built
 
 
 def _map_channel(channel: str, actuator: rtmms.Channel, low: float, high: float) -> ChannelMapping:

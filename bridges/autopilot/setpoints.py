@@ -31,15 +31,15 @@ def axes(message: Any) -> dict[str, float]:
     Refusal
         If an axis is out of range.
     """
-    found = {}
+    result = {}
     for axis in AXES:
         raw = getattr(message, axis)
         if raw == 32767:
             continue
         if abs(raw) > 1000:
             raise Refusal("range", f"axis {axis}: expected -1000 to 1000, got {raw}")
-        found[axis] = raw / 1000.0
-    return found
+        result[axis] = raw / 1000.0
+    return result
 
 
 def actuators(message: Any) -> dict[str, float]:
@@ -64,10 +64,10 @@ def actuators(message: Any) -> dict[str, float]:
     if index not in (0.0, 1.0):
         raise Refusal("range", f"index: expected 0 or 1, got {index}")
     values = (message.param1, message.param2, message.param3, message.param4, message.param5, message.param6)
-    found = {str(int(index) * 6 + i): value for i, value in enumerate(values, 1) if value == value}
-    if any(abs(value) > 1.0 for value in found.values()):
+    result = {str(int(index) * 6 + i): value for i, value in enumerate(values, 1) if value == value}
+    if any(abs(value) > 1.0 for value in result.values()):
         raise Refusal("range", "actuator values: expected -1 to 1, got a value beyond")
-    return found
+    return result
 
 
 def meaning(message: Any) -> dict[str, float] | None:

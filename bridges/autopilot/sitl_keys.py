@@ -99,8 +99,8 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(name: str, plant: PlantInfo, place: str) -> Callable[[State, Motion], Any]:
-    found = find_field(name, plant, place)
-    return lambda state, _: found(state)
+    field = find_field(name, plant, place)
+    return lambda state, _: field(state)
 
 
 def _wind(name: str, plant: PlantInfo, x_bearing: float) -> Callable[[State, Motion], Any]:

@@ -78,7 +78,7 @@ def dictionary(number: int, name: str = "rtmms drive") -> Any:
 
     kinds = {"u8": od.UNSIGNED8, "i8": od.INTEGER8, "u16": od.UNSIGNED16, "u32": od.UNSIGNED32, "i32": od.INTEGER32,
              "text": od.VISIBLE_STRING}  # fmt: skip
-    made = od.ObjectDictionary()
+    built = od.ObjectDictionary()
 
     def variable(index: int, subindex: int, title: str, kind: str, access: str, value: Any) -> Any:
         """Return a variable of the dictionary.
@@ -101,18 +101,18 @@ def dictionary(number: int, name: str = "rtmms drive") -> Any:
         Any
             The variable.
         """
-        one = od.ODVariable(title, index, subindex)
-        one.data_type, one.access_type, one.default = kinds[kind], access, value
-        one.pdo_mappable = index >= 0x6000
-        return one
+        item = od.ODVariable(title, index, subindex)
+        item.data_type, item.access_type, item.default = kinds[kind], access, value
+        item.pdo_mappable = index >= 0x6000
+        return item
 
     for index, title, kind, access, value in _OBJECTS:
-        made.add_object(variable(index, 0, title, kind, access, name if kind == "text" else value))
+        built.add_object(variable(index, 0, title, kind, access, name if kind == "text" else value))
     identity = od.ODRecord("Identity object", 0x1018)
     for sub, (title, value) in enumerate((("Highest sub-index", 4), ("Vendor-ID", 0), ("Product code", 0x402),
                                           ("Revision number", 1), ("Serial number", 0))):  # fmt: skip
         identity.add_member(variable(0x1018, sub, title, "u8" if sub == 0 else "u32", "ro", value))
-    made.add_object(identity)
+    built.add_object(identity)
     for base, cob, maps, title in ((_RECEIVED, 0x200, _RPDO, "RPDO"), (_SENT, 0x180, _TPDO, "TPDO")):
         for k in range(_PDOS):
             record = od.ODRecord(f"{title}{k + 1} communication parameter", base + k)
@@ -120,14 +120,14 @@ def dictionary(number: int, name: str = "rtmms drive") -> Any:
             for sub, kind, value in ((0, "u8", 5), (1, "u32", (cob + 0x100 * k + number) | off), (2, "u8", _EVENT),
                                      (3, "u16", 0), (5, "u16", 0)):  # fmt: skip
                 record.add_member(variable(base + k, sub, f"{title}{k + 1} {sub}", kind, "rw", value))
-            made.add_object(record)
+            built.add_object(record)
             mapping = od.ODRecord(f"{title}{k + 1} mapping parameter", base + 0x200 + k)
             mapping.add_member(variable(base + 0x200 + k, 0, "Number of objects", "u8", "rw", len(maps[k])))
             for sub in range(1, _ENTRIES + 1):
                 index, bits = maps[k][sub - 1] if sub <= len(maps[k]) else (0, 0)
                 mapping.add_member(variable(base + 0x200 + k, sub, f"Object {sub}", "u32", "rw", index << 16 | bits))
-            made.add_object(mapping)
-    return made
+            built.add_object(mapping)
+    return built
 
 
 class Periodic:
@@ -247,9 +247,9 @@ class Bus:
         Periodic
             The periodic message.
         """
-        made = Periodic(self, identifier, bytes(data), period)
-        self.periodic.add(made)
-        return made
+        built = Periodic(self, identifier, bytes(data), period)
+        self.periodic.add(built)
+        return built
 
     def notify(self, identifier: int, data: bytes, timestamp: float) -> bool:
         """Pass a received message to the callbacks.
@@ -281,8 +281,8 @@ class Bus:
         now : float
             Monotonic time, s.
         """
-        for one in list(self.periodic):
-            one.tick(now)
+        for item in list(self.periodic):
+            item.tick(now)
 
 
 class DriveNode:
@@ -497,8 +497,8 @@ class DriveNode:
         for at in sorted(self._changed):
             self._maps[at] = self._mapped(*at)
         self._changed.clear()
-        found = [self._maps[base, k] for k in range(_PDOS)]
-        return [pdo for pdo in found if pdo is not None]
+        result = [self._maps[base, k] for k in range(_PDOS)]
+        return [pdo for pdo in result if pdo is not None]
 
     def _default(self) -> None:
         """Set the PDOs of the dictionary."""

@@ -117,15 +117,15 @@ class DriveAt:
         ModelError
             If the text has another form.
         """
-        node, *rest = word.split(":")
+        node, *remaining = word.split(":")
         try:
-            number, counts = int(node), float(rest[1]) if len(rest) > 1 and rest[1] else 10_000.0
+            number, counts = int(node), float(remaining[1]) if len(remaining) > 1 and remaining[1] else 10_000.0
         except ValueError:
             number, counts = -1, 0.0
-        if number < 0 or not 1 <= len(rest) <= 4 or not rest[0]:
+        if number < 0 or not 1 <= len(remaining) <= 4 or not remaining[0]:
             raise ModelError(f"{place}: expected NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]], got '{word}'")
-        more = [*rest[2:], "", ""]
-        return cls(node=number, actuator=rest[0], counts=counts, position=more[0], velocity=more[1])
+        more = [*remaining[2:], "", ""]
+        return cls(node=number, actuator=remaining[0], counts=counts, position=more[0], velocity=more[1])
 
     def of(self, channel: Any) -> str:
         """Return position or velocity, by the actuator's unit.
@@ -147,13 +147,13 @@ class DriveAt:
         """
         if self.kind:
             return self.kind
-        found = {"rad": "position", "m": "position", "rad/s": "velocity", "m/s": "velocity"}.get(channel.unit)
-        if found is None:
+        result = {"rad": "position", "m": "position", "rad/s": "velocity", "m/s": "velocity"}.get(channel.unit)
+        if result is None:
             raise ModelError(
                 f"drives: node {self.node}: actuator '{self.actuator}' has the unit '{channel.unit}': a drive has a "
                 "position or a velocity; choose one by kind"
             )
-        return found
+        return result
 
 
 @dataclass(slots=True)

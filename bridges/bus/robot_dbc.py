@@ -101,12 +101,12 @@ class RobotDbc:
 
     def _name(self, text: str) -> str:
         """Return a name that no message has yet."""
-        name = made = _identifier(text)
+        name = built = _identifier(text)
         n = 2
-        while made in self._names:
-            made, n = f"{name}_{n}", n + 1
-        self._names.add(made)
-        return made
+        while built in self._names:
+            built, n = f"{name}_{n}", n + 1
+        self._names.add(built)
+        return built
 
 
 def _identifier(text: str) -> str:

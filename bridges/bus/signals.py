@@ -102,22 +102,22 @@ def _read(path: str) -> str:
     file = Path(path).expanduser()
     data = read_input(file, place="dbc:", max_bytes=MAX_DBC_BYTES, expected="a DBC file")
     text = data.decode("cp1252", errors="replace")
-    for what, most, found in (
+    for what, maximum, result in (
         ("words", MAX_TOKENS, sum(1 for _ in _TOKEN.finditer(text))),
-        ("nodes", MAX_NODES, sum(len(one[1].split()) for one in _NODES.finditer(text))),
+        ("nodes", MAX_NODES, sum(len(item[1].split()) for item in _NODES.finditer(text))),
     ):
-        if found > most:
-            raise ModelError(f"dbc: {path}: expected at most {most} {what}, got {found}")
-    for one in _MESSAGE.finditer(text):
-        if len(one[2]) > 9 or int(one[2]) > MAX_MESSAGE_BYTES:
+        if result > maximum:
+            raise ModelError(f"dbc: {path}: expected at most {maximum} {what}, got {result}")
+    for match in _MESSAGE.finditer(text):
+        if len(match[2]) > 9 or int(match[2]) > MAX_MESSAGE_BYTES:
             raise ModelError(
-                f"dbc: {path}: message '{one[1]:.60}': expected at most {MAX_MESSAGE_BYTES} bytes, got {one[2]:.20}"
+                f"dbc: {path}: message '{match[1]:.60}': expected at most {MAX_MESSAGE_BYTES} bytes, got {match[2]:.20}"
             )
-    for one in _SIGNAL.finditer(text):
-        if max(len(one[2]), len(one[3])) > 9 or max(int(one[2]), int(one[3])) > 8 * MAX_MESSAGE_BYTES:
+    for match in _SIGNAL.finditer(text):
+        if max(len(match[2]), len(match[3])) > 9 or max(int(match[2]), int(match[3])) > 8 * MAX_MESSAGE_BYTES:
             raise ModelError(
-                f"dbc: {path}: signal '{one[1]:.60}': expected at most {8 * MAX_MESSAGE_BYTES} bits, "
-                f"got {one[2]:.20}|{one[3]:.20}"
+                f"dbc: {path}: signal '{match[1]:.60}': expected at most {8 * MAX_MESSAGE_BYTES} bits, "
+                f"got {match[2]:.20}|{match[3]:.20}"
             )
     _check_ranges(path, text)
     return text
@@ -125,9 +125,9 @@ def _read(path: str) -> str:
 
 def _check_ranges(path: str, text: str) -> None:
     count = 0
-    for one in (found for section in _RANGES.finditer(text) for found in _RANGE.finditer(section[1])):
-        wide = len(one[1]) > 9 or len(one[2]) > 9
-        count += MAX_MULTIPLEXED + 1 if wide else max(0, int(one[2]) - int(one[1]) + 1)
+    for item in (match for section in _RANGES.finditer(text) for match in _RANGE.finditer(section[1])):
+        wide = len(item[1]) > 9 or len(item[2]) > 9
+        count += MAX_MULTIPLEXED + 1 if wide else max(0, int(item[2]) - int(item[1]) + 1)
         if count > MAX_MULTIPLEXED:
             raise ModelError(f"dbc: {path}: SG_MUL_VAL_: expected at most {MAX_MULTIPLEXED} numbers in all, got more")
 
@@ -271,8 +271,10 @@ class Sent:
         layout = self.layout
         values: dict[str, float] = {}
         for signal in layout.message.signals:
-            found = self.fields.get(signal.name)
-            values[signal.name] = _fitting(signal, found[0](state) * found[1]) if found is not None else _idle(signal)
+            result = self.fields.get(signal.name)
+            values[signal.name] = (
+                _fitting(signal, result[0](state) * result[1]) if result is not None else _idle(signal)
+            )
         if layout.counter is not None:
             values[layout.counter.name] = self.count
             self.count = 0 if self.count >= layout.max_count else self.count + 1
@@ -345,12 +347,12 @@ class DrivingMessage:
             self._follow(int(decoded[layout.counter.name]), layout.max_count)
         return values
 
-    def _follow(self, count: int, most: int) -> None:
+    def _follow(self, count: int, maximum: int) -> None:
         """Check that the counter rises; a constant one means that the sender has stopped."""
         before, self.count = self.count, count
         if before < 0:
             return
-        step = (count - before) % (most + 1)
+        step = (count - before) % (maximum + 1)
         if step == 0:
             raise Refusal("repeated", "the counter of the message has not changed")
         self.missed += step - 1
@@ -383,28 +385,28 @@ def find(database: Any, word: str, place: str) -> tuple[Any, str]:
         If there is none, or several.
     """
     name, dot, signal = word.partition(".")
-    known = [f"{message.name}.{one.name}" for message in database.messages for one in message.signals]
+    known = [f"{message.name}.{signal.name}" for message in database.messages for signal in message.signals]
     if dot:
         if word not in known:
             raise ModelError(f"{place}: {UnknownNameError('signal', word, known)}")
         return database.get_message_by_name(name), signal
-    having = [message for message in database.messages if any(one.name == word for one in message.signals)]
+    having = [message for message in database.messages if any(signal.name == word for signal in message.signals)]
     if not having:
-        names = sorted({one.partition(".")[2] for one in known})
+        names = sorted({item.partition(".")[2] for item in known})
         raise ModelError(f"{place}: {UnknownNameError('signal', word, names)}")
     if len(having) > 1:
-        raise ModelError(f"{place}: '{word}' is in {', '.join(one.name for one in having)}: expected MESSAGE.SIGNAL")
+        raise ModelError(f"{place}: '{word}' is in {', '.join(item.name for item in having)}: expected MESSAGE.SIGNAL")
     return having[0], word
 
 
-def by_message(database: Any, words: Mapping[str, Any], place: str) -> dict[str, tuple[Any, dict[str, Any]]]:
+def by_message(database: Any, options: Mapping[str, Any], place: str) -> dict[str, tuple[Any, dict[str, Any]]]:
     """Return values by their message.
 
     Parameters
     ----------
     database : Any
         The database.
-    words : Mapping[str, Any]
+    options : Mapping[str, Any]
         Values by text, as of `find`.
     place : str
         Source of the texts, for errors.
@@ -419,11 +421,11 @@ def by_message(database: Any, words: Mapping[str, Any], place: str) -> dict[str,
     ModelError
         As `find` raises it.
     """
-    found: dict[str, tuple[Any, dict[str, Any]]] = {}
-    for word, value in words.items():
+    result: dict[str, tuple[Any, dict[str, Any]]] = {}
+    for word, value in options.items():
         message, signal = find(database, word, place)
-        found.setdefault(message.name, (message, {}))[1][signal] = value
-    return found
+        result.setdefault(message.name, (message, {}))[1][signal] = value
+    return result
 
 
 def _fitting(signal: Any, value: float) -> float:
@@ -458,9 +460,9 @@ def fuzzed() -> Fuzzed:
 
     database = cantools.database.load_string(_SAMPLE, "dbc")
     layouts = [Layout(message, "Counter", "Checksum", "crc8") for message in database.messages]
-    taken = {
-        one.identifier: DrivingMessage(one, {signal.name: signal.name for signal in one.message.signals
-                                    if signal.name not in one.reserved_signals}, 0.01) for one in layouts
+    used = {
+        layout.identifier: DrivingMessage(layout, {signal.name: signal.name for signal in layout.message.signals
+                                    if signal.name not in layout.reserved_signals}, 0.01) for layout in layouts
     }  # fmt: skip
 
     def read(frame: bytes) -> str:
@@ -476,17 +478,17 @@ def fuzzed() -> Fuzzed:
         str
             Reason of the refusal, or 'taken'.
         """
-        one = taken.get(int.from_bytes(frame[:2], "little"))
-        if one is None:
+        item = used.get(int.from_bytes(frame[:2], "little"))
+        if item is None:
             return "passed over"
         try:
-            one.read(frame[2:])
+            item.read(frame[2:])
         except Refusal as refusal:
             if refusal.reason != "checksum":
                 return refusal.reason
-            if len(frame) >= 2 + one.layout.message.length:  # and what it would contain, were its checksum right
+            if len(frame) >= 2 + item.layout.message.length:  # and what it would contain, were its checksum right
                 try:
-                    one.read(one.layout.seal(frame[2 : 2 + one.layout.message.length]))
+                    item.read(item.layout.seal(frame[2 : 2 + item.layout.message.length]))
                 except Refusal as again:
                     return again.reason
             return "checksum"
@@ -495,7 +497,7 @@ def fuzzed() -> Fuzzed:
     samples = []
     for number, data in ((0x100, bytes(8)), (0x101, b"\0\0\x80?\1\0"), (0x102, b"\1\2\3\4\5\6\7\10")):
         samples.append(
-            number.to_bytes(2, "little") + taken[number].layout.seal(data[: taken[number].layout.message.length])
+            number.to_bytes(2, "little") + used[number].layout.seal(data[: used[number].layout.message.length])
         )
     return read, samples
 

@@ -126,11 +126,11 @@ class Federate:
         The other federates.
     """
 
-    def __init__(self, words: FederateConfig, report: Callable[[Event], None]) -> None:
+    def __init__(self, federate_config: FederateConfig, report: Callable[[Event], None]) -> None:
         import helics
 
         self._h: Any = helics
-        self._config, self._report = words, report
+        self._config, self._report = federate_config, report
         self._frame: tuple[float, list[Any]] | None = None
         self._wake = threading.Condition()
         self._leave = False
@@ -197,18 +197,18 @@ class Federate:
                     h.helicsFederateDisconnect(federate)
 
     def _create_federate(self) -> Any:
-        h, words = self._h, self._config
+        h, arguments = self._h, self._config
         info = h.helicsCreateFederateInfo()
-        h.helicsFederateInfoSetCoreTypeFromString(info, words.core)
+        h.helicsFederateInfoSetCoreTypeFromString(info, arguments.core)
         # without a name of its own, a core that the process has already would be shared
-        h.helicsFederateInfoSetCoreName(info, f"{words.name}-{uuid.uuid4().hex[:8]}")
-        h.helicsFederateInfoSetCoreInitString(info, words.core_words)
-        federate = h.helicsCreateCombinationFederate(words.name, info)
+        h.helicsFederateInfoSetCoreName(info, f"{arguments.name}-{uuid.uuid4().hex[:8]}")
+        h.helicsFederateInfoSetCoreInitString(info, arguments.core_words)
+        federate = h.helicsCreateCombinationFederate(arguments.name, info)
         h.helicsFederateSetFlagOption(federate, h.HELICS_FLAG_UNINTERRUPTIBLE, True)
-        if words.realtime:
+        if arguments.realtime:
             h.helicsFederateSetFlagOption(federate, h.HELICS_FLAG_REALTIME, True)
-            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LAG, words.rt_lag_s)
-            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LEAD, words.rt_lead_s)
+            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LAG, arguments.rt_lag_s)
+            h.helicsFederateSetTimeProperty(federate, h.HELICS_PROPERTY_TIME_RT_LEAD, arguments.rt_lead_s)
         return federate
 
     def _version_fault(self) -> str:
@@ -218,7 +218,7 @@ class Federate:
         return f"the broker has HELICS {theirs.split(' ')[0]:.40}, expected {ours.split('.')[0]}.x as here ({ours:.20})"
 
     def _register(self, federate: Any) -> tuple[list[Any], list[Any], Any]:
-        h, words = self._h, self._config
+        h, arguments = self._h, self._config
         publications = [
             h.helicsFederateRegisterGlobalPublication(
                 federate,
@@ -226,16 +226,18 @@ class Federate:
                 h.HELICS_DATA_TYPE_VECTOR if port.dimensions else h.HELICS_DATA_TYPE_DOUBLE,
                 port.unit,
             )
-            for port in words.publications
+            for port in arguments.publications
         ]
         inputs = []
-        for port in words.inputs:
-            made = h.helicsFederateRegisterGlobalInput(federate, port.key, h.HELICS_DATA_TYPE_DOUBLE, port.unit)
+        for port in arguments.inputs:
+            built = h.helicsFederateRegisterGlobalInput(federate, port.key, h.HELICS_DATA_TYPE_DOUBLE, port.unit)
             if port.target:
-                h.helicsInputAddTarget(made, port.target)
-            h.helicsInputSetDefaultDouble(made, port.default)
-            inputs.append(made)
-        endpoint = h.helicsFederateRegisterGlobalEndpoint(federate, words.endpoint, "") if words.endpoint else None
+                h.helicsInputAddTarget(built, port.target)
+            h.helicsInputSetDefaultDouble(built, port.default)
+            inputs.append(built)
+        endpoint = (
+            h.helicsFederateRegisterGlobalEndpoint(federate, arguments.endpoint, "") if arguments.endpoint else None
+        )
         return publications, inputs, endpoint
 
     def _take_frames(self, federate: Any, publications: list[Any], inputs: list[Any], endpoint: Any) -> None:
@@ -260,15 +262,15 @@ class Federate:
                 elif value is not None:
                     h.helicsPublicationPublishDouble(publication, value)
             took = monotonic() - begun
-            read = [float(h.helicsInputGetDouble(one)) for one in inputs]
+            read = [float(h.helicsInputGetDouble(item)) for item in inputs]
             self._report(Event("granted", "", time_s, granted, took, read, self._messages(endpoint)))
 
     def _messages(self, endpoint: Any) -> list[bytes]:
-        h, found = self._h, []
+        h, result = self._h, []
         while endpoint is not None and h.helicsEndpointHasMessage(endpoint):
             message = h.helicsEndpointGetMessage(endpoint)
-            found.append(bytes(h.helicsMessageGetBytes(message))[: MAX_JSON_BYTES + 1])
-        return found
+            result.append(bytes(h.helicsMessageGetBytes(message))[: MAX_JSON_BYTES + 1])
+        return result
 
     # --- the others ---------------------------------------------------------------------------------------------------
 
@@ -286,17 +288,17 @@ class Federate:
         h = self._h
         query = h.helicsCreateQuery(target, what)
         try:
-            found = h.helicsQueryCoreExecute(query, self._core)
+            result = h.helicsQueryCoreExecute(query, self._core)
         except h.HelicsException:
             return None
         finally:
             h.helicsQueryFree(query)
-        if isinstance(found, str):
+        if isinstance(result, str):
             try:
-                return json.loads(found)
+                return json.loads(result)
             except ValueError:
-                return found
-        return found
+                return result
+        return result
 
 
 class Partner:
@@ -345,10 +347,10 @@ class Partner:
         pause = threading.Event()
         while not self.over:
             self._since = monotonic()
-            found = self._ask(self.name, "current_time")
-            time_s = found.get("granted_time") if isinstance(found, dict) else None
-            if isinstance(found, dict) and "error" in found:
-                if found["error"].get("code") != 504:  # 504: no answer; anything else: it has left
+            result = self._ask(self.name, "current_time")
+            time_s = result.get("granted_time") if isinstance(result, dict) else None
+            if isinstance(result, dict) and "error" in result:
+                if result["error"].get("code") != 504:  # 504: no answer; anything else: it has left
                     self.over = True
                 continue
             self._since = 0.0
@@ -376,17 +378,17 @@ def behind(partners: Sequence[Partner], time_s: float, now: float, limit_s: floa
     list[str]
         The sentences.
     """
-    found = []
-    for one in partners:
-        silent = one.unanswered_s(now)
+    result = []
+    for partner in partners:
+        silent = partner.unanswered_s(now)
         if silent > limit_s:
-            found.append(f"'{one.name}' does not answer for {silent:.2g} s")
-        elif not one.over and one.time_s < time_s:
-            found.append(f"'{one.name}' is at t = {one.time_s:.6g} s")
-    return found
+            result.append(f"'{partner.name}' does not answer for {silent:.2g} s")
+        elif not partner.over and partner.time_s < time_s:
+            result.append(f"'{partner.name}' is at t = {partner.time_s:.6g} s")
+    return result
 
 
 def _plain(text: str) -> str:
     """Return the text of HELICS's exception without its number."""
-    head, _, rest = text.partition("] ")
-    return (rest if head.startswith("[") else text).strip()
+    head, _, remaining = text.partition("] ")
+    return (remaining if head.startswith("[") else text).strip()

@@ -75,7 +75,7 @@ def values_of(eid: str, attributes: Mapping[str, Mapping[str, Any]], actuators: 
     ModelError
         If two sources drive one actuator, or if a value is no finite number.
     """
-    known, found = set(actuators), {}
+    known, result = set(actuators), {}
     for name, sources in attributes.items():
         if name not in known:
             raise rtmms.UnknownNameError(f"actuator of {eid}", name, known)
@@ -84,8 +84,8 @@ def values_of(eid: str, attributes: Mapping[str, Mapping[str, Any]], actuators: 
         for source, value in sources.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise rtmms.ModelError(f"{eid}: {name}: expected a finite number, got {value!r:.40} from {source}")
-            found[name] = float(value)
-    return found
+            result[name] = float(value)
+    return result
 
 
 def whole_steps(time_s: float, dt: float, what: str) -> int:
@@ -130,7 +130,7 @@ def to_json_number(value: Any) -> Any:
         The number or the list.
     """
     flat = np.asarray(value, dtype=np.float64)
-    values = [None if math.isnan(one) else one for one in flat.ravel().tolist()]
+    values = [None if math.isnan(item) else item for item in flat.ravel().tolist()]
     return values if flat.shape else values[0]
 
 
@@ -210,9 +210,9 @@ class Robots(mosaik_api_v3.Simulator):
         self._preset, self._parameters = preset, parameters
         self._robot, self._seed, self._trace, self._duration_s = robot, seed, trace, duration_s
         self._load_options: dict[str, Any] = {"dt": dt} | ({"preset": preset} if preset else {})
-        one: Any = rtmms.load(robot, **self._load_options, **parameters)
-        self._dt, self._resolution, self._sid = one.dt, time_resolution, sid
-        whole_steps(step_s, one.dt, f"{sid}: step_s")
+        item: Any = rtmms.load(robot, **self._load_options, **parameters)
+        self._dt, self._resolution, self._sid = item.dt, time_resolution, sid
+        whole_steps(step_s, item.dt, f"{sid}: step_s")
         self._stride = round(step_s / time_resolution)
         if self._stride < 1 or abs(step_s - self._stride * time_resolution) > TOLERANCE * time_resolution:
             unit = f"mosaik's time resolution of {time_resolution:g} s"
@@ -221,8 +221,8 @@ class Robots(mosaik_api_v3.Simulator):
             raise rtmms.ModelError(
                 f"{sid}: trace: expected duration_s with it, the simulated time of the trace, got none"
             )
-        self._actuators = [channel.name for channel in one.actuators]
-        self._outputs = [channel.name for channel in one.outputs]
+        self._actuators = [channel.name for channel in item.actuators]
+        self._outputs = [channel.name for channel in item.outputs]
         self.meta.update(meta(self._outputs, self._actuators, ["parameters"], kind_of(kind)))
         return self.meta
 
@@ -250,12 +250,12 @@ class Robots(mosaik_api_v3.Simulator):
         ModelError
             If their outputs differ from those of the others.
         """
-        made: list[Any] = []
+        built: list[Any] = []
         for _ in range(num):
             eid = f"{self._robot}_{len(self._plants)}"
             plant: Any = rtmms.load(self._robot, **self._load_options, **self._parameters | dict(parameters or {}))
             plant.reset(self._seed + len(self._plants))
-            if [one.name for one in plant.outputs] != self._outputs:
+            if [output.name for output in plant.outputs] != self._outputs:
                 raise rtmms.ModelError(
                     f"{self._sid}: parameters: expected the same outputs for all robots of one simulator, got others"
                 )
@@ -263,8 +263,8 @@ class Robots(mosaik_api_v3.Simulator):
                 self._traces[eid] = _Trace(plant, self._settings_of(plant, parameters or {}), self._duration_s)
             self._commands[eid] = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
             self._plants[eid] = plant
-            made.append({"eid": eid, "type": model})
-        return made
+            built.append({"eid": eid, "type": model})
+        return built
 
     def step(self, time: int, inputs: Mapping[str, Any], max_advance: int) -> int:
         """Take the steps to a time, and store the inputs.
@@ -285,7 +285,7 @@ class Robots(mosaik_api_v3.Simulator):
         """
         target = whole_steps(time * self._resolution, self._dt, f"{self._sid}: time")
         wanted = {
-            eid: values_of(f"{self._sid}.{eid}", given, self._actuators) for eid, given in inputs.items()
+            eid: values_of(f"{self._sid}.{eid}", values, self._actuators) for eid, values in inputs.items()
         }  # fmt: skip
         for eid, plant in self._plants.items():
             command, trace = self._commands[eid], self._traces.get(eid)
@@ -315,9 +315,9 @@ class Robots(mosaik_api_v3.Simulator):
         """
         values: dict[str, Any] = {}
         for eid, names in outputs.items():
-            seen = self._plants[eid].observe()
+            observed = self._plants[eid].observe()
             command = dict(zip(self._actuators, self._commands[eid].tolist(), strict=True))
-            values[eid] = {name: command[name] if name in command else to_json_number(seen[name]) for name in names}
+            values[eid] = {name: command[name] if name in command else to_json_number(observed[name]) for name in names}
         return values
 
     def finalize(self) -> None:
@@ -491,8 +491,8 @@ class Running(mosaik_api_v3.Simulator):
             If the connection is gone.
         """
         values: dict[str, float] = {}
-        for eid, given in inputs.items():
-            values |= values_of(eid, given, self._plant.granted)
+        for eid, provided in inputs.items():
+            values |= values_of(eid, provided, self._plant.granted)
         time_s = time * self._resolution
         if not time_s - self._time_s <= MAX_STEP_S:
             raise rtmms.ModelError(

@@ -85,14 +85,14 @@ def bind_udp(family: int, address: tuple[Any, ...], address_text: str, cannot: s
     RtmmsError
         If the address cannot be bound; it names the address.
     """
-    made = socket.socket(family, socket.SOCK_DGRAM)
-    made.setblocking(False)
+    built = socket.socket(family, socket.SOCK_DGRAM)
+    built.setblocking(False)
     try:
-        made.bind(address)
+        built.bind(address)
     except OSError as fault:
-        made.close()
+        built.close()
         raise rtmms.RtmmsError(f"{cannot} {address_text}: {fault.strerror or fault}") from None
-    return made
+    return built
 
 
 def resolve_receiver(text: str, place: str, port: int = 0, family: int = 0) -> tuple[int, tuple[Any, ...]]:
@@ -121,7 +121,7 @@ def resolve_receiver(text: str, place: str, port: int = 0, family: int = 0) -> t
     """
     host, number = host_port(text, place, port)
     try:
-        found = socket.getaddrinfo(host, number, family, socket.SOCK_DGRAM)
+        result = socket.getaddrinfo(host, number, family, socket.SOCK_DGRAM)
     except OSError as fault:
         raise rtmms.ModelError(f"{place}: '{host}' has no address: {fault.strerror}") from None
-    return found[0][0], found[0][4]
+    return result[0][0], result[0][4]

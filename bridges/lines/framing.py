@@ -114,7 +114,7 @@ class Deframer:
         list[bytes]
             The payloads.
         """
-        found = []
+        result = []
         *ended, open_end = data.split(END)
         for piece in ended:
             self._incomplete += piece
@@ -124,7 +124,7 @@ class Deframer:
                 self._fault("oversize")
             elif self._incomplete:
                 try:
-                    found.append(decode(bytes(self._incomplete)))
+                    result.append(decode(bytes(self._incomplete)))
                 except Refusal as refusal:
                     self._fault(refusal.reason)
             self._incomplete.clear()
@@ -135,7 +135,7 @@ class Deframer:
             self._skipping = True
         if self._skipping:
             self._incomplete.clear()
-        return found
+        return result
 
     def _fault(self, reason: str) -> None:
         if not self._joining:

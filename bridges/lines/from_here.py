@@ -53,24 +53,24 @@ def from_here(log: Callable[[str], object]) -> Iterator[None]:
 
 def _sockets() -> set[tuple[int, int]]:
     """Return inodes and descriptors of all sockets."""
-    found = set()
+    result = set()
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
                 if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
-                    found.add((os.fstat(int(name)).st_ino, int(name)))
-    return found
+                    result.add((os.fstat(int(name)).st_ino, int(name)))
+    return result
 
 
 def _keep(descriptor: int) -> None:
-    with socket.socket(fileno=os.dup(descriptor)) as one:
-        if one.type != socket.SOCK_DGRAM or one.family not in (socket.AF_INET, socket.AF_INET6):
+    with socket.socket(fileno=os.dup(descriptor)) as item:
+        if item.type != socket.SOCK_DGRAM or item.family not in (socket.AF_INET, socket.AF_INET6):
             return
         steps = (
             (_LOAD, 0, 0, _PKTTYPE), (_EQUAL, 2, 0, _LOOPED_BACK), (_LOAD, 0, 0, _IFINDEX),
             (_EQUAL, 0, 1, socket.if_nametoindex("lo")), (_RETURN, 0, 0, 0xFFFFFFFF), (_RETURN, 0, 0, 0),
         )  # fmt: skip
         code = b"".join(struct.pack("HBBI", *step) for step in steps)
-        kept = ctypes.create_string_buffer(code, len(code))
-        program = struct.pack("@HP", len(steps), ctypes.addressof(kept))
-        one.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+        string_buffer = ctypes.create_string_buffer(code, len(code))
+        program = struct.pack("@HP", len(steps), ctypes.addressof(string_buffer))
+        item.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)

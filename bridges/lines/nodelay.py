@@ -27,7 +27,7 @@ def send_at_once(port: int) -> int:
     int
         Number of the connections.
     """
-    found = 0
+    result = 0
     try:
         names = os.listdir("/proc/self/fd")
     except OSError:
@@ -42,5 +42,5 @@ def send_at_once(port: int) -> int:
                 connection.getpeername()  # the one that listens has none
                 if connection.getsockname()[1] == port:
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    found += 1
-    return found
+                    result += 1
+    return result

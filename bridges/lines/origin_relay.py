@@ -55,10 +55,10 @@ def refused_origin(head: bytes, admitted: frozenset[str]) -> str | None:
         None if it may pass: it is no page's, or an admitted one's. Empty for anything but a handshake of a WebSocket.
     """
     fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
-    found = [(name.strip().lower(), value.strip().decode("latin-1")) for name, _, value in fields]
-    if not any(name == b"upgrade" and value.lower() == "websocket" for name, value in found):
+    result = [(name.strip().lower(), value.strip().decode("latin-1")) for name, _, value in fields]
+    if not any(name == b"upgrade" and value.lower() == "websocket" for name, value in result):
         return ""
-    strange = [value for name, value in found if name == b"origin" and value.lower() not in admitted]
+    strange = [value for name, value in result if name == b"origin" and value.lower() not in admitted]
     return strange[0] or "null" if strange else None
 
 
@@ -94,12 +94,12 @@ class OriginRelay:
         refused: Callable[[str], None], context: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
         self._inner, self._refused = inner, refused
-        self._admitted = frozenset(one.lower() for one in admitted)
+        self._admitted = frozenset(item.lower() for item in admitted)
         self._going: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         try:
-            made = asyncio.start_server(self._accepted, host, port, ssl=context, limit=MAX_HEAD_BYTES)
-            self._server = self._loop.run_until_complete(made)
+            built = asyncio.start_server(self._accepted, host, port, ssl=context, limit=MAX_HEAD_BYTES)
+            self._server = self._loop.run_until_complete(built)
         except BaseException:
             self._loop.close()
             raise
@@ -124,8 +124,8 @@ class OriginRelay:
     async def _finish(self) -> None:
         self._server.close()
         going = list(self._going)
-        for one in going:
-            one.cancel()
+        for item in going:
+            item.cancel()
         if going:
             await asyncio.wait(going, timeout=1.0)
 
@@ -165,8 +165,8 @@ class OriginRelay:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
                 await asyncio.sleep(0.05)  # what is on its way still arrives
             finally:
-                for way in ways:
-                    way.cancel()
+                for route in ways:
+                    route.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
         finally:
             back.transport.abort()

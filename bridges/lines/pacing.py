@@ -53,8 +53,8 @@ def substeps(rate_hz: float, step_s: float, longest_s: float = MAX_FRAME_S) -> i
     >>> substeps(250.0, 0.001)
     4
     """
-    most = max(1, floor(longest_s / step_s - 1e-6)) if longest_s else 1 << 30
-    return max(1, min(most, round(1.0 / (rate_hz * step_s))))
+    maximum = max(1, floor(longest_s / step_s - 1e-6)) if longest_s else 1 << 30
+    return max(1, min(maximum, round(1.0 / (rate_hz * step_s))))
 
 
 def at_rest(motion: Motion) -> Motion:

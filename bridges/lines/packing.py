@@ -90,8 +90,8 @@ class Packed:
         ModelError
             If the text has another form.
         """
-        name, _, rest = word.partition(":")
-        kind, _, scale = rest.partition(":")
+        name, _, remaining = word.partition(":")
+        kind, _, scale = remaining.partition(":")
         try:
             value = float(name[1:]) if name.startswith("=") else None
             factor = float(scale) if scale else 1.0

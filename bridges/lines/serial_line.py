@@ -239,7 +239,7 @@ class SerialLine:
 
     def _on_readable(self) -> None:
         """Read available bytes, a bounded number at a time."""
-        found, broken = [], None
+        result, broken = [], None
         for i in range(_MAX_READS):
             try:
                 data = os.read(self._port.fileno(), _CHUNK)
@@ -252,8 +252,8 @@ class SerialLine:
                 break
             if not data:
                 break
-            found.append(data)
+            result.append(data)
         if broken is not None:
             self._broken(broken)
-        elif found:
-            self._received(b"".join(found))
+        elif result:
+            self._received(b"".join(result))

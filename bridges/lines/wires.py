@@ -71,9 +71,9 @@ class Address:
         ModelError
             If the text has another form.
         """
-        scheme, mark, rest = text.partition("://")
+        scheme, mark, remaining = text.partition("://")
         if mark and scheme in ("udp", "tcp"):
-            return cls("udp" if scheme == "udp" else "tcp", *host_port(rest, place))
+            return cls("udp" if scheme == "udp" else "tcp", *host_port(remaining, place))
         if mark or (not text.startswith("/") and not text.upper().startswith("COM")):
             raise rtmms.ModelError(f"{place}: expected udp://HOST:PORT, tcp://HOST:PORT or DEVICE[@BAUD], got '{text}'")
         device, at, baud = text.partition("@")

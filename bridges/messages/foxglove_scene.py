@@ -75,14 +75,14 @@ class Scene:
         from foxglove.messages import FrameTransform, FrameTransforms, Quaternion, Vector3
 
         at = stamp(state.time)
-        found = [(self.world, self.body, motion.position, motion.attitude)]
+        result = [(self.world, self.body, motion.position, motion.attitude)]
         if self.shape is not None:
             parts = self.shape.frames(state.outputs)
-            found += [(self.body, name, position, q) for name, (position, q) in parts.items()]
-        made = []
-        for parent, child, (x, y, z), q in found:
+            result += [(self.body, name, position, q) for name, (position, q) in parts.items()]
+        built = []
+        for parent, child, (x, y, z), q in result:
             a, b, c, w = xyzw(q)
-            made.append(
+            built.append(
                 FrameTransform(
                     timestamp=at,
                     parent_frame_id=parent,
@@ -91,7 +91,7 @@ class Scene:
                     rotation=Quaternion(x=a, y=b, z=c, w=w),
                 )
             )
-        return FrameTransforms(transforms=made)
+        return FrameTransforms(transforms=built)
 
     def update(self, state: State) -> Any:
         """Return the entities: one for each skin and solid, in the body's frame; each replaces the one before.
@@ -120,16 +120,16 @@ class Scene:
         surface, line, _ = self._colours
         entities = []
         for skin, points in zip(self.shape.skins, self.shape.points(state.outputs), strict=True):
-            made = [Point3(x=x, y=y, z=z) for x, y, z in points]
+            built = [Point3(x=x, y=y, z=z) for x, y, z in points]
             lines = LinePrimitive(
                 type=LinePrimitiveLineType.LineList,
                 thickness=LINE_PIXELS,
                 scale_invariant=True,
-                points=made,
+                points=built,
                 color=line,
                 indices=self._lines[skin.name],
             )
-            tiles = TriangleListPrimitive(points=made, color=surface, indices=list(skin.triangles))
+            tiles = TriangleListPrimitive(points=built, color=surface, indices=list(skin.triangles))
             entities.append(
                 SceneEntity(
                     timestamp=at,
@@ -156,7 +156,7 @@ class Scene:
         )
 
         assert self.shape is not None
-        made = []
+        built = []
         for solid in self.shape.solids:
             (x, y, z), (a, b, c), (qx, qy, qz, qw) = solid.centre, solid.size, xyzw(solid.quaternion)
             pose = Pose(position=Vector3(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
@@ -164,18 +164,18 @@ class Scene:
             entity = {"timestamp": at, "frame_id": solid.frame or self.body, "id": solid.name, "frame_locked": True}
             match solid.kind:
                 case "box":
-                    made.append(SceneEntity(**entity, cubes=[CubePrimitive(**of)]))
+                    built.append(SceneEntity(**entity, cubes=[CubePrimitive(**of)]))
                 case "cylinder" | "rotor":
                     round_ = CylinderPrimitive(**of, bottom_scale=1.0, top_scale=1.0)
-                    made.append(SceneEntity(**entity, cylinders=[round_]))
+                    built.append(SceneEntity(**entity, cylinders=[round_]))
                 case "mesh":
                     points = [Point3(x=u, y=v, z=w) for u, v, w in solid.vertices]
                     faces = [k for corners in solid.triangles for k in corners]
                     tiles = TriangleListPrimitive(pose=pose, points=points, color=self._colours[2], indices=faces)
-                    made.append(SceneEntity(**entity, triangles=[tiles]))
+                    built.append(SceneEntity(**entity, triangles=[tiles]))
                 case _:
-                    made.append(SceneEntity(**entity, spheres=[SpherePrimitive(**of)]))
-        return made
+                    built.append(SceneEntity(**entity, spheres=[SpherePrimitive(**of)]))
+        return built
 
 
 def _pairs(skin: Skin) -> list[int]:

@@ -68,13 +68,13 @@ def parts(names: Iterable[str], kind: str) -> dict[str, str]:
     ModelError
         If two parts are equal.
     """
-    found: dict[str, str] = {}
-    taken: dict[str, str] = {}
+    result: dict[str, str] = {}
+    used: dict[str, str] = {}
     for name in names:
-        other = taken.setdefault(part(name), name)
+        other = used.setdefault(part(name), name)
         if other != name:
             raise ModelError(
                 f"{kind}: '{other}' and '{name}' have the same topic name '{part(name)}'; select one of them"
             )
-        found[name] = part(name)
-    return found
+        result[name] = part(name)
+    return result

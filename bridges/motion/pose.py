@@ -139,17 +139,17 @@ class PoseReader:
     ) -> None:
         self.names = names
         known = {channel.name: channel for channel in plant.outputs}
-        found = {part: getattr(names, part) for part in _SIZES}
+        result = {part: getattr(names, part) for part in _SIZES}
         lacking = []
         self._frames: dict[str, str] = {}
-        for part, output in list(found.items()):
+        for part, output in list(result.items()):
             channel = known.get(output)
             if channel is None or channel.shape != (_SIZES[part],):
                 asked = output != _default(part) and output != ""
                 if part in needs or asked:
                     got = f"has the shape {channel.shape}" if channel is not None else "is not there"
                     lacking.append(f"{part} ('{output}' {got}; expected ({_SIZES[part]},), {_UNITS[part]})")
-                found[part] = ""
+                result[part] = ""
                 continue
             self._frames[part] = channel.frame
         if lacking:
@@ -157,8 +157,8 @@ class PoseReader:
                 f"{place}: the plant '{plant.robot}' lacks {'; '.join(lacking)}. Name the output it has: "
                 f"{place}.{'position'}=NAME, ...; its outputs: {', '.join(known) or 'none'}"
             )
-        self._output_names = found
-        self.outputs = tuple(output for output in found.values() if output)
+        self._output_names = result
+        self.outputs = tuple(output for output in result.values() if output)
         """Outputs that the bridge must select."""
 
     def __call__(self, state: State) -> Motion:
@@ -215,14 +215,14 @@ def truth_names(names: PoseNames, plant: PlantInfo) -> PoseNames:
     """
     known = {channel.name for channel in plant.outputs}
     asked = {part: getattr(names, part) for part in _SIZES}
-    found = {part: TRUTH + name for part, name in asked.items() if name not in known and TRUTH + name in known}
-    hidden = [name for name in found.values() if name not in plant.selected]
+    result = {part: TRUTH + name for part, name in asked.items() if name not in known and TRUTH + name in known}
+    hidden = [name for name in result.values() if name not in plant.selected]
     if hidden:
         raise ModelError(
             f"outputs: the plant '{plant.robot}' has sensors, and sends {hidden[0]} only on request; give "
-            f"outputs=*+{'+'.join(found.values())}"
+            f"outputs=*+{'+'.join(result.values())}"
         )
-    return replace(names, **found)
+    return replace(names, **result)
 
 
 def _default(part: str) -> str:

@@ -211,18 +211,22 @@ def places(specification: Any, home: Home) -> list[Place]:
         raise Refusal("plan", "expected a plan specification, got none")
     if len(specification.maneuvers) > _MAX_MANEUVERS:
         raise Refusal("plan", f"expected at most {_MAX_MANEUVERS} maneuvers in a plan, got more")
-    found = {one.maneuver_id: one.data for one in specification.maneuvers if isinstance(one, imcpy.PlanManeuver)}
+    result = {
+        maneuver.maneuver_id: maneuver.data
+        for maneuver in specification.maneuvers
+        if isinstance(maneuver, imcpy.PlanManeuver)
+    }
     after: dict[str, str] = {}
-    for one in specification.transitions:  # lists of messages: a peer can put any others into them
-        if isinstance(one, imcpy.PlanTransition):
-            after.setdefault(one.source_man, one.dest_man)
+    for transition in specification.transitions:  # lists of messages: a peer can put any others into them
+        if isinstance(transition, imcpy.PlanTransition):
+            after.setdefault(transition.source_man, transition.dest_man)
     at, course = specification.start_man_id, list[Place]()
-    while at in found and len(course) < len(found):
-        course.append(_place(at, found[at], home))
+    while at in result and len(course) < len(result):
+        course.append(_place(at, result[at], home))
         at = after.get(at, "")
     if not course:
         raise Refusal("plan", f"the first maneuver '{at[:40]}' is not in the plan")
-    if at in found:
+    if at in result:
         raise Refusal("plan", "the plan returns to an earlier maneuver, so it never ends")
     return course
 
@@ -347,7 +351,7 @@ def fuzzed() -> Fuzzed:
     samples[0].sys_name, samples[0].services = "ccu", "imc+udp://127.0.0.1:6001/;http://127.0.0.1:8080/"
     samples[2].value, samples[2].z_units = 2.0, imcpy.ZUnits.DEPTH
     _mended(bytes(64)), known_messages()  # what it imports is not the first frame's work
-    return fuzz(read), [bytes(imcpy.Packet.serialize(one)) for one in samples]
+    return fuzz(read), [bytes(imcpy.Packet.serialize(sample)) for sample in samples]
 
 
 def _mended(data: bytes) -> bytes | None:

@@ -202,29 +202,29 @@ def announce_socket(network: str) -> tuple[socket.socket, int]:
     """
     fault: OSError | None = None
     for port in PORTS:
-        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        made.setblocking(False)
+        built = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        built.setblocking(False)
         try:
-            made.bind((GROUP, port))  # what is sent to the group alone
+            built.bind((GROUP, port))  # what is sent to the group alone
             membership = socket.inet_aton(GROUP) + socket.inet_aton(network)
-            made.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+            built.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
             with contextlib.suppress(OSError):
-                made.setsockopt(socket.IPPROTO_IP, _MULTICAST_ALL, 0)  # not what others of this machine joined for
-            return made, port
+                built.setsockopt(socket.IPPROTO_IP, _MULTICAST_ALL, 0)  # not what others of this machine joined for
+            return built, port
         except OSError as problem:
-            made.close()
+            built.close()
             fault = problem
     raise rtmms.RtmmsError(
         f"cannot receive announces at {GROUP}, ports 30100 to 30104: {fault.strerror if fault else ''}"
     )
 
 
-def let_announce(made: socket.socket, network: str, far: bool) -> None:
+def let_announce(built: socket.socket, network: str, far: bool) -> None:
     """Set up the socket that sends announces over a network.
 
     Parameters
     ----------
-    made : socket.socket
+    built : socket.socket
         The socket.
     network : str
         Address of the network.
@@ -232,5 +232,5 @@ def let_announce(made: socket.socket, network: str, far: bool) -> None:
         Whether announces may leave this machine.
     """
     with contextlib.suppress(OSError):
-        made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(network))
-        made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 5 if far else 0)
+        built.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(network))
+        built.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 5 if far else 0)

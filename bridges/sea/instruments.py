@@ -229,15 +229,15 @@ class Instruments:
 
     def _of_truth(self, plant: PlantInfo, pose: PoseNames, bottom_m: float | None, along: bool) -> None:
         read = PoseReader(truth_names(pose, plant), plant, needs=("position", "quaternion"))
-        moving = {"velocity", "angular_velocity"} & {self._part(pose, plant, one) for one in _MOVING}
+        moving = {"velocity", "angular_velocity"} & {self._part(pose, plant, item) for item in _MOVING}
         last: list[Any] = [None, None]
 
         def motion(state: State) -> Motion:
             """Return the motion, converted once a state for all instruments."""
             if last[0] is not state:
                 last[0], last[1] = state, read(state)
-            found: Motion = last[1]
-            return found
+            result: Motion = last[1]
+            return result
 
         def fix(state: State, at: float) -> Fix:
             now = motion(state)

@@ -59,10 +59,12 @@ class Ensembles:
         earth = earth_velocity(attitude, log.velocity)
         if log.valid:
             step = max(0.0, log.time - self._at)
-            self._travelled_m = [made + speed * step for made, speed in zip(self._travelled_m, earth, strict=True)]
+            self._travelled_m = [
+                created + speed * step for created, speed in zip(self._travelled_m, earth, strict=True)
+            ]
             self._good_at = log.time
         self._at = log.time
-        made = ",".join(f"{distance:+012.2f}" for distance in self._travelled_m)
+        built = ",".join(f"{distance:+012.2f}" for distance in self._travelled_m)
         at = self._clock.at(log.time)
         lines = (
             f":SA,{attitude.pitch_deg:+06.2f},{attitude.roll_deg:+06.2f},{attitude.heading_deg % 360.0:06.2f}",
@@ -71,7 +73,7 @@ class Ensembles:
             f":BI,{_velocity((right, forward, -down), log.valid)},{0 if log.valid else _BAD:+06d},{_status(log)}",
             f":BS,{_velocity((right, forward, -down), log.valid)},{_status(log)}",
             f":BE,{_velocity(earth, log.valid)},{_status(log)}",
-            f":BD,{made},{max(0.0, log.height_m):07.2f},{max(0.0, log.time - self._good_at):06.2f}",
+            f":BD,{built},{max(0.0, log.height_m):07.2f},{max(0.0, log.time - self._good_at):06.2f}",
         )
         return "".join(f"{line}\r\n" for line in lines)
 

@@ -444,14 +444,14 @@ class SentenceSpec:
         ModelError
             If the text has another form.
         """
-        found = _WORD.fullmatch(word)
-        if not found or found[2] not in talkers:
+        match = _WORD.fullmatch(word)
+        if not match or match[2] not in talkers:
             kinds = ", ".join(talkers)
             raise rtmms.ModelError(f"sentences: expected [TALKER]TYPE[:HZ] with one of {kinds}; got '{word}'")
-        rate = float(found[3]) if found[3] else rates[found[2]]
+        rate = float(match[3]) if match[3] else rates[match[2]]
         if not 0.0 < rate <= 100.0:
             raise rtmms.ModelError(f"sentences: '{word}': expected a rate > 0 and at most 100 Hz")
-        return cls(found[2], found[1] or talkers[found[2]], rate)
+        return cls(match[2], match[1] or talkers[match[2]], rate)
 
     @property
     def head(self) -> str:
@@ -494,19 +494,19 @@ class Lines:
         *ended, self._incomplete = (self._incomplete + data).replace(b"\r", b"\n").split(b"\n")
         if whole:
             ended, self._incomplete = [*ended, self._incomplete], b""
-        found = []
+        result = []
         for line in ended:
             if self._skipping:
                 self._skipping = False
             elif len(line) > MAX_SENTENCE_LENGTH:
                 self._refuse("oversize")
             elif line:
-                found.append(line)
+                result.append(line)
         if len(self._incomplete) > MAX_SENTENCE_LENGTH:
             if not self._skipping:
                 self._refuse("oversize")
             self._incomplete, self._skipping = b"", True
-        return found
+        return result
 
 
 class SetPoints:
@@ -536,13 +536,13 @@ class SetPoints:
         If a name is no sentence.
     """
 
-    def __init__(self, own: Mapping[str, str], home: Home, variation_deg: float, strict: bool = True) -> None:
+    def __init__(self, current: Mapping[str, str], home: Home, variation_deg: float, strict: bool = True) -> None:
         import pynmea2
 
         self._of, self._home, self._variation, self._strict = pynmea2, home, variation_deg, strict
         self._sentence_fields: dict[str, list[tuple[str, Unit]]] = {}
         self.channels: tuple[str, ...] = _APB + _RMB
-        for name, text in own.items():
+        for name, text in current.items():
             if not _NAME.fullmatch(name) or name[2:] in ("APB", "RMB"):
                 raise rtmms.ModelError(
                     f"set_points: expected the head of a sentence, such as PRTMS or IIVTG, got '{name}'"
@@ -588,16 +588,16 @@ class SetPoints:
         if head in self._sentence_fields:
             return self._read_own(head, fields)
         try:
-            found: Any = self._of.parse(body)
+            result: Any = self._of.parse(body)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise Refusal("malformed", "no sentence") from None
-        return self._apb(found) if head[2:] == "APB" else self._rmb(found)
+        return self._apb(result) if head[2:] == "APB" else self._rmb(result)
 
-    def _read_own(self, head: str, rest: list[str]) -> dict[str, float]:
+    def _read_own(self, head: str, remaining: list[str]) -> dict[str, float]:
         """Read an own sentence without pynmea2, which has classes for some manufacturers' names."""
         fields = self._sentence_fields[head]
         values = {}
-        for (name, unit), word in zip(fields, rest, strict=False):
+        for (name, unit), word in zip(fields, remaining, strict=False):
             if name and word:
                 values[f"{head}.{name}"] = self._in_our_units(_number(word, name), unit)
         return values
@@ -671,12 +671,12 @@ def _off_track(word: str, steer: str, unit: str, kind: str) -> dict[str, float]:
     return {f"{kind}.xte_m": _number(word, "xte") * scale * (1.0 if steer == "R" else -1.0)}
 
 
-def _degrees(word: str, side: str, sides: str, most: float) -> float:
+def _degrees(word: str, side: str, sides: str, maximum: float) -> float:
     """Return degrees from DDMM.MM and its hemisphere."""
     minutes = _number(word, "place")
-    whole, rest = divmod(minutes, 100.0)
-    value = whole + rest / 60.0
-    if len(side) != 1 or side not in sides or not (minutes >= 0 and rest < 60.0 and value <= most):
+    whole, remaining = divmod(minutes, 100.0)
+    value = whole + remaining / 60.0
+    if len(side) != 1 or side not in sides or not (minutes >= 0 and remaining < 60.0 and value <= maximum):
         raise Refusal("wrong_type", "expected a latitude and a longitude")
     return value if side == sides[0] else -value
 
@@ -691,8 +691,8 @@ def fuzzed() -> Fuzzed:
     Fuzzed
         The code to try, and valid samples.
     """
-    own, home = {"PRTMS": "speed:knots/heading:compass/depth"}, Home(lat_deg=47.4, lon_deg=8.5)
-    points, lenient = SetPoints(own, home, 3.0), SetPoints(own, home, 3.0, strict=False)
+    current, home = {"PRTMS": "speed:knots/heading:compass/depth"}, Home(lat_deg=47.4, lon_deg=8.5)
+    points, lenient = SetPoints(current, home, 3.0), SetPoints(current, home, 3.0, strict=False)
     reasons: list[str] = []
     lines = Lines(reasons.append)
 

@@ -15,9 +15,9 @@ import rtmms
 BEATS = 12
 
 
-def main(path: Path, **given: object) -> None:
+def main(path: Path, **values: object) -> None:
     """Write the picture. given: of the manta."""
-    plant = rtmms.load("manta", **given)
+    plant = rtmms.load("manta", **values)
     steps = round(plant.gait_period() / plant.dt)
     beat = plant.gait_commands(steps)
     for _ in range(BEATS):

@@ -23,16 +23,16 @@ def main() -> None:
     for name in sys.argv[1:] or sorted(file.stem for file in FOLDER.glob("*.ipynb")):
         print(name, flush=True)
         file = FOLDER / f"{name}.ipynb"
-        made = nbformat.read(file, as_version=4)
+        built = nbformat.read(file, as_version=4)
         with tempfile.TemporaryDirectory() as place:
-            nbclient.NotebookClient(made, timeout=600, resources={"metadata": {"path": place}}).execute()
-        for cell in made.cells:
+            nbclient.NotebookClient(built, timeout=600, resources={"metadata": {"path": place}}).execute()
+        for cell in built.cells:
             cell.metadata.pop("execution", None)  # times of day
-            cell["outputs"] = [one for one in cell.get("outputs", []) if len(str(one)) < MAX_OUTPUT_LENGTH]
+            cell["outputs"] = [output for output in cell.get("outputs", []) if len(str(output)) < MAX_OUTPUT_LENGTH]
             if cell.cell_type != "code":
                 del cell["outputs"]
-        made.metadata.pop("language_info", None)
-        nbformat.write(made, file)
+        built.metadata.pop("language_info", None)
+        nbformat.write(built, file)
 
 
 if __name__ == "__main__":

@@ -46,8 +46,8 @@ BEATING = ("moth", "modal_moth")
 
 def logged(robot: str, folder: Path, duration_s: float) -> Path:
     path = folder / f"{robot}.mcap"
-    words = ["run", robot, "--mode", "lockstep", "--duration", str(duration_s), "--quiet", "--log", str(path)]
-    subprocess.run([*PROGRAM, *words], check=True, stdout=subprocess.DEVNULL)
+    arguments = ["run", robot, "--mode", "lockstep", "--duration", str(duration_s), "--quiet", "--log", str(path)]
+    subprocess.run([*PROGRAM, *arguments], check=True, stdout=subprocess.DEVNULL)
     return path
 
 
@@ -81,8 +81,8 @@ def browsed(log: Path, to: Path) -> None:
     assert viewer.stderr is not None
     address = ""
     while not address:
-        found = re.search(r"(http://\S+)", viewer.stderr.readline())
-        address = found.group(1) if found else ""
+        match = re.search(r"(http://\S+)", viewer.stderr.readline())
+        address = match.group(1) if match else ""
     arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)

@@ -62,12 +62,12 @@ def _parameters(module: Any) -> Any:
     """The dataclass of a robot's parameters: the one of its module, or of `parameters` beside it."""
     for place in chain([module], _inner(module)):
         for value in vars(place).values():
-            own = (
+            current = (
                 isinstance(value, type)
                 and dataclasses.is_dataclass(value)
                 and value.__module__.startswith(place.__name__)
             )
-            if own and _defaults(value) >= 4:
+            if current and _defaults(value) >= 4:
                 return value
     return None
 

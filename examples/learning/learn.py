@@ -141,9 +141,9 @@ def train(many: Any, agent: PPO, minutes: float, updates: int | None = None) -> 
         for _ in range(ROLLOUT):
             agent.pre_interaction(timestep=step, timesteps=0)
             action, _ = agent.act(observation, None, timestep=step, timesteps=0)
-            seen, reward, ended, cut, info = many.step(action)
+            observed, reward, ended, cut, info = many.step(action)
             agent.record_transition(
-                observations=observation, states=None, actions=action, rewards=reward, next_observations=seen,
+                observations=observation, states=None, actions=action, rewards=reward, next_observations=observed,
                 next_states=None, terminated=ended, truncated=cut, infos=info, timestep=step, timesteps=0,
             )  # fmt: skip
             agent.post_interaction(timestep=step, timesteps=0)
@@ -151,7 +151,7 @@ def train(many: Any, agent: PPO, minutes: float, updates: int | None = None) -> 
             lengths += 1.0
             errors.append(depth_error(inside)[lengths > settled])
             lengths[np.asarray(ended | cut)[:, 0] > 0] = -1.0  # the next step begins another episode
-            observation, step = seen, step + 1
+            observation, step = observed, step + 1
         curve.seconds.append(time.perf_counter() - began)
         curve.rewards.append(float(np.mean(rewards)))
         late = np.concatenate(errors)
@@ -173,10 +173,10 @@ def depth_error(inside: Any) -> Any:
 def evaluate(policy: Policy, runs: int = RUNS, seed: int = 1 << 20) -> float:
     """Return the mean size of the depth error after settling, m, over episodes that the training has not had."""
     many = environments(runs)
-    seen, _ = many.reset(seed=seed)
+    observed, _ = many.reset(seed=seed)
     errors = []
     for k in range(round(EPISODE_S / STEP_S) - 1):
-        seen, _, ended, _, _ = many.step(policy(seen.astype(float)))
+        observed, _, ended, _, _ = many.step(policy(observed.astype(float)))
         if ended.any():
             return float("inf")
         if (k + 1) * STEP_S > SETTLED_S:

@@ -42,12 +42,12 @@ class Pilot(mosaik_api_v3.Simulator):
         return {"pilot": {name: angle[name] for name in outputs["pilot"]}}
 
 
-def main(seconds: float = 5.0, robot: str = "", **words: Any) -> dict[float, Any]:
+def main(seconds: float = 5.0, robot: str = "", **arguments: Any) -> dict[float, Any]:
     """Run the scenario, and return the robot's positions. '127.0.0.1:5678' names the bridge of a plant that runs."""
     where = {"connect": robot} if robot else {"python": "rtmms_bridges.federation.simulator:Robots"}
     world = mosaik.World({"Pilot": {"python": f"{__name__}:Pilot"}, "Robots": where}, time_resolution=1.0 / TICKS)
     pilot = world.start("Pilot").Pilot()
-    swimmer = world.start("Robots", **({} if robot else {"robot": "manta", "step_s": 0.01, **words})).Robot()
+    swimmer = world.start("Robots", **({} if robot else {"robot": "manta", "step_s": 0.01, **arguments})).Robot()
     world.connect(pilot, swimmer, *((rod, rod) for rod in RODS))
     world.connect(swimmer, pilot, ("position", "position"), time_shifted=True, initial_data={"position": [0.0] * 3})
     SEEN.clear()

@@ -64,16 +64,16 @@ def tile(
             return builder.inttoptr(there, kind.as_pointer())
 
         def several(value: Any) -> Any:
-            one = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
-            return builder.shuffle_vector(one, nothing, ir.Constant(lanes, [0] * WIDTH))
+            entry = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(entry, nothing, ir.Constant(lanes, [0] * WIDTH))
 
         begin, loop, end = builder.block, builder.append_basic_block("tile"), builder.append_basic_block("tile.end")
         builder.branch(loop)
         builder.position_at_end(loop)
         n, sums = builder.phi(word), [builder.phi(vector) for _ in range(ROWS * vectors)]
         n.add_incoming(ir.Constant(word, 0), begin)
-        for one in sums:
-            one.add_incoming(ir.Constant(vector, [0.0] * WIDTH), begin)
+        for item in sums:
+            item.add_incoming(ir.Constant(vector, [0.0] * WIDTH), begin)
         first = builder.mul(builder.load(at(rows, n, word)), stride)
         x = [
             builder.load(at(panel, builder.add(first, ir.Constant(word, WIDTH * v)), vector), align=8)
@@ -87,8 +87,8 @@ def tile(
                 after.append(builder.fadd(sums[r * vectors + v], product, flags=flags))
         following = builder.add(n, ir.Constant(word, 1))
         n.add_incoming(following, builder.block)
-        for one, value in zip(sums, after, strict=True):
-            one.add_incoming(value, builder.block)
+        for item, value in zip(sums, after, strict=True):
+            item.add_incoming(value, builder.block)
         builder.cbranch(builder.icmp_signed("<", following, count), loop, end)
         builder.position_at_end(end)
         for r in range(ROWS):
@@ -155,7 +155,7 @@ class Bordered(NamedTuple):
         Bordered
             The copy.
         """
-        return Bordered(*(None if one is None else one.copy() for one in self))  # type: ignore[arg-type]
+        return Bordered(*(None if item is None else item.copy() for item in self))  # type: ignore[arg-type]
 
     def dense(self) -> Array:
         """Return the matrix as one array.
@@ -221,20 +221,29 @@ def sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) 
 
 @kernel
 def push(
-    head: Any, right: Any, below: Any, own: Any, spread: Any, seen: Any, members: Any, by_inputs: Any, first: int,
-    panel: Any, other: Any,
-) -> int:  # fmt: skip
+    head: Any,
+    right: Any,
+    below: Any,
+    current: Any,
+    spread: Any,
+    observed: Any,
+    members: Any,
+    by_inputs: Any,
+    first: int,
+    panel: Any,
+    other: Any,
+) -> int:
     """Multiply columns by matrices, one after the other: panel <- A panel (+ columns of B).
 
     Parameters
     ----------
-    head, right, own : Any
+    head, right, current : Any
         As of Bordered, with an axis of the matrices in front.
     below : Any
         (s, h, n), the columns of each matrix.
     spread : Any
         (s, r, n), the columns of each; r in whole tiles, 0 for none.
-    seen, members : Any
+    observed, members : Any
         As of Bordered, seen with an axis of the matrices in front.
     by_inputs : Any
         (s, h + n, u) slopes by the inputs.
@@ -250,7 +259,7 @@ def push(
     int
         0 where the result is in the panel, 1 where it is in the other.
     """
-    h, n, t, w, q = head.shape[1], below.shape[2], right.shape[1], own.shape[1], spread.shape[1]
+    h, n, t, w, q = head.shape[1], below.shape[2], right.shape[1], current.shape[1], spread.shape[1]
     shares, rows = np.zeros((h + n + w + q + 1, ROWS)), np.zeros(h + n + w + q + 1, dtype=np.int64)
     to = np.zeros(ROWS, dtype=np.int64)
     for s in range(head.shape[0]):
@@ -260,7 +269,7 @@ def push(
                 to[i] = h + n + 1 + r + i
             for k in range(h + n):
                 for i in range(ROWS):
-                    shares[k, i] = seen[s, r + i, k]
+                    shares[k, i] = observed[s, r + i, k]
                 rows[k] = k
             sum_rows(h + n, shares, rows, to, source, source)
         for r in range(0, h, ROWS):
@@ -281,7 +290,7 @@ def push(
                     rows[count] = h + k
                     count += 1
             sum_rows(count, shares, rows, to, source, target)
-        for g in range(own.shape[3]):
+        for g in range(current.shape[3]):
             for e in range(0, w, ROWS):
                 for i in range(ROWS):
                     to[i] = h + members[e + i, g] if e + i < w else h + n
@@ -295,7 +304,7 @@ def push(
                     count += 1 if there else 0
                 for j in range(w):
                     for i in range(ROWS):
-                        shares[count, i] = own[s, e + i, j, g] if e + i < w else 0.0
+                        shares[count, i] = current[s, e + i, j, g] if e + i < w else 0.0
                     rows[count] = h + members[j, g]
                     count += 1
                 for k in range(q):

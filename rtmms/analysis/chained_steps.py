@@ -52,10 +52,10 @@ def chain_steps(
     tuple[Array, Array] | None
         (k, k) and (k, n); None where a step fails.
     """
-    one = structures[0]
-    k, n, steps = one.a.size, commands.shape[1], len(commands)
+    item = structures[0]
+    k, n, steps = item.a.size, commands.shape[1], len(commands)
     columns = k + n
-    bound = 0 if one.a.spread is None else one.a.spread.shape[1]
+    bound = 0 if item.a.spread is None else item.a.spread.shape[1]
     workers = len(structures)
     share = -(-columns // (workers * -(-columns // (workers * PANEL))))  # as many panels for each worker
     wide = -(-share // COLUMNS) * COLUMNS
@@ -65,17 +65,17 @@ def chain_steps(
             panel[0, at + c, c] = 1.0
     turned = [0] * len(panels)
     together = min(TOGETHER, steps)
-    h = len(one.a.head)
+    h = len(item.a.head)
     parts: tuple[Any, ...] = (
-        np.zeros((together, h, h)), np.zeros((together, *one.a.right.shape)), np.zeros((together, h, k - h)),
-        np.zeros((together, *one.a.blocks.shape)), np.zeros((together, bound, k - h)), np.zeros((together, bound, k)),
+        np.zeros((together, h, h)), np.zeros((together, *item.a.right.shape)), np.zeros((together, h, k - h)),
+        np.zeros((together, *item.a.blocks.shape)), np.zeros((together, bound, k - h)), np.zeros((together, bound, k)),
     )  # fmt: skip
     by_inputs = np.zeros((together, k, n))
 
-    def take(structure: Structure, way: Array, begin: int, which: range) -> bool:
+    def take(structure: Structure, course: Array, begin: int, which: range) -> bool:
         for s in which:
             time = (first + begin + s) * dt
-            if not structure.take(way[s], commands[begin + s], way[s + 1, pose : pose + 7], time):
+            if not structure.take(course[s], commands[begin + s], course[s + 1, pose : pose + 7], time):
                 return False
             parts[0][s], parts[1][s], parts[2][s] = structure.a.head, structure.a.right, structure.a.below.T
             parts[3][s], by_inputs[s] = structure.a.blocks, structure.b
@@ -87,20 +87,20 @@ def chain_steps(
         for p in which:
             panel = panels[p]
             turned[p] ^= push(
-                *(part[:count] for part in parts), one.a.members, by_inputs[:count], k - p * wide,
+                *(part[:count] for part in parts), item.a.members, by_inputs[:count], k - p * wide,
                 panel[turned[p]], panel[1 - turned[p]],
             )  # fmt: skip
 
     for begin in range(0, steps, together):
         count = min(together, steps - begin)
-        way = states(begin, begin + count)
+        route = states(begin, begin + count)
         if pool is None:
-            if not take(one, way, begin, range(count)):
+            if not take(item, route, begin, range(count)):
                 return None
             multiply(range(len(panels)), count)
         else:
             jobs = [
-                pool.submit(take, structure, way, begin, range(i, count, workers))
+                pool.submit(take, structure, route, begin, range(i, count, workers))
                 for i, structure in enumerate(structures)
             ]
             well = [job.result() for job in jobs]

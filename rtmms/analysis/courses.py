@@ -59,7 +59,7 @@ def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> 
         else:
             other = middle - 1
     x, y, z = at[0], at[1], at[2]
-    found, arc, least = -1, 0.0, math.inf
+    result, arc, least = -1, 0.0, math.inf
     for side in range(2):
         step = 1 - 2 * side
         k = home - side
@@ -78,15 +78,15 @@ def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> 
             closer = abs(arc - near) - abs(s - near)  # m, and what is ahead counts as nearer than it is
             closer += (CUTS_M if s > near else 0.0) - (CUTS_M if arc > near else 0.0)
             tie = abs(off - least) <= 1e-12 * (1.0 + off)
-            if (off < least and not tie) or (tie and (closer > 1e-9 or (closer > -1e-9 and k > found))):
-                found, arc, least = k, s, off
+            if (off < least and not tie) or (tie and (closer > 1e-9 or (closer > -1e-9 and k > result))):
+                result, arc, least = k, s, off
             end = k + 1 - side
             ex, ey, ez = x - points[end][0], y - points[end][1], z - points[end][2]
             skip = math.sqrt(ex * ex + ey * ey + ez * ez) - math.sqrt(least)
             k += step
             while 0 <= k <= last and abs(length[k + 1 - side] - length[end]) < skip:
                 k += step
-    return found, arc, least
+    return result, arc, least
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +244,7 @@ def _waypoints(text: str) -> Array:
             numbers = [float(word) for word in part.split()]
         except ValueError:
             numbers = []
-        if len(numbers) != 3 or not all(math.isfinite(one) for one in numbers):
+        if len(numbers) != 3 or not all(math.isfinite(number) for number in numbers):
             raise ModelError(f"course: waypoint {k}: expected three finite numbers 'x y z' in m, got '{part.strip()}'")
         points.append(numbers)
     if len(points) < 2:
@@ -268,12 +268,12 @@ def _course(points: Array) -> Course:
     return Course(points, along, np.concatenate([direction, direction[-1:]]), curvature)
 
 
-def read_course(words: str) -> Course:
+def read_course(arguments: str) -> Course:
     """Read a course from one text, as `course_text` writes it.
 
     Parameters
     ----------
-    words : str
+    arguments : str
         'helix:radius_m=4.0;turns=2.0' or 'waypoints:0 0 -1; 10 0 -1'.
 
     Returns
@@ -286,11 +286,11 @@ def read_course(words: str) -> Course:
     ModelError
         The text has a wrong name or number.
     """
-    kind, _, rest = words.partition(":")
+    kind, _, remaining = arguments.partition(":")
     if kind == "waypoints":
-        return course(kind, waypoints=rest)
+        return course(kind, waypoints=remaining)
     numbers = {}
-    for part in filter(None, rest.split(";")):
+    for part in filter(None, remaining.split(";")):
         name, _, value = part.partition("=")
         try:
             numbers[name] = float(value)

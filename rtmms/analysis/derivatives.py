@@ -152,7 +152,7 @@ def linearise(
     room = _room(plant) if isinstance(plant, HasCoordinates) else None
     if room is not None:
         with room.lock, np.errstate(all="ignore"):
-            found = _compiled(plant, room, commands, period, threads, with_respect_to, method)  # type: ignore[arg-type]
+            result = _compiled(plant, room, commands, period, threads, with_respect_to, method)  # type: ignore[arg-type]
     else:
         if method is not None:
             raise ModelError(
@@ -164,28 +164,28 @@ def linearise(
                 f"linearise: {what}: expected a plant with compiled steps, got a {type(plant).__name__}, whose steps "
                 "are in Python"
             )
-        own = plant.step_derivatives(commands[0]) if isinstance(plant, HasStepDerivatives) else None
-        found = linearise_step(plant, commands) if own is None else own
+        current = plant.step_derivatives(commands[0]) if isinstance(plant, HasStepDerivatives) else None
+        result = linearise_step(plant, commands) if current is None else current
     if outputs:
         rows, units, c = _output_slopes(plant, outputs)
-        found = replace(found, c=c, outputs=rows, output_units=units)
-    return found
+        result = replace(result, c=c, outputs=rows, output_units=units)
+    return result
 
 
-def _commands(plant: Plant, given: Any, period: bool) -> Array:
+def _commands(plant: Plant, values: Any, period: bool) -> Array:
     """Return the commands (steps, n_actuators), finite."""
     n = len(plant.actuators)
     if not period:
-        if given is None:
+        if values is None:
             held = getattr(plant, "commanded", None)
-            given = [c.neutral for c in plant.actuators] if held is None else held
-        return read_command("linearise", plant.actuators, given)[None, :].copy()
-    if given is None:
+            values = [c.neutral for c in plant.actuators] if held is None else held
+        return read_command("linearise", plant.actuators, values)[None, :].copy()
+    if values is None:
         return _gait(plant)
     try:
-        commands = np.array(given, dtype=np.float64)
+        commands = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(f"linearise: command: expected numbers of shape (steps, {n}), got {given!r:.60}") from None
+        raise ArgumentError(f"linearise: command: expected numbers of shape (steps, {n}), got {values!r:.60}") from None
     if commands.ndim != 2 or commands.shape[1] != n or not len(commands):
         raise ArgumentError(
             f"linearise: command: expected an array of shape (steps, {n}) with period=True, got shape {commands.shape}"
@@ -239,10 +239,10 @@ class _Workspace:
     def structure(self, plant: Any, count: int) -> list[Structure]:
         """Return so many evaluators of A and B by the plant's structure; none where it has none."""
         while len(self.structures) < count:
-            one = structure_of(plant, self.by)
-            if one is None:
+            item = structure_of(plant, self.by)
+            if item is None:
                 break
-            self.structures.append(one)
+            self.structures.append(item)
         return self.structures[:count]
 
     def probing(self, origin: Array, first: int, commands: Array, dt: float) -> Batch:
@@ -254,12 +254,20 @@ class _Workspace:
         if batch is None or batch.commands.shape[1:] != commands.shape:
             runs = 1 + len(displaced.settles)
             batch = self._probing = batch_of(
-                np.zeros((1, len(origin))), 0, np.zeros((1, *commands.shape)), dt, runs=runs,
-                state_indices=coordinates.state_indices.copy(), pose=coordinates.pose, reference=np.zeros(7), by=displaced.by,
+                np.zeros((1, len(origin))),
+                0,
+                np.zeros((1, *commands.shape)),
+                dt,
+                runs=runs,
+                state_indices=coordinates.state_indices.copy(),
+                pose=coordinates.pose,
+                reference=np.zeros(7),
+                by=displaced.by,
                 displacements=np.concatenate([np.zeros((1, 3), dtype=np.int64), displaced.displacements]),
-                settles=np.concatenate([[False], displaced.settles]), errors=np.zeros((runs, len(coordinates.names))),
+                settles=np.concatenate([[False], displaced.settles]),
+                errors=np.zeros((runs, len(coordinates.names))),
                 ends=np.zeros((runs, len(origin))),
-            )  # fmt: skip
+            )
         batch.starts[0], batch.counts[0], batch.commands[0] = origin, first, commands
         if coordinates.pose >= 0:
             batch.reference[:] = origin[coordinates.pose : coordinates.pose + 7]
@@ -297,22 +305,30 @@ def _compiled(
     parameters: Sequence[str], method: str | None,
 ) -> Linear:  # fmt: skip
     work = _Differences(plant, room, commands, period)
-    found = work.by_structure(threads) if method != "differences" else None
-    if found is None and method == "structure":
+    result = work.by_structure(threads) if method != "differences" else None
+    if result is None and method == "structure":
         raise ModelError(
             f"linearise: method: 'structure' does not support this {type(plant).__name__}, or a step fails; use "
             "method='differences'"
         )
-    packed, b = work.slope(threads) if found is None else found
+    packed, b = work.slope(threads) if result is None else result
     error = work.wrong(packed, b)
     p, named = work.by_parameters(parameters) if parameters else (None, ())
     coordinates, actuators = work.coordinates, work.actuators
     return Linear(
-        packed, b, coordinates.names, tuple(one.name for one in actuators),
-        len(commands) * work.dt if period else work.dt, error, coordinates.units, tuple(one.unit for one in actuators),
-        p=p, parameters=named, around=OperatingPoint(coordinates, work.origin, b""),
-        method="differences" if found is None else "structure",
-    )  # fmt: skip
+        packed,
+        b,
+        coordinates.names,
+        tuple(actuator.name for actuator in actuators),
+        len(commands) * work.dt if period else work.dt,
+        error,
+        coordinates.units,
+        tuple(actuator.unit for actuator in actuators),
+        p=p,
+        parameters=named,
+        around=OperatingPoint(coordinates, work.origin, b""),
+        method="differences" if result is None else "structure",
+    )
 
 
 class _Differences:
@@ -375,19 +391,23 @@ class _Differences:
         known = self.room.structure(self.plant, min(core_count() if threads is None else threads, steps))
         if not known:
             return None
-        way = np.empty((min(steps, TOGETHER) + 1, len(self.origin)))
-        way[0] = self.origin
+        route = np.empty((min(steps, TOGETHER) + 1, len(self.origin)))
+        route[0] = self.origin
 
         def states(begin: int, end: int) -> Array:
             count = end - begin
             if begin:
-                way[0] = way[len(way) - 1]
+                route[0] = route[len(route) - 1]
             trace = batch_of(
-                way[:1], self.first + begin, self.commands[None, begin:end], self.dt, states=way[None, 1 : count + 1]
+                route[:1],
+                self.first + begin,
+                self.commands[None, begin:end],
+                self.dt,
+                states=route[None, 1 : count + 1],
             )
             if self.room.pool.advance(trace) >= 0:
                 raise ModelError("linearise: a step fails on a copy of the plant; linearise at another state")
-            return way[: count + 1]
+            return route[: count + 1]
 
         pool = self.room.pool.executor(len(known)) if len(known) > 1 else None
         with _progress(steps * STRUCTURED_STEPS) as show:
@@ -442,22 +462,23 @@ class _Differences:
         for name in names:
             if name not in about.settable:
                 raise UnknownNameError("parameter that can change while the plant runs", str(name), about.settable)
-            usual = self._present(name)
-            values = np.atleast_1d(np.asarray(usual))
+            default = self._present(name)
+            values = np.atleast_1d(np.asarray(default))
             if values.dtype.kind != "f" or values.ndim != 1:
                 raise ArgumentError(
-                    f"linearise: with_respect_to: {name}: expected a parameter that is a real number, got {usual!r:.60}"
+                    f"linearise: with_respect_to: {name}: expected a parameter that is a real number, got "
+                    f"{default!r:.60}"
                 )
             for i, value in enumerate(values.tolist()):
                 step = PARAMETER_STEP * (abs(value) or 1.0)
-                columns.append(self._between(name, usual, i, step))
-                named.append(name if np.ndim(usual) == 0 else f"{name}[{i}]")
+                columns.append(self._between(name, default, i, step))
+                named.append(name if np.ndim(default) == 0 else f"{name}[{i}]")
         return np.array(columns).T, tuple(named)
 
     def _present(self, name: str) -> Any:
         """Return the present value of a parameter, which robots that share it have in common."""
         values = list(present_values(describe_plant(self.plant), [name]).values())
-        if any(not np.array_equal(one, values[0]) for one in values[1:]):
+        if any(not np.array_equal(value, values[0]) for value in values[1:]):
             raise ArgumentError(
                 f"linearise: with_respect_to: {name}: expected one value of all robots, got {values!r:.60}; name that "
                 "of one robot"
@@ -477,20 +498,20 @@ class _Differences:
             raise refused or ModelError(f"linearise: with_respect_to: {name} cannot be changed")
         if len(ends) == 2:
             return np.asarray((ends[0][1] - ends[1][1]) / (2.0 * step))
-        by, one = ends[0]
+        by, item = ends[0]
         two = self._after(name, _moved(usual, i, 2.0 * by))
         none = self._after(name, usual)
-        return np.asarray((4.0 * one - two - 3.0 * none) / (2.0 * by))  # the parabola's slope
+        return np.asarray((4.0 * item - two - 3.0 * none) / (2.0 * by))  # the parabola's slope
 
     def _after(self, name: str, value: Any) -> Array:
         """Return the coordinates (k,) at the end with another value."""
         plant: Any = self.plant
-        usual = present_values(describe_plant(plant), [name])
+        default = present_values(describe_plant(plant), [name])
         plant.set(**{name: value})
         try:
             fork = plant.fork()
         finally:
-            plant.set(**usual)
+            plant.set(**default)
         if PackedFork(plant, fork).advance(self.batch, np.zeros(1, dtype=np.int64)) >= 0:
             raise ModelError(
                 f"linearise: with_respect_to: {name}: a step fails with the value {value!r:.60}; linearise at another "
@@ -513,10 +534,10 @@ def _progress(steps: int) -> Iterator[Callable[[float], None]]:
 
 
 def _coordinates(coordinates: Coordinates, reference: Array, state: Array) -> Array:
-    found: Array = state[coordinates.state_indices]
+    result: Array = state[coordinates.state_indices]
     if coordinates.pose >= 0:
-        found[:6] = displacement(reference, state[coordinates.pose : coordinates.pose + 7])
-    return found
+        result[:6] = displacement(reference, state[coordinates.pose : coordinates.pose + 7])
+    return result
 
 
 def _moved(usual: Any, i: int, by: float) -> Any:

@@ -65,10 +65,10 @@ class PackedFork:
 
     def _put(self, place: int, entry: CompiledStep | CompiledOutputs) -> None:
         """Write the address of a function, and that of its arguments."""
-        words = np.zeros(ARGUMENTS, dtype=np.int64)
-        words[: len(entry.arguments)] = entry.arguments
-        self._arguments.append(words)
-        self._packed[place : place + 2] = entry.function, words.ctypes.data
+        arguments = np.zeros(ARGUMENTS, dtype=np.int64)
+        arguments[: len(entry.arguments)] = entry.arguments
+        self._arguments.append(arguments)
+        self._packed[place : place + 2] = entry.function, arguments.ctypes.data
 
     def row(self, outputs: tuple[str, ...] = (), *, settles: bool = False) -> Integers:
         """Return the words of the packed fork, with those of some outputs of the account.

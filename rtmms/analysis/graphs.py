@@ -50,10 +50,10 @@ class Node:
         """Return the node of these operands, an old one where it exists."""
         key = (operation, *(o.place if isinstance(o, Node) else ("number", o) for o in operands))
         if key not in cls.known:
-            made = super().__new__(cls)
-            made.operation, made.operands, made.place = operation, operands, len(cls.graph)
-            cls.graph.append(made)
-            cls.known[key] = made
+            built = super().__new__(cls)
+            built.operation, built.operands, built.place = operation, operands, len(cls.graph)
+            cls.graph.append(built)
+            cls.known[key] = built
         return cls.known[key]
 
     def __add__(self, other: Value) -> Value:
@@ -180,9 +180,9 @@ def add(a: Value, b: Value) -> Value:
         return a + b
     if is_zero(a) or is_zero(b):
         return b if is_zero(a) else a
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Node) and one.operation == "negative":
-            return subtract(other, one.operands[0])
+    for item, other in ((a, b), (b, a)):
+        if isinstance(item, Node) and item.operation == "negative":
+            return subtract(other, item.operands[0])
     return Node("add", a, b)
 
 
@@ -223,12 +223,12 @@ def multiply(a: Value, b: Value) -> Value:
     """
     if not isinstance(a, Node) and not isinstance(b, Node):
         return a * b
-    for one, other in ((a, b), (b, a)):
-        if not isinstance(one, Node):
-            if one in (0, 1, -1):
-                return 0.0 if one == 0 else other if one == 1 else negative(other)
-        elif one.operation == "negative":
-            return negative(multiply(one.operands[0], other))
+    for item, other in ((a, b), (b, a)):
+        if not isinstance(item, Node):
+            if item in (0, 1, -1):
+                return 0.0 if item == 0 else other if item == 1 else negative(other)
+        elif item.operation == "negative":
+            return negative(multiply(item.operands[0], other))
     return Node("multiply", a, b)
 
 
@@ -299,17 +299,17 @@ def slopes(values: Sequence[Value], by: Node, end: int) -> list[Value]:
     list[Value]
         A derivative of each value.
     """
-    found: dict[int, Value] = {by.place: 1.0}
+    result: dict[int, Value] = {by.place: 1.0}
     for node in Node.graph[by.place + 1 : end]:
         if node.operation in ("load", "same", "sign"):
             continue
-        moved = [found.get(o.place, 0.0) if isinstance(o, Node) else 0.0 for o in node.operands]
-        if all(is_zero(one) for one in moved):
+        moved = [result.get(o.place, 0.0) if isinstance(o, Node) else 0.0 for o in node.operands]
+        if all(is_zero(item) for item in moved):
             continue
         slope = _slope(node, moved)
         if not is_zero(slope):
-            found[node.place] = slope
-    return [found.get(value.place, 0.0) if isinstance(value, Node) else 0.0 for value in values]
+            result[node.place] = slope
+    return [result.get(value.place, 0.0) if isinstance(value, Node) else 0.0 for value in values]
 
 
 def _slope(node: Node, moved: list[Value]) -> Value:
@@ -393,10 +393,10 @@ def write(
         pen.write(graph[place])
     for value, array, offset, added in outputs:
         there = pen.at(pen.shifted[array], offset, pen.vector)
-        found = pen.value(value)
+        result = pen.value(value)
         if added:
-            found = pen.plus(builder.load(there, align=8), found)
-        builder.store(found, there, align=8)
+            result = pen.plus(builder.load(there, align=8), result)
+        builder.store(result, there, align=8)
     following = builder.add(lane, ir.Constant(word, width))
     lane.add_incoming(following, builder.block)
     builder.cbranch(builder.icmp_signed("<", following, ir.Constant(word, lanes)), loop, end)
@@ -435,36 +435,36 @@ class _GraphPart:
         b, a = self.builder, node.operands
         match node.operation:
             case "load":
-                made = b.load(self.at(self.shifted[a[0]], a[1], self.vector), align=8)
+                built = b.load(self.at(self.shifted[a[0]], a[1], self.vector), align=8)
             case "same":
-                one = b.load(self.at(self.addresses[a[0]], a[1], NUMBER))
+                item = b.load(self.at(self.addresses[a[0]], a[1], NUMBER))
                 nothing, lanes = ir.Constant(self.vector, ir.Undefined), ir.VectorType(ir.IntType(32), self.width)
-                one = b.insert_element(nothing, one, ir.Constant(ir.IntType(32), 0))
-                made = b.shuffle_vector(one, nothing, ir.Constant(lanes, [0] * self.width))
+                item = b.insert_element(nothing, item, ir.Constant(ir.IntType(32), 0))
+                built = b.shuffle_vector(item, nothing, ir.Constant(lanes, [0] * self.width))
             case "add":
-                made = self.plus(self.value(a[0]), self.value(a[1]))
+                built = self.plus(self.value(a[0]), self.value(a[1]))
             case "subtract":
-                made = b.fsub(self.value(a[0]), self.value(a[1]), flags=FLAGS)
+                built = b.fsub(self.value(a[0]), self.value(a[1]), flags=FLAGS)
             case "multiply":
-                made = self.times(self.value(a[0]), self.value(a[1]))
+                built = self.times(self.value(a[0]), self.value(a[1]))
             case "divide":
-                made = b.fdiv(self.value(a[0]), self.value(a[1]), flags=FLAGS)
+                built = b.fdiv(self.value(a[0]), self.value(a[1]), flags=FLAGS)
             case "negative":
-                made = b.fsub(self.all(-0.0), self.value(a[0]), flags=FLAGS)
+                built = b.fsub(self.all(-0.0), self.value(a[0]), flags=FLAGS)
             case "root":
-                root, made = b.module.declare_intrinsic("llvm.sqrt", [NUMBER]), ir.Constant(self.vector, ir.Undefined)
+                root, built = b.module.declare_intrinsic("llvm.sqrt", [NUMBER]), ir.Constant(self.vector, ir.Undefined)
                 for lane in (ir.Constant(ir.IntType(32), k) for k in range(self.width)):
-                    made = b.insert_element(made, b.call(root, [b.extract_element(self.value(a[0]), lane)]), lane)
+                    built = b.insert_element(built, b.call(root, [b.extract_element(self.value(a[0]), lane)]), lane)
             case "abs":
                 x = self.value(a[0])
-                made = b.select(b.fcmp_ordered("<", x, self.all(0.0)), b.fsub(self.all(-0.0), x, flags=FLAGS), x)
+                built = b.select(b.fcmp_ordered("<", x, self.all(0.0)), b.fsub(self.all(-0.0), x, flags=FLAGS), x)
             case "sign":
                 x = self.value(a[0])
                 up = b.select(b.fcmp_ordered(">", x, self.all(0.0)), self.all(1.0), self.all(0.0))
-                made = b.select(b.fcmp_ordered("<", x, self.all(0.0)), self.all(-1.0), up)
+                built = b.select(b.fcmp_ordered("<", x, self.all(0.0)), self.all(-1.0), up)
             case _:
-                made = self.turn(a[0])[node.operation == "cosine"]
-        self.node_values[node.place] = made
+                built = self.turn(a[0])[node.operation == "cosine"]
+        self.node_values[node.place] = built
 
     def turn(self, angle: Node) -> tuple[Any, Any]:
         """Write sine and cosine, by the series of rtmms.robots.manta.fin_link."""

@@ -303,21 +303,21 @@ def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Lin
     Linear
         Means of A and B, and the largest error.
     """
-    blob, found = plant.snapshot(), []
+    blob, result = plant.snapshot(), []
     try:
         for command in commands:
-            found.append(at(command))
+            result.append(at(command))
             plant.step(command)
     finally:
         plant.restore(blob)
-    first = found[0]
-    a, b = np.mean([one.a for one in found], axis=0), np.mean([one.b for one in found], axis=0)
-    error = max(one.error for one in found)
+    first = result[0]
+    a, b = np.mean([item.a for item in result], axis=0), np.mean([item.b for item in result], axis=0)
+    error = max(item.error for item in result)
     return Linear(a, b, first.states, first.inputs, first.dt, error, method=first.method)
 
 
-def _linearise_command(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
-    chart = chart_of(plant) if given is None else given
+def _linearise_command(plant: Plant, command: Array, values: Chart | None = None) -> Linear:
+    chart = chart_of(plant) if values is None else values
     blob, size, k = plant.snapshot(), np.asarray(chart.size, dtype=float), len(chart.names)
     reach = reach_of(plant.actuators)
 
@@ -350,7 +350,7 @@ def _linearise_command(plant: Plant, command: Array, given: Chart | None = None)
     return Linear(
         a, b, tuple(chart.names), inputs, plant.dt, float(np.max(np.abs(fine - coarse), initial=0.0)) / 3.0,
         input_units=tuple(channel.unit for channel in plant.actuators),
-        around=OperatingPoint(None, np.zeros(0), blob) if given is None else None, method="stepping",
+        around=OperatingPoint(None, np.zeros(0), blob) if values is None else None, method="stepping",
     )  # fmt: skip
 
 
@@ -442,7 +442,7 @@ def _at(plant: TreePlant) -> Linear:
     lagging = [push for push in pushes if push[2] > 0.0]
     m, filters = len(free), len(slow)
     tendons = tendon_states(plant.attached.tendons)
-    size, inputs = 12 + 2 * m + 2 * filters + len(lagging) + sum(own.size for own in tendons), len(plant.drives)
+    size, inputs = 12 + 2 * m + 2 * filters + len(lagging) + sum(current.size for current in tendons), len(plant.drives)
     a, b = np.zeros((size, size)), np.zeros((size, inputs))
     call = _Complex(plant)
     rows = np.concatenate([6 + n + np.arange(6), 12 + n + free])  # twist' and qdd in a rate
@@ -468,15 +468,17 @@ def _at(plant: TreePlant) -> Linear:
             if plant.attached.momentum is not None:  # its acceleration follows the command at once
                 b[6:12, k], b[12 + m : 12 + 2 * m, k] = np.split(call.push(i, k, 0.0)[rows], [6])
             a[at, at], b[at, k], at = -1.0 / tau, 1.0 / tau, at + 1
-    for i, own in enumerate(tendons):
-        if own.channel < 0:
+    for i, tendon in enumerate(tendons):
+        if tendon.channel < 0:
             continue
-        if own.size == 0:
-            b[6:12, own.channel], b[12 + m : 12 + 2 * m, own.channel] = np.split(call.direct(own.channel)[rows], [6])
-        for k in range(own.size):
+        if tendon.size == 0:
+            b[6:12, tendon.channel], b[12 + m : 12 + 2 * m, tendon.channel] = np.split(
+                call.direct(tendon.channel)[rows], [6]
+            )
+        for k in range(tendon.size):
             a[6:12, at + k], a[12 + m : 12 + 2 * m, at + k] = np.split(call.pull(i, k)[rows], [6])
-        a[at : at + own.size, at : at + own.size], b[at : at + own.size, own.channel] = own.a, own.b
-        at += own.size
+        a[at : at + tendon.size, at : at + tendon.size], b[at : at + tendon.size, tendon.channel] = tendon.a, tendon.b
+        at += tendon.size
     # the errors of pose and joints: delta' = -ad_eta delta + d eta, dq' = d qd
     a[:6, :6], a[:6, 6:12] = -ad(plant.vector[7 + n : 13 + n]), np.eye(6)
     a[12 : 12 + m, 12 + m : 12 + 2 * m] = np.eye(m)
@@ -486,9 +488,9 @@ def _at(plant: TreePlant) -> Linear:
     for _, drive in slow:
         names += [f"{drive.channel.name}.filter", f"{drive.channel.name}.filter_rate"]
     names += [f"{plant.drives[k].channel.name}.lag" for _, k, _ in lagging]
-    for own in (one for one in tendons if one.channel >= 0):
-        name = plant.drives[own.channel].channel.name
-        names += [[], [f"{name}.lag"], [f"{name}.filter", f"{name}.filter_rate"]][own.size]
+    for tendon in (item for item in tendons if item.channel >= 0):
+        name = plant.drives[tendon.channel].channel.name
+        names += [[], [f"{name}.lag"], [f"{name}.filter", f"{name}.filter_rate"]][tendon.size]
     driven = tuple(drive.channel.name for drive in plant.drives)
     return Linear(a, b, tuple(names), driven, method="complex step")
 

@@ -193,7 +193,7 @@ class Rollout:
         asked = _RolloutRequest(plant, commands, initial, outputs, every, parameters)
         asked.refuse_out(out)
         before = plant.snapshot()
-        usual = present_values(describe_plant(plant), asked.parameters)
+        default = present_values(describe_plant(plant), asked.parameters)
         try:
             with np.errstate(all="ignore"):
                 work: _Outcome
@@ -205,16 +205,16 @@ class Rollout:
                     work = _Plain(asked)
                 work.run(before)
         finally:
-            if usual:
-                plant.set(**usual)  # type: ignore[attr-defined]
+            if default:
+                plant.set(**default)  # type: ignore[attr-defined]
             plant.restore(before)
-        found = work.outputs()
+        result = work.outputs()
         if out is not None:
             for name, array in out.items():
-                array[...] = found[name]
-                found[name] = array
+                array[...] = result[name]
+                result[name] = array
         return Runs(
-            found, apply_limits(asked.commands, plant.actuators, describe_plant(plant).coupled),
+            result, apply_limits(asked.commands, plant.actuators, describe_plant(plant).coupled),
             work.final, work.status, work.steps, plant.dt, every, work.reasons,
         )  # fmt: skip
 
@@ -227,33 +227,33 @@ class _RolloutRequest:
         parameters: Mapping[str, Any] | None,
     ) -> None:  # fmt: skip
         self.plant, n = plant, len(plant.actuators)
-        given = read_table("rollout", "commands", commands, f"numbers (runs, steps, {n})")
-        if given.ndim != 3 or given.shape[2] not in (n, 1) or 0 in given.shape[:2]:
+        table = read_table("rollout", "commands", commands, f"numbers (runs, steps, {n})")
+        if table.ndim != 3 or table.shape[2] not in (n, 1) or 0 in table.shape[:2]:
             raise ArgumentError(
-                f"rollout: commands: expected an array of shape (runs, steps, {n}), got shape {given.shape}"
+                f"rollout: commands: expected an array of shape (runs, steps, {n}), got shape {table.shape}"
             )
-        if not np.isfinite(given).all():
-            run, step, which = (int(k) for k in np.argwhere(~np.isfinite(given))[0])
+        if not np.isfinite(table).all():
+            run, step, which = (int(k) for k in np.argwhere(~np.isfinite(table))[0])
             raise ArgumentError(
-                f"rollout: commands: must be finite, got {given[run, step, which]} in run {run}, step {step}"
+                f"rollout: commands: must be finite, got {table[run, step, which]} in run {run}, step {step}"
             )
-        if given.shape[2] != n:
-            given = np.ascontiguousarray(np.broadcast_to(given, (*given.shape[:2], n)))
-        self.commands = given
+        if table.shape[2] != n:
+            table = np.ascontiguousarray(np.broadcast_to(table, (*table.shape[:2], n)))
+        self.commands = table
         every = without_numpy(every)
         if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MAX_STEPS:
             raise ArgumentError(f"rollout: every: expected a whole number from 1 to {MAX_STEPS}, got {every!r}")
         self.every = every
         self.parameters = _parameters(plant, parameters or {})
         self.initial = [initial] if initial is None or isinstance(initial, bytes) else list(initial)
-        lengths = {"commands": given.shape[0], "initial": len(self.initial)}
+        lengths = {"commands": table.shape[0], "initial": len(self.initial)}
         lengths |= {f"parameters: {name}": len(values) for name, values in self.parameters.items()}
         counts = {count for count in lengths.values() if count != 1}
         if len(counts) > 1 or 0 in counts:
             listed = ", ".join(f"{name} {count}" for name, count in lengths.items())
             raise ArgumentError(f"rollout: expected the same number of runs, or 1, of all arguments, got {listed}")
         self.runs = max(lengths.values())
-        self.length = given.shape[1]
+        self.length = table.shape[1]
         if isinstance(outputs, str):
             raise ArgumentError(f"rollout: outputs: expected a sequence of names, got '{outputs}'")
         known = {channel.name: channel for channel in plant.outputs}
@@ -284,18 +284,18 @@ class _RolloutRequest:
 
     def command(self, run: int) -> Array:
         """Return the commands of a run, (steps or 1, n)."""
-        found: Array = self.commands[run if len(self.commands) > 1 else 0]
-        return found
+        result: Array = self.commands[run if len(self.commands) > 1 else 0]
+        return result
 
     def groups(self) -> list[tuple[dict[str, Any], npt.NDArray[np.int64]]]:
         """Return the runs grouped by their values of parameters."""
         if not self.parameters:
             return [({}, np.arange(self.runs))]
         columns = [values.reshape(len(values), -1) for values in self.parameters.values()]
-        table = np.concatenate([np.broadcast_to(one, (self.runs, one.shape[1])) for one in columns], axis=1)
+        table = np.concatenate([np.broadcast_to(column, (self.runs, column.shape[1])) for column in columns], axis=1)
         sets, of = np.unique(table, axis=0, return_inverse=True)
         of = of.reshape(-1)
-        ends = np.cumsum([one.shape[1] for one in columns])[:-1]
+        ends = np.cumsum([column.shape[1] for column in columns])[:-1]
         named = [
             {
                 name: part.tolist() if values.ndim == 2 else float(part[0])
@@ -303,19 +303,19 @@ class _RolloutRequest:
             }
             for row in sets
         ]
-        return [(one, np.flatnonzero(of == k)) for k, one in enumerate(named)]
+        return [(item, np.flatnonzero(of == k)) for k, item in enumerate(named)]
 
 
-def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
-    if not given:
+def _parameters(plant: Plant, provided: Mapping[str, Any]) -> dict[str, Array]:
+    if not provided:
         return {}
     about = describe_plant(plant)
     if about.set is None or about.settable is None:
         raise ModelError(
             "rollout: parameters: expected none, as this plant has no parameters that can change while it runs"
         )
-    found = {}
-    for name, values in given.items():
+    result = {}
+    for name, values in provided.items():
         if name not in about.settable:
             raise UnknownNameError("parameter that can differ between runs", name, about.settable)
         array = np.atleast_1d(read_table("rollout: parameters", name, values, "finite numbers (runs,)"))
@@ -324,8 +324,8 @@ def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
                 f"rollout: parameters: {name}: expected finite numbers of shape (runs,), or (runs, n) of a parameter "
                 f"of n numbers, got {values!r:.60}"
             )
-        found[name] = array
-    return found
+        result[name] = array
+    return result
 
 
 class _Outcome(ABC):
@@ -373,11 +373,11 @@ class _Outcome(ABC):
     def _rows_of(self, name: str) -> Array:
         """Return the numbers of an output, (runs, samples, width)."""
         if name not in self.derived:
-            found: Array = self.rows[:, :, self.parts[name]]
-            return found
+            result: Array = self.rows[:, :, self.parts[name]]
+            return result
         parts, function = self.derived[name]
         runs, samples = self.rows.shape[:2]
-        rows = (self.rows[:, :, self.parts[one]].reshape(runs * samples, -1) for one in parts)
+        rows = (self.rows[:, :, self.parts[part]].reshape(runs * samples, -1) for part in parts)
         return np.asarray(function(*rows), dtype=np.float64).reshape(runs, samples, -1)
 
     def sample(self, run: int, sample: int, names: Iterable[str]) -> None:
@@ -447,17 +447,17 @@ class _SimulatorRollouts(_Plain):
             begun = [starts[run if len(starts) > 1 else 0] for run in runs.tolist()]
             commands = asked.commands[runs] if len(asked.commands) > 1 else asked.commands
             first = np.array([state for state, _ in begun])
-            found = plant.roll_out(first, commands, asked.length, asked.every, names, self._threads)
+            result = plant.roll_out(first, commands, asked.length, asked.every, names, self._threads)
             for k, run in enumerate(runs.tolist()):
                 state, count = begun[k]
-                if not found.sound[k]:
+                if not result.sound[k]:
                     plant.put(state, count)
                     self._simulate_run(run, asked.command(run))
                     continue
                 for name in names:
-                    self.rows[run, :, self.parts[name]] = found.outputs[name][k].reshape(asked.samples, -1)
+                    self.rows[run, :, self.parts[name]] = result.outputs[name][k].reshape(asked.samples, -1)
                 self.steps[run] = asked.length
-                plant.put(found.ends[k], count + asked.length)
+                plant.put(result.ends[k], count + asked.length)
                 self.final[run] = asked.plant.snapshot()
 
 

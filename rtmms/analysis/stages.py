@@ -165,9 +165,16 @@ class Stages:
         """Return runs of stages from a state, under a command before and commands (r, s, n)."""
         steps = {"steps": commands.shape[1] * self.steps, **fields}
         return batch_of(
-            state[None], first, commands, self.plant.dt, stage=self.steps, before=before.copy(), state_indices=self._state_indices,
-            pose=self.coordinates.pose, **steps,
-        )  # fmt: skip
+            state[None],
+            first,
+            commands,
+            self.plant.dt,
+            stage=self.steps,
+            before=before.copy(),
+            state_indices=self._state_indices,
+            pose=self.coordinates.pose,
+            **steps,
+        )
 
     def _displaced_batch(self, state: Array, first: int, motion: Motion, t: int, **fields: Any) -> Batch:
         """Return runs of stage t from a state that is displaced to either side by each number."""
@@ -191,8 +198,8 @@ class Stages:
             The motion.
         """
         state, first = self.plant.present()
-        (found,) = self._motions(state, first, knots[0], knots[None, 1:])
-        return found
+        (result,) = self._motions(state, first, knots[0], knots[None, 1:])
+        return result
 
     def guide(
         self, base: Motion, correction: Array, gain: Array, shares: Sequence[float], lower: Array, upper: Array
@@ -243,15 +250,15 @@ class Stages:
         ]  # fmt: skip
 
     def _outputs(self, states: Array, more: Array) -> dict[str, Array]:
-        found, at = {}, 0
+        result, at = {}, 0
         for name, shape in self.shapes.items():
             if name in self.places:
                 begin, size = self.places[name]
-                found[name] = np.ascontiguousarray(states[:, begin : begin + size]).reshape(-1, *shape)
+                result[name] = np.ascontiguousarray(states[:, begin : begin + size]).reshape(-1, *shape)
         for name, size in zip(self.accounted, self._sizes, strict=True):
-            found[name] = np.ascontiguousarray(more[:, at : at + size]).reshape(-1, *self.shapes[name])
+            result[name] = np.ascontiguousarray(more[:, at : at + size]).reshape(-1, *self.shapes[name])
             at += size
-        return found
+        return result
 
     def slopes(self, motion: Motion, going: Callable[[], bool] = lambda: True) -> Slopes | None:
         """Return the derivatives of every stage.
@@ -333,22 +340,22 @@ class Stages:
         )
         if fork.advance(trace, np.zeros(1, dtype=np.int64)) >= 0:
             return None
-        found, last = np.zeros((k, k + 2 * n)), np.zeros((k, k + 2 * n))
+        result, last = np.zeros((k, k + 2 * n)), np.zeros((k, k + 2 * n))
         state = motion.states[t]
         for j in range(steps):
             reference = states[0, j, coordinates.pose : coordinates.pose + 7].copy()
             if not structure.take(state, commands[0, j], reference, (first + j) * float(self.plant.dt)):
                 return None
             if j:
-                found, last = last, found
-                multiply(structure.a.dense(), last, found)
+                result, last = last, result
+                multiply(structure.a.dense(), last, result)
             else:
-                found[:, :k] = structure.a.dense()
+                result[:, :k] = structure.a.dense()
             w, b = (j + 1) / steps, structure.b
-            found[:, k : k + n] += (1.0 - w) * b
-            found[:, k + n :] += w * b
+            result[:, k : k + n] += (1.0 - w) * b
+            result[:, k + n :] += w * b
             state = states[0, j]
-        return found.T
+        return result.T
 
     def _account_slopes(self, fork: PackedFork, motion: Motion, t: int, first: int, out: Array) -> bool:
         """Write slopes of the outputs outside the state at the end of stage t, by its coordinates: out (k, numbers).

@@ -252,9 +252,9 @@ def trim(
 
 def _checked(plant: Plant, asked: Mapping[str, float | None]) -> tuple[Plant, dict[str, float]]:
     """Return the plant without sensors, and the targets, or raise ModelError."""
-    given: object = plant
-    if not isinstance(given, Plant):
-        raise ArgumentError(f"trim: plant: expected a plant, as rtmms.load returns, got {given!r:.60}")
+    values: object = plant
+    if not isinstance(values, Plant):
+        raise ArgumentError(f"trim: plant: expected a plant, as rtmms.load returns, got {values!r:.60}")
     if isinstance(plant, HasRobots):
         raise ModelError("trim: expected one robot, got several; trim each of them separately")
     targets: dict[str, float] = {}
@@ -487,27 +487,27 @@ class _ShootingProblem:
                 self._put(body)
                 self._run(commands)
             self._put(body)
-            seen = [_pose(plant)]
+            observed = [_pose(plant)]
             every = max(1, self.drive.steps // SAMPLES)
             for first in range(0, self.drive.steps, every):
                 self._run(commands[first : first + every])
-                seen.append(_pose(plant))
+                observed.append(_pose(plant))
         closure = np.zeros(0)
         if self.chart is not None:
             change = self.chart.read()[:12] / self.size
             change[self.rows] -= body
-            tilt = _down(seen[-1][3:]) - _down(seen[0][3:])
+            tilt = _down(observed[-1][3:]) - _down(observed[0][3:])
             change[3:5] = tilt[:2]
             closure = change[self.rows]
-        return _Result(closure, _motion(np.array(seen), self.drive.steps * plant.dt))
+        return _Result(closure, _motion(np.array(observed), self.drive.steps * plant.dt))
 
     def closure(self, body: Array, values: Array) -> Array:
         """Return the closing error (k,) of a period, in the chart's sizes; _LOST where the plant diverges."""
         try:
-            found = self.run(body, values).closure
+            result = self.run(body, values).closure
         except DivergedError:
             return np.full(len(self.rows), _LOST)
-        finite: Array = np.where(np.isfinite(found), found, _LOST)
+        finite: Array = np.where(np.isfinite(result), result, _LOST)
         return finite
 
     def follow(self, body: Array, values: Array) -> bool:
@@ -541,14 +541,14 @@ def _motion(poses: Array, seconds: float) -> dict[str, float]:
     """Return means over a period from poses (k, 7): position and quaternion, world."""
     w, x, y, z = poses[:, 3:].T
     yaw = np.unwrap(np.arctan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z)))
-    way, turn = poses[-1, :3] - poses[0, :3], float(yaw[-1] - yaw[0])
+    route, turn = poses[-1, :3] - poses[0, :3], float(yaw[-1] - yaw[0])
     course = float(np.mean(0.5 * (yaw[1:] + yaw[:-1])))
     # of an arc of angle psi the chord is shorter by sin(psi / 2) / (psi / 2)
     arc = 1.0 / float(np.sinc(0.5 * turn / math.pi)) if abs(turn) < math.pi else 1.0
-    ahead = arc * float(way[0] * math.cos(course) + way[1] * math.sin(course))
-    aside = arc * float(way[1] * math.cos(course) - way[0] * math.sin(course))
+    ahead = arc * float(route[0] * math.cos(course) + route[1] * math.sin(course))
+    aside = arc * float(route[1] * math.cos(course) - route[0] * math.sin(course))
     return {
-        "speed": ahead / seconds, "turn_rate": turn / seconds, "climb": float(way[2]) / seconds,
+        "speed": ahead / seconds, "turn_rate": turn / seconds, "climb": float(route[2]) / seconds,
         "depth": 0.0 - float(np.mean(poses[:, 2])), _ASIDE: aside / seconds,
     }  # fmt: skip
 
@@ -616,7 +616,7 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
             break
         far = {name: abs(motion[name] - aim) / sizes[name] for name, aim in aims.items()}
         farthest = max(far, key=far.__getitem__)
-        if sum(one > TOLERANCE for one in far.values()) < 2:
+        if sum(item > TOLERANCE for item in far.values()) < 2:
             break
         aims = aims | {farthest: motion[farthest]}
         for step, iterations in _ROUNDS:
@@ -628,12 +628,12 @@ def _solved(plant: Plant, drive: Drive, targets: Mapping[str, float], stages: in
         # Nothing else determines the speed aside of a robot that can tilt to any side, such as a quadrotor: here it is
         # a further target, 0, where the others remain met.
         reached, aims = aims, aims | {_ASIDE: 0.0}
-        aside, found = abs(float(residual(x)[-1])), x
+        aside, result = abs(float(residual(x)[-1])), x
         for step, iterations in _ROUNDS if aside >= _CLOSED else ():
-            found = _least_squares(residual, found, low, high, step, iterations)
-        after = np.abs(residual(found))
+            result = _least_squares(residual, result, low, high, step, iterations)
+        after = np.abs(residual(result))
         if np.max(after[:-1]) <= max(_CLOSED, before) and after[-1] <= 0.1 * aside:
-            x = found
+            x = result
             shooting.follow(*split(x))
         aims = reached
     body, values = split(x)
@@ -682,8 +682,8 @@ def _least_squares(
         before = cost
         for _ in range(8 if fresh else 2):
             matrix = np.vstack([slope, math.sqrt(damping) * np.eye(len(x))])
-            least, most = np.maximum(low - x, -_TRUST), np.minimum(high - x, _TRUST)
-            wanted, limits = np.concatenate([-here, np.zeros(len(x))]), (least - 1e-12, most + 1e-12)
+            least, maximum = np.maximum(low - x, -_TRUST), np.minimum(high - x, _TRUST)
+            wanted, limits = np.concatenate([-here, np.zeros(len(x))]), (least - 1e-12, maximum + 1e-12)
             change = lsq_linear(matrix, wanted, limits).x  # type: ignore[operator]  # its module has the same name
             trial = np.clip(x + change, low, high)
             after = residual(trial)

@@ -72,11 +72,11 @@ def tree_jacobian(system: Any, room: Any) -> bool:
     sound = True
     for k in range(vector.shape[0]):
         sound = sound and np.isfinite(vector[k])
-    found = room.a_and_b
-    for r in range(found.shape[0]):
+    result = room.a_and_b
+    for r in range(result.shape[0]):
         total = 0.0
-        for c in range(found.shape[1]):
-            total += found[r, c]
+        for c in range(result.shape[1]):
+            total += result[r, c]
         sound = sound and np.isfinite(total)
     return sound
 
@@ -103,16 +103,16 @@ def tree_accelerations(system: Any, room: Any) -> None:
 def _begin(system: Any, room: Any) -> None:
     """Write the state and the held commands of the step, as `take_step` has them."""
     command, hold, pushes, memory, origin = system.command, system.hold, system.pushes, system.memory, room.origin
-    given = command.given
+    values = command.given
     for k in range(memory.shape[0]):
         memory[k] = origin[k]
-    for k in range(given.shape[0]):
-        given[k] = room.commands_given[k]
+    for k in range(values.shape[0]):
+        values[k] = room.commands_given[k]
     _command_slopes(system, room)
-    saturate(given, command.limits)
-    hold_commands(command, given, hold.torque, hold.target, hold.slew, hold.goal)
-    for k in range(given.shape[0]):
-        pushes.command[k] = given[k]
+    saturate(values, command.limits)
+    hold_commands(command, values, hold.torque, hold.target, hold.slew, hold.goal)
+    for k in range(values.shape[0]):
+        pushes.command[k] = values[k]
 
 
 @kernel
@@ -232,10 +232,10 @@ def _inputs(system: Any, room: Any, t: float, implicit: float) -> None:
 @kernel
 def _add_lagged(room: Any, tau: float, b: int, elapsed: float, row: Any) -> None:
     motors, states = room.motors, room.states
-    kept = math.exp(-elapsed / tau) if tau > 0.0 else 0.0
+    stored = math.exp(-elapsed / tau) if tau > 0.0 else 0.0
     if motors[b, 0] >= 0:
-        row[motors[b, 0]] += kept
-    row[motors[b, 1]] += (1.0 - kept) * room.cut[motors[b, 1] - states]
+        row[motors[b, 0]] += stored
+    row[motors[b, 1]] += (1.0 - stored) * room.cut[motors[b, 1] - states]
 
 
 @kernel
@@ -276,11 +276,11 @@ def _turn_back(u: Any, back: Any, right: Any) -> None:
 
 
 @kernel
-def _polynomial(u: Any, one: float, first: float, second: float, out: Any) -> None:
+def _polynomial(u: Any, item: float, first: float, second: float, out: Any) -> None:
     """Compute one 1 + first u^ + second u^ u^."""
     x, y, z = u
     square = x * x + y * y + z * z
-    d = one - second * square
+    d = item - second * square
     out[0], out[4], out[8] = d + second * x * x, d + second * y * y, d + second * z * z
     out[1], out[3] = second * x * y - first * z, second * x * y + first * z
     out[2], out[6] = second * x * z + first * y, second * x * z - first * y
@@ -478,16 +478,16 @@ def _uncurl_rates(rate: Any, before: Any, h: float, total: Any, out: Any) -> Non
 @kernel
 def _finish(system: Any, room: Any, state: Any) -> None:
     """Write room.a_and_b: the coordinates after, from the tangents of the state, filters and lags."""
-    hold, pushes, found, start, turn = system.hold, system.pushes, room.a_and_b, room.start, room.turn
+    hold, pushes, result, start, turn = system.hold, system.pushes, room.a_and_b, room.start, room.turn
     n, place, followed, slope = room.place.shape[0], room.place, room.followed, room.slope
-    found[:] = 0.0
+    result[:] = 0.0
     if room.base > 0:
         r, reference = turn[1], room.reference
         q = quaternion_columns(reference[3], reference[4], reference[5], reference[6])
         for k in range(9):
             r[k] = q[k]
         _relative(r, turn[0], turn[2])
-        _rotate(turn[2], start, POSE, found, POSE)
+        _rotate(turn[2], start, POSE, result, POSE)
         w, x, y, z = reference[3], -reference[4], -reference[5], -reference[6]
         a, b, c, d = state[3], state[4], state[5], state[6]
         cosine = w * a - x * b - y * c - z * d
@@ -502,28 +502,28 @@ def _finish(system: Any, room: Any, state: Any) -> None:
         else:
             share = 1.0 / 12.0 + angle * angle / 720.0
         _polynomial((factor * ux, factor * uy, factor * uz), 1.0, 0.5, share, turn[3])
-        _rotate(turn[3], start, POSE + 3, found, POSE + 3)
+        _rotate(turn[3], start, POSE + 3, result, POSE + 3)
         for k in range(6):
-            found[TWIST + k] = start[TWIST + k]
+            result[TWIST + k] = start[TWIST + k]
     for j in range(n):
         if place[j, 0] >= 0:
-            found[place[j, 0]] = start[JOINTS + j]
-            found[place[j, 1]] = start[JOINTS + n + j]
+            result[place[j, 0]] = start[JOINTS + j]
+            result[place[j, 1]] = start[JOINTS + n + j]
         for m in range(2):
             if followed[j, 4 * m + VALUE] < 0:
                 continue
             _filter_slopes(hold, j, system.dt, slope)
-            _add_followed(room, j, m, 0, 1.0, found[followed[j, 4 * m + VALUE]])
-            _add_followed(room, j, m, 1, 1.0, found[followed[j, 4 * m + RATE]])
+            _add_followed(room, j, m, 0, 1.0, result[followed[j, 4 * m + VALUE]])
+            _add_followed(room, j, m, 1, 1.0, result[followed[j, 4 * m + RATE]])
             if followed[j, 4 * m + TARGET] >= 0:
-                row, away = found[followed[j, 4 * m + TARGET]], abs(hold.goal[j] - hold.target[j, 0])
+                row, away = result[followed[j, 4 * m + TARGET]], abs(hold.goal[j] - hold.target[j, 0])
                 if away > hold.slew[j] * system.dt:
                     row[followed[j, 4 * m + TARGET]] += 1.0
                 elif followed[j, 4 * m + COMMAND] >= 0:
                     row[followed[j, 4 * m + COMMAND]] += room.weight[j, m]
     for b in range(room.motors.shape[0]):
         if room.motors[b, 0] >= 0:
-            _add_lagged(room, pushes.numbers[b, LAG], b, system.dt, found[room.motors[b, 0]])
+            _add_lagged(room, pushes.numbers[b, LAG], b, system.dt, result[room.motors[b, 0]])
 
 
 # A and B of a step of a tree by its structure, as `rtmms.analysis.derivatives` asks for them.
@@ -684,5 +684,5 @@ class TreeJacobian:
     @property
     def b(self) -> Array:
         """B of the last step, (k, n_actuators), a copy."""
-        found: Array = self._b.copy()
-        return found
+        result: Array = self._b.copy()
+        return result

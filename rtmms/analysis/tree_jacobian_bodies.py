@@ -110,25 +110,25 @@ def water_slopes(fluid: Any, time: float, s: Any, far: Any, room: Any) -> None:
     room : Any
         Record TREE_JACOBIAN.
     """
-    kept, by_twist, by_pose, rows = room.saved_rows, room.by_twist, room.by_pose, s.shape[0]
+    stored, by_twist, by_pose, rows = room.saved_rows, room.by_twist, room.by_pose, s.shape[0]
     for j in range(rows):
         for k in range(6):
-            kept[j, k] = s[j, S_WRENCH + k]
+            stored[j, k] = s[j, S_WRENCH + k]
     for m in range(6):
         for side in range(2):
             by = far[m] if side == 0 else -far[m]
             for j in range(rows):
-                kept[j, 6] = s[j, S_TWIST + m]
-                kept[j, 7 + side] = s[j, S_TWIST + m] + by
-                s[j, S_TWIST + m] = kept[j, 7 + side]
+                stored[j, 6] = s[j, S_TWIST + m]
+                stored[j, 7 + side] = s[j, S_TWIST + m] + by
+                s[j, S_TWIST + m] = stored[j, 7 + side]
                 for k in range(6):
                     s[j, S_WRENCH + k] = 0.0
             act(fluid, time, s)
             for j in range(rows):
-                s[j, S_TWIST + m] = kept[j, 6]
+                s[j, S_TWIST + m] = stored[j, 6]
                 for k in range(6):
                     by_twist[j, 6 * k + m] = s[j, S_WRENCH + k] if side == 0 else (
-                        (by_twist[j, 6 * k + m] - s[j, S_WRENCH + k]) / (kept[j, 7] - kept[j, 8])
+                        (by_twist[j, 6 * k + m] - s[j, S_WRENCH + k]) / (stored[j, 7] - stored[j, 8])
                     )  # fmt: skip
     if fluid.moving:
         for m in range(6):
@@ -136,21 +136,21 @@ def water_slopes(fluid: Any, time: float, s: Any, far: Any, room: Any) -> None:
                 by = far[m] if side == 0 else -far[m]
                 for j in range(rows):
                     for k in range(12):
-                        kept[j, 6 + k] = s[j, S_WORLD_POS + k]
+                        stored[j, 6 + k] = s[j, S_WORLD_POS + k]
                     _displace(s, j, m, by)
                     for k in range(6):
                         s[j, S_WRENCH + k] = 0.0
                 act(fluid, time, s)
                 for j in range(rows):
                     for k in range(12):
-                        s[j, S_WORLD_POS + k] = kept[j, 6 + k]
+                        s[j, S_WORLD_POS + k] = stored[j, 6 + k]
                     for k in range(6):
                         by_pose[j, 6 * k + m] = s[j, S_WRENCH + k] if side == 0 else (
                             (by_pose[j, 6 * k + m] - s[j, S_WRENCH + k]) / (2.0 * far[m])
                         )  # fmt: skip
     for j in range(rows):
         for k in range(6):
-            s[j, S_WRENCH + k] = kept[j, k]
+            s[j, S_WRENCH + k] = stored[j, k]
 
 
 @kernel
@@ -467,10 +467,10 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
         _add_product(m, j, z, j, 2.0, vector, 2)
         _add_product(d, j, axis, j, 1.0, vector, 2)
         _add_product(m, j, axis, j, 1.0, vector, 3)
-        own = imposed[j - 1]
+        current = imposed[j - 1]
         for r in range(base):
             residual[r, q0 + j - 1], residual[r, v0 + j - 1] = vector[1, r], vector[2, r]
-            if own:
+            if current:
                 residual[r, x0 + j - 1] = vector[3, r]
             else:
                 inertia[r, index[j - 1]] = vector[3, r]
@@ -480,10 +480,10 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
                 u = index[i - 1]
                 residual[u, q0 + j - 1] = _dot(axis, i, vector, 1)
                 residual[u, v0 + j - 1] = _dot(axis, i, vector, 2)
-                if own:
+                if current:
                     residual[u, x0 + j - 1] = _dot(axis, i, vector, 3)
             i = topology[i, T_PARENT]
-        if own:
+        if current:
             continue
         u = index[j - 1]
         _product_of_transposed(d, j, axis, j, vector, 1)

@@ -306,14 +306,14 @@ def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
     return trim(plant, **wanted)
 
 
-def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
+def as_words(plant: TreePlant, result: Trim) -> dict[str, Any]:
     """Return a trim as plain numbers, for a report or JSON.
 
     Parameters
     ----------
     plant : TreePlant
         Plant of the gait.
-    found : Trim
+    result : Trim
         The gait.
 
     Returns
@@ -323,12 +323,12 @@ def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
     """
     period = 2.0 * math.pi / plant.law.omega
     return {
-        "robot": plant.model.name, "period_s": period, "amplitude_factor": found.amplitude,
-        "stiffness_factor": found.stiffness, "residual": found.residual, "iterations": found.iterations,
-        "travel_m": found.travel.tolist(), "mean_speed_m_s": float(np.linalg.norm(found.travel)) / period,
-        "multipliers": [abs(value) for value in found.multipliers[:12].tolist()],
-        "stable": bool(abs(found.multipliers[0]) < 1.0 + NEUTRAL), "stable_within": NEUTRAL,
-        "state": found.vector.tolist(),
+        "robot": plant.model.name, "period_s": period, "amplitude_factor": result.amplitude,
+        "stiffness_factor": result.stiffness, "residual": result.residual, "iterations": result.iterations,
+        "travel_m": result.travel.tolist(), "mean_speed_m_s": float(np.linalg.norm(result.travel)) / period,
+        "multipliers": [abs(value) for value in result.multipliers[:12].tolist()],
+        "stable": bool(abs(result.multipliers[0]) < 1.0 + NEUTRAL), "stable_within": NEUTRAL,
+        "state": result.vector.tolist(),
     }  # fmt: skip
 
 
@@ -500,15 +500,15 @@ def trim_commands(
         slope = _slope(defect, c)
     values = np.linalg.eigvals(slope + np.eye(len(names))).astype(complex)
     _put(plant, chart, start, c * size)
-    found, before = plant.snapshot(), _position(plant)
+    result, before = plant.snapshot(), _position(plant)
     _period(plant, held)
     after = _position(plant)
-    plant.restore(found)
+    plant.restore(result)
     travel = None if before is None or after is None else after - before
-    return Periodic(found, len(held) * plant.dt, residual, values[np.argsort(-np.abs(values))], travel, used)
+    return Periodic(result, len(held) * plant.dt, residual, values[np.argsort(-np.abs(values))], travel, used)
 
 
-def command_coordinates_as_words(robot: str, found: Periodic) -> dict[str, Any]:
+def command_coordinates_as_words(robot: str, periodic: Periodic) -> dict[str, Any]:
     """Return a periodic motion as plain numbers, for a report or JSON.
 
     The state is the plant's own snapshot, in hex.
@@ -517,7 +517,7 @@ def command_coordinates_as_words(robot: str, found: Periodic) -> dict[str, Any]:
     ----------
     robot : str
         Name of the robot.
-    found : Periodic
+    periodic : Periodic
         The motion.
 
     Returns
@@ -525,15 +525,15 @@ def command_coordinates_as_words(robot: str, found: Periodic) -> dict[str, Any]:
     dict[str, Any]
         Values by name, with their units in the names.
     """
-    travel = found.travel
+    travel = periodic.travel
     return {
-        "robot": robot, "period_s": found.period_s, "amplitude_factor": 1.0, "stiffness_factor": 1.0,
-        "residual": found.residual, "iterations": found.iterations,
+        "robot": robot, "period_s": periodic.period_s, "amplitude_factor": 1.0, "stiffness_factor": 1.0,
+        "residual": periodic.residual, "iterations": periodic.iterations,
         "travel_m": None if travel is None else travel.tolist(),
-        "mean_speed_m_s": None if travel is None else float(np.linalg.norm(travel)) / found.period_s,
-        "multipliers": [abs(value) for value in found.multipliers[:12].tolist()],
-        "stable": bool(abs(found.multipliers[0]) < 1.0 + NEUTRAL_COMMAND), "stable_within": NEUTRAL_COMMAND,
-        "snapshot": found.snapshot.hex(),
+        "mean_speed_m_s": None if travel is None else float(np.linalg.norm(travel)) / periodic.period_s,
+        "multipliers": [abs(value) for value in periodic.multipliers[:12].tolist()],
+        "stable": bool(abs(periodic.multipliers[0]) < 1.0 + NEUTRAL_COMMAND), "stable_within": NEUTRAL_COMMAND,
+        "snapshot": periodic.snapshot.hex(),
     }  # fmt: skip
 
 

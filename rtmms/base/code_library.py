@@ -87,8 +87,8 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
                 below.setdefault(library._function_names, library)
             else:
                 linked.append(library)
-            for own, declared in library._declared.items():
-                below.setdefault(own, declared)
+            for name, declared in library._declared.items():
+                below.setdefault(name, declared)
         if is_inner:
             self._declared = below
         else:
@@ -98,10 +98,10 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def _finalize_final_module(self) -> None:
         if self._is_inner():
-            own = [function for function in self._defined() if function.linkage == Linkage.external]
-            is_inlined = any(b"alwaysinline" in each for function in own for each in function.attributes)
-            self._function_names = tuple(function.name for function in own)
-            self._is_large = not is_inlined and sum(str(each).count("\n") for each in own) > MIN_SEPARATE_LINES
+            current = [function for function in self._defined() if function.linkage == Linkage.external]
+            is_inlined = any(b"alwaysinline" in each for function in current for each in function.attributes)
+            self._function_names = tuple(function.name for function in current)
+            self._is_large = not is_inlined and sum(str(each).count("\n") for each in current) > MIN_SEPARATE_LINES
             self._finalize_dynamic_globals()
             self._is_deferred = self._finalized = True
             return
@@ -167,9 +167,9 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     @classmethod
     def _restored(cls, codegen: Any, state: tuple[str, tuple[str, ...], bool, bytes]) -> KernelLibrary:
-        name, own, is_large, bitcode = state
+        name, current, is_large, bitcode = state
         library: KernelLibrary = codegen.create_library(name)
-        library._function_names, library._is_large = own, is_large
+        library._function_names, library._is_large = current, is_large
         library._final_module = library._shared_module = binding.parse_bitcode(bitcode)
         library._is_deferred = library._finalized = True
         return library
@@ -179,8 +179,8 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         _, kind, data = state
         if kind != "deferred":
             return super()._unserialize(codegen, state)
-        own, below = data
-        library = cls._restored(codegen, own)
+        current, below = data
+        library = cls._restored(codegen, current)
         for each in below:
             library._declared[each[1]] = cls._restored(codegen, each)
         return library
@@ -296,16 +296,16 @@ def _list_variables(self: Any, value: Any) -> list[Any]:
         members = value.values()
     else:
         return []
-    found: list[Any] = []
+    result: list[Any] = []
     for member in members:
         kind = type(member)
         if kind is ir.Var:
-            found.append(member)
+            result.append(member)
         elif kind is ir.Expr:
-            found += member.list_vars()
+            result += member.list_vars()
         elif kind not in _LEAVES:
-            found += _list_variables(self, member)
-    return found
+            result += _list_variables(self, member)
+    return result
 
 
 _LEAVES = frozenset((str, int, float, bool, type(None), ir.Loc))

@@ -29,13 +29,13 @@ def _last_first(constraints: list[Any], inferer: Any) -> Iterator[Any]:
 
 def _propagate(self: Any, inferer: Any) -> list[Exception]:
     """Apply constraints from the end. numba repeats this until no type changes, so that the order changes no type."""
-    found: list[Exception] = []
+    result: list[Exception] = []
     for constraint in _last_first(self.constraints, inferer):
         try:
             constraint(inferer)
         except (errors.ForceLiteralArg, errors.TypingError) as error:
-            found.append(error)
-    return found
+            result.append(error)
+    return result
 
 
 class _TypingDone(Exception):

@@ -138,12 +138,12 @@ def renamed_fields(**names: str) -> Callable[[type[Class]], type[Class]]:
         begin = cls.__init__
 
         @wraps(begin)
-        def initialise(self: Any, *args: Any, **given: Any) -> None:
+        def initialise(self: Any, *args: Any, **values: Any) -> None:
             for old, new in names.items():
-                if old in given:
+                if old in values:
                     warn_renamed(cls.__name__, old, new)
-                    given[new] = given.pop(old)
-            begin(self, *args, **given)
+                    values[new] = values.pop(old)
+            begin(self, *args, **values)
 
         cls.__init__ = initialise  # type: ignore[method-assign]
         for old, new in names.items():
@@ -234,7 +234,7 @@ def safe_text(text: object, keep: str = "") -> str:
     >>> safe_text("a\x1b[31mb")
     'a\\x1b[31mb'
     """
-    return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else _spelled(found[0]), str(text))
+    return _CONTROLS.sub(lambda result: result[0] if result[0] in keep else _spelled(result[0]), str(text))
 
 
 def _spelled(character: str) -> str:

@@ -61,9 +61,9 @@ def open_input(
         _refuse_other_than_file(os.stat(path), where, expected)  # opening a device may have effects
         descriptor = os.open(path, _FLAGS | getattr(os, "O_CLOEXEC", 0))
         try:
-            found = os.fstat(descriptor)  # another file may have come to that name in between
-            _refuse_other_than_file(found, where, expected)
-            if max_bytes is not None and found.st_size > max_bytes:
+            result = os.fstat(descriptor)  # another file may have come to that name in between
+            _refuse_other_than_file(result, where, expected)
+            if max_bytes is not None and result.st_size > max_bytes:
                 raise ModelError(f"{where}: has more than {_size(max_bytes)}; expected {expected}")
         except BaseException:
             os.close(descriptor)
@@ -103,12 +103,12 @@ def read_input(path: str | Path, *, max_bytes: int, place: str = "", expected: s
     """
     with open_input(path, place=place, expected=expected, max_bytes=max_bytes) as file:
         try:
-            found = file.read(max_bytes + 1)
+            result = file.read(max_bytes + 1)
         except OSError as fault:
             raise unreadable(path, fault, place=place) from None
-    if len(found) > max_bytes:  # it grows, or its size is not known before it is read
+    if len(result) > max_bytes:  # it grows, or its size is not known before it is read
         raise ModelError(f"{_where(path, place)}: has more than {_size(max_bytes)}; expected {expected}")
-    return found
+    return result
 
 
 def read_input_text(path: str | Path, *, max_bytes: int, place: str = "", expected: str = "a text in UTF-8") -> str:
@@ -135,12 +135,12 @@ def read_input_text(path: str | Path, *, max_bytes: int, place: str = "", expect
     ModelError
         As `open_input` raises it, and if the text is not UTF-8.
     """
-    found = read_input(path, max_bytes=max_bytes, place=place, expected=expected)
+    result = read_input(path, max_bytes=max_bytes, place=place, expected=expected)
     try:
-        return found.removeprefix(codecs.BOM_UTF8).decode()
+        return result.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as fault:
-        wide = found[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        got = "UTF-16" if wide else f"byte {found[fault.start]:#04x}"
+        wide = result[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        got = "UTF-16" if wide else f"byte {result[fault.start]:#04x}"
         raise ModelError(f"{_where(path, place)}: expected text in UTF-8, got {got}") from None
 
 
@@ -170,11 +170,11 @@ def _where(path: str | Path, place: str) -> str:
     return safe_text(f"{place} {path}".lstrip())
 
 
-def _refuse_other_than_file(found: os.stat_result, where: str, expected: str) -> None:
+def _refuse_other_than_file(result: os.stat_result, where: str, expected: str) -> None:
     """Raise ModelError for a folder, a pipe, a socket or a device."""
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(result.st_mode):
         raise ModelError(f"{where}: is a folder; expected {expected}")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(result.st_mode):
         raise ModelError(f"{where}: is not a file; expected {expected}")
 
 
@@ -203,11 +203,13 @@ def check_npz(file: BinaryIO, path: str | Path) -> None:
         If the arrays are too large. zipfile's own errors pass for a file that is no archive.
     """
     with zipfile.ZipFile(file) as archive:
-        unpacked = sum(one.file_size for one in archive.infolist())
+        unpacked = sum(item.file_size for item in archive.infolist())
     file.seek(0)
-    most = max(MAX_UNPACKED_BYTES, 2 * os.fstat(file.fileno()).st_size)
-    if unpacked > most:
-        raise ModelError(f"{path}: expected arrays of at most {most >> 20} MiB, got {unpacked >> 20} MiB once unpacked")
+    maximum = max(MAX_UNPACKED_BYTES, 2 * os.fstat(file.fileno()).st_size)
+    if unpacked > maximum:
+        raise ModelError(
+            f"{path}: expected arrays of at most {maximum >> 20} MiB, got {unpacked >> 20} MiB once unpacked"
+        )
 
 
 # A file that is there whole or not at all: written under a name of its own beside it, then put in its place.
@@ -313,7 +315,7 @@ def refuse_output(
         if not path.parent.is_dir():
             raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")
         refuse_other_than_file(path, word, sources)
-        endings = [ending for ending, one in KINDS.items() if one == kind]
+        endings = [ending for ending, item in KINDS.items() if item == kind]
         if endings and path.suffix.lower() in KINDS and path.suffix.lower() not in endings:
             raise ModelError(f"{word} {path}: expected a name that ends in {' or '.join(endings)}, got {path.suffix}")
         if kind is not None and path.is_file():
@@ -353,11 +355,11 @@ def with_checksum(comment: str, body: str) -> str:
 
 def _has_its_seal(text: bytes) -> bool:
     """Return whether a text is unchanged since `with_checksum` made it."""
-    found = _SEAL_LINE.search(text)
-    if found is None:
+    match = _SEAL_LINE.search(text)
+    if match is None:
         return False
-    rest = text[: found.start()] + text[found.end() :]
-    return hashlib.sha256(rest).hexdigest().encode() == found[1]
+    remaining = text[: match.start()] + text[match.end() :]
+    return hashlib.sha256(remaining).hexdigest().encode() == match[1]
 
 
 def refuse_closed_folder(folder: Path, place: str) -> None:
@@ -611,8 +613,8 @@ def check_xml(
             named += local not in counts.elements
             counts.elements[local] = counts.elements.get(local, 0) + 1
         if counted and local in counted:
-            found = local, attributes.get(counted[local], "")
-            counts.values[found] = counts.values.get(found, 0) + 1
+            result = local, attributes.get(counted[local], "")
+            counts.values[result] = counts.values.get(result, 0) + 1
         if parts > limits.max_parts:
             raise ModelError(f"{place}: expected at most {limits.max_parts} elements and attributes, got more")
         if depth > limits.max_depth:

@@ -138,7 +138,7 @@ def compile_in_parallel(program: str, *kernels: Any) -> Iterator[None]:
     """
     child = None
     python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
-    if COMPILED and program and python and _has_idle_core() and not any(_has_cached_version(one) for one in kernels):
+    if COMPILED and program and python and _has_idle_core() and not any(_has_cached_version(item) for item in kernels):
         with suppress(OSError):
             child = start_python(
                 ["-c", f"from rtmms.base.processes import end_with_parent; end_with_parent({KILL}); {program}"],
@@ -162,10 +162,10 @@ def _has_idle_core() -> bool:
     return cores > 1 and load + 1.0 <= cores
 
 
-def _has_cached_version(one: Any) -> bool:
+def _has_cached_version(item: Any) -> bool:
     """Return whether the cache has any version of a kernel for calls from Python."""
     try:
-        return bool(one._cache._cache_file._load_index())
+        return bool(item._cache._cache_file._load_index())
     except Exception:  # no cache, or whatever unpickling makes of a damaged one
         return True
 

@@ -310,14 +310,14 @@ def _temporary_folder(home: Path, reason: str, kind: str) -> Path:
     expected = f"expected '{home}' to be ours alone, and to be written"
     print_text(f"rtmms: compiled kernels are not stored: {reason}; {expected}: {advice}", err=True)
     maker = os.getpid()
-    made = tempfile.mkdtemp(prefix=f"{TEMPORARY}{maker}-")
+    built = tempfile.mkdtemp(prefix=f"{TEMPORARY}{maker}-")
 
     def sweep() -> None:
         if os.getpid() == maker:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(built, ignore_errors=True)
 
     atexit.register(sweep)
-    os.environ["NUMBA_CACHE_DIR"] = made
+    os.environ["NUMBA_CACHE_DIR"] = built
     folder = cache_folder(kind)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -367,13 +367,13 @@ def _time(path: Path) -> float:
 
 def _files(folder: Path) -> list[tuple[float, int, str]]:
     """List time, bytes and path of the files of a cache folder."""
-    found = []
+    result = []
     for place, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
                 stat = os.stat(path := os.path.join(place, name))
-                found.append((stat.st_mtime, stat.st_size, path))
-    return found
+                result.append((stat.st_mtime, stat.st_size, path))
+    return result
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
@@ -467,9 +467,9 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         try:
             _initialize_runtime(target_context)
             with self._guard_against_spurious_io_errors():
-                found = self._load_overload(sig, target_context)
-                if found is not None:
-                    return found
+                overload = self._load_overload(sig, target_context)
+                if overload is not None:
+                    return overload
             target_context.refresh()
             return None
         except Exception:  # unpickling damaged bytes may raise anything

@@ -51,14 +51,14 @@ def address_parameters(hints: dict[str, Any]) -> dict[str, str]:
     dict[str, str]
         Use of the address by parameter. A union or a tuple names an address if one of its parts does.
     """
-    found = {name: _use(hint) for name, hint in hints.items()}
-    return {name: use for name, use in found.items() if use}
+    result = {name: _use(hint) for name, hint in hints.items()}
+    return {name: use for name, use in result.items() if use}
 
 
 def _use(hint: Any) -> str:
-    for one in getattr(hint, "__metadata__", ()):
-        if isinstance(one, NamesAddress):
-            return one.use
+    for item in getattr(hint, "__metadata__", ()):
+        if isinstance(item, NamesAddress):
+            return item.use
     return next((use for part in typing.get_args(hint) if (use := _use(part))), "")
 
 
@@ -81,10 +81,10 @@ def host_of(text: str) -> str:
     >>> host_of("tcp://127.0.0.1:9870")
     '127.0.0.1'
     """
-    found = _ADDRESS.fullmatch(text.strip())
-    if found is None or (found["rest"] and not found["scheme"]):
+    match = _ADDRESS.fullmatch(text.strip())
+    if match is None or (match["rest"] and not match["scheme"]):
         return text.strip()
-    return found["six"] or found["host"]
+    return match["six"] or match["host"]
 
 
 def is_on_this_machine(host: str) -> bool:

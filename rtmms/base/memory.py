@@ -275,11 +275,11 @@ class Layout:
     """
 
     def __init__(self, name: str, *fields: Field) -> None:
-        own = {*vars(Record), *Record.__annotations__, "layout", "sizes", "record_words"}
-        taken = [field.name for field in fields if field.name in own and field.kind != WHOLE]
-        if taken:
+        current = {*vars(Record), *Record.__annotations__, "layout", "sizes", "record_words"}
+        used = [field.name for field in fields if field.name in current and field.kind != WHOLE]
+        if used:
             raise TypeError(
-                f"{name}: expected other names for the fields {', '.join(taken)}: class Record has attributes of "
+                f"{name}: expected other names for the fields {', '.join(used)}: class Record has attributes of "
                 "these names"
             )
         self.name, self.fields = name, fields
@@ -319,13 +319,13 @@ class Layout:
         known = dict(sizes or {})
         values = self._open(values, known)
         self._measure(values, known)
-        words = _state_words(self, values, known)
-        known["memory"] = words
+        arguments = _state_words(self, values, known)
+        known["memory"] = arguments
         packed = dtype is float
         if memory is None:
-            memory = aligned(words if packed else 0)
-        elif memory.shape != (words,):
-            raise TypeError(f"{self.name}: memory: expected shape ({words},), got {memory.shape}")
+            memory = aligned(arguments if packed else 0)
+        elif memory.shape != (arguments,):
+            raise TypeError(f"{self.name}: memory: expected shape ({arguments},), got {memory.shape}")
         return Record(self, values, known, memory, _Cursor(), dtype)
 
     def type(self, *absent: str) -> RecordType:
@@ -367,15 +367,15 @@ class Layout:
         """
 
         @intrinsic
-        def record_at(typing_context: Any, address: Any, given: Any) -> Any:
-            pairs = zip(groups, given.types, strict=True)
+        def record_at(typing_context: Any, address: Any, values: Any) -> Any:
+            pairs = zip(groups, values.types, strict=True)
             absent = [name for names, kind in pairs if kind == types.none for name in names]
             kind = self.type(*absent)
 
             def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
                 return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
-            return kind(address, given), generate
+            return kind(address, values), generate
 
         return record_at
 
@@ -453,7 +453,7 @@ class Record:
         self._places: dict[str, int] = {}
         self._arrays: dict[str, int] = {}
         self._kinds = {field.name: field.dtype for field in layout.fields if field.kind == NUMBER}
-        words: list[int] = []
+        arguments: list[int] = []
         described: list[tuple[Any, ...]] = []
         single: list[tuple[Field, int]] = []
         first = cursor.at
@@ -464,22 +464,22 @@ class Record:
                 inner = None if value is None else Record(field.inner, value, sizes, memory, cursor, dtype)
                 setattr(self, field.name, inner)
                 described.append((field.name, PART, None if inner is None else inner.numba_type, ()))
-                words += [] if inner is None else [inner.address]
+                arguments += [] if inner is None else [inner.address]
             elif value is None and field.optional:
                 setattr(self, field.name, None)
                 described.append((field.name, PART, None, ()))
             elif field.kind == NUMBER:
-                single.append((field, len(words)))
+                single.append((field, len(arguments)))
                 described.append((field.name, NUMBER, field.dtype, ()))
-                words.append(0)
+                arguments.append(0)
             else:
                 array = self._array(field, value, cursor)
                 setattr(self, field.name, array)
                 described.append((field.name, field.kind, _code(array), _fixed(field.shape)))
-                self._arrays[field.name] = len(words)
+                self._arrays[field.name] = len(arguments)
                 named = (size for dim, size in zip(field.shape, array.shape, strict=True) if isinstance(dim, str))
-                words += [array.ctypes.data, *named]
-        self.record_words = np.array(words, dtype=np.int64)
+                arguments += [array.ctypes.data, *named]
+        self.record_words = np.array(arguments, dtype=np.int64)
         self._floats = self.record_words.view(np.float64)
         self.address = int(self.record_words.ctypes.data)
         self.numba_type = RecordType(layout.name, tuple(described))
@@ -510,9 +510,9 @@ class Record:
             return place
         if value is None:
             kind: Any = complex if complex_ and field.dtype == FLOAT else np.dtype(field.dtype)
-            made = aligned(*shape, dtype=kind)
-            made[...] = field.fill
-            return made
+            built = aligned(*shape, dtype=kind)
+            built[...] = field.fill
+            return built
         array: Array = value
         if array.shape != shape or not array.flags.c_contiguous or _code(array) not in _accepted(field):
             raise TypeError(
@@ -811,8 +811,8 @@ class RecordType(types.Type):  # type: ignore[misc]
 
     def __init__(self, layout: str, described: tuple[tuple[Any, ...], ...]) -> None:
         self.described = described
-        words = repr([(a, b, c.name if isinstance(c, RecordType) else c, d) for a, b, c, d in described])
-        super().__init__(f"{layout}_{hashlib.sha256(words.encode()).hexdigest()[:12]}")
+        arguments = repr([(a, b, c.name if isinstance(c, RecordType) else c, d) for a, b, c, d in described])
+        super().__init__(f"{layout}_{hashlib.sha256(arguments.encode()).hexdigest()[:12]}")
 
     def at(self) -> Any:
         """Return an intrinsic that takes an address (int64) for such a record.

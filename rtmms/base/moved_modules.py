@@ -129,5 +129,5 @@ class MovedModules(MetaPathFinder, Loader):
 
 def find_moved_modules() -> None:
     """Let Python import the old names; a second call changes nothing."""
-    if not any(isinstance(one, MovedModules) for one in sys.meta_path):
+    if not any(isinstance(item, MovedModules) for item in sys.meta_path):
         sys.meta_path.insert(0, MovedModules())  # before the finder of files, which would load a module twice

@@ -79,10 +79,12 @@ class Parameter:
         return type(None) in typing.get_args(self.hint)
 
     @property
-    def unwrapped(self) -> Any:
+    def bare(self) -> Any:
         """Type of an existing value: the hint without None."""
-        rest = [one for one in typing.get_args(self.hint) if one is not type(None)] if self.optional else [self.hint]
-        return rest[0] if len(rest) == 1 else typing.Union[tuple(rest)]  # noqa: UP007 - of a list
+        remaining = (
+            [arg for arg in typing.get_args(self.hint) if arg is not type(None)] if self.optional else [self.hint]
+        )
+        return remaining[0] if len(remaining) == 1 else typing.Union[tuple(remaining)]  # noqa: UP007 - of a list
 
     @property
     def expected(self) -> str:
@@ -114,8 +116,8 @@ class Parameter:
         """Range as a person reads it: '> 0', 'from 0 to 100'; empty without a bound and for texts."""
         if self.choices or self.kind is None:
             return ""
-        low, high = (None if one is None else str(one) if isinstance(one, int) else f"{one:g}"
-                     for one in (self.low, self.le))  # fmt: skip
+        low, high = (None if item is None else str(item) if isinstance(item, int) else f"{item:g}"
+                     for item in (self.low, self.le))  # fmt: skip
         if low is not None and high is not None and not self.strict:
             return f"from {low} to {high}"
         ends = [f"{'>' if self.strict else '>='} {low}"] if low is not None else []
@@ -134,13 +136,13 @@ class Parameter:
         str
             The range with unit and reason; empty if the number is in range.
         """
-        rest = (f" {self.unit}" if self.unit else "") + (f", {self.why}" if self.why else "")
+        remaining = (f" {self.unit}" if self.unit else "") + (f", {self.why}" if self.why else "")
         if self.signed:
-            return f"<= {self.le:g}{rest} in size" if self.le is not None and abs(number) > self.le else ""
+            return f"<= {self.le:g}{remaining} in size" if self.le is not None and abs(number) > self.le else ""
         low = self.low
         if low is not None and (number < low or (number == low and self.strict)):
-            return f"{'>' if self.strict else '>='} {low:g}{rest}"
-        return f"<= {self.le:g}{rest}" if self.le is not None and number > self.le else ""
+            return f"{'>' if self.strict else '>='} {low:g}{remaining}"
+        return f"<= {self.le:g}{remaining}" if self.le is not None and number > self.le else ""
 
 
 _EXPECTED: Mapping[Any, str] = {
@@ -175,35 +177,37 @@ def parameters_of(kind: Any) -> Mapping[str, Parameter]:
 
 @lru_cache(maxsize=512)  # a file that makes a plant has a new class each time it runs
 def _declared(kind: Any) -> Mapping[str, Parameter]:
-    found: dict[str, Parameter] = {}
+    result: dict[str, Parameter] = {}
     for base in reversed(kind.__mro__):  # a field that a class gives another default has the declaration of its base
         space = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
         for name, hint in inspect.get_annotations(base).items():
             inner = typing.get_args(_resolved(hint, space, dict(vars(base))))
-            for one in inner:
-                if isinstance(one, Parameter):
+            for item in inner:
+                if isinstance(item, Parameter):
                     field = getattr(kind, "__dataclass_fields__", {}).get(name)
                     needed = field is not None and field.default is MISSING and field.default_factory is MISSING
-                    words = one.choices or _choices_of(inner[0])
-                    found[name] = replace(one, kind=_number_of(inner[0]), hint=inner[0], choices=words, required=needed)
-    return found
+                    arguments = item.choices or _choices_of(inner[0])
+                    result[name] = replace(
+                        item, kind=_number_of(inner[0]), hint=inner[0], choices=arguments, required=needed
+                    )
+    return result
 
 
 def _choices_of(hint: Any) -> tuple[str, ...]:
     """Return the texts of a Literal, also of one that may be None; () for other types."""
-    literal = next((one for one in (hint, *typing.get_args(hint)) if typing.get_origin(one) is typing.Literal), None)
-    words = typing.get_args(literal)
-    return words if all(isinstance(one, str) for one in words) else ()
+    literal = next((item for item in (hint, *typing.get_args(hint)) if typing.get_origin(item) is typing.Literal), None)
+    args = typing.get_args(literal)
+    return args if all(isinstance(word, str) for word in args) else ()
 
 
-def _resolved(hint: Any, space: dict[str, Any], own: dict[str, Any]) -> Any:
+def _resolved(hint: Any, space: dict[str, Any], current: dict[str, Any]) -> Any:
     """Return a type from its text.
 
     Types are resolved one at a time, because others of the class may have names that only a type checker can read.
     """
     holder: Any = SimpleNamespace(__annotations__={"it": hint})
     try:
-        return typing.get_type_hints(holder, space, own, include_extras=True)["it"]
+        return typing.get_type_hints(holder, space, current, include_extras=True)["it"]
     except (NameError, TypeError, AttributeError):
         return None
 
@@ -229,23 +233,23 @@ def check_parameters(place: str, owner: Any) -> None:
     ModelError
         If a value is out of range; it names place and parameter.
     """
-    for name, one in parameters_of(type(owner)).items():
+    for name, parameter in parameters_of(type(owner)).items():
         value = getattr(owner, name)
         if value is None:
             continue
-        if one.choices and value not in one.choices:
-            raise ModelError(f"{place}{name}: {UnknownNameError(name, str(value), one.choices)}")
-        if one.choices or one.kind is None or isinstance(value, Mapping):
+        if parameter.choices and value not in parameter.choices:
+            raise ModelError(f"{place}{name}: {UnknownNameError(name, str(value), parameter.choices)}")
+        if parameter.choices or parameter.kind is None or isinstance(value, Mapping):
             continue
         for number in value if isinstance(value, tuple) else (value,):
-            if not _is_in_range(one, number):
-                raise ModelError(f"{place}{name}: expected {one.expected}, got {value!r}")
+            if not _is_in_range(parameter, number):
+                raise ModelError(f"{place}{name}: expected {parameter.expected}, got {value!r}")
 
 
-def _is_in_range(one: Parameter, number: Any) -> bool:
+def _is_in_range(parameter: Parameter, number: Any) -> bool:
     real = isinstance(number, (int, float)) and not isinstance(number, bool)
-    whole = one.kind is not int or (real and math.isfinite(number) and number == int(number))
-    return real and math.isfinite(number) and whole and not one.fault(number)
+    whole = parameter.kind is not int or (real and math.isfinite(number) and number == int(number))
+    return real and math.isfinite(number) and whole and not parameter.fault(number)
 
 
 Fault = Callable[[str, str], ModelError]
@@ -284,27 +288,27 @@ def read_table(
     for key in table:
         if key not in known:
             raise fault(key, str(UnknownNameError(f"key of {noun}", key, known)))
-    found: dict[str, Any] = {}
-    for name, one in known.items():
+    result: dict[str, Any] = {}
+    for name, item in known.items():
         value = table.get(name)
-        if value is None and one.required:
-            raise fault(name, f"{name}: expected {one.expected}, got none; this key is required")
+        if value is None and item.required:
+            raise fault(name, f"{name}: expected {item.expected}, got none; this key is required")
         if value is not None:
             try:
-                found[name] = read_declared(name, one, value, words=words)
+                result[name] = read_declared(name, item, value, words=words)
             except ModelError as wrong:
                 raise fault(name, str(wrong)) from None
-    return found
+    return result
 
 
-def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False) -> Any:
+def read_declared(place: str, parameter: Parameter, value: Any, *, words: bool = False) -> Any:
     """Return a value in its declared type.
 
     Parameters
     ----------
     place : str
         First part of the error.
-    one : Parameter
+    parameter : Parameter
         The declaration.
     value : Any
         The value.
@@ -321,30 +325,30 @@ def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False
     ModelError
         If the declaration excludes the value.
     """
-    bare, value = one.bare, without_numpy(value)
-    if one.choices:
-        if value not in one.choices:
-            raise ModelError(f"{place}: {UnknownNameError(place, str(value), one.choices)}")
+    bare, value = parameter.bare, without_numpy(value)
+    if parameter.choices:
+        if value not in parameter.choices:
+            raise ModelError(f"{place}: {UnknownNameError(place, str(value), parameter.choices)}")
         return value
     outside = ModelError(
-        f"{place}: expected {one.expected}, got {value_text(value) if value != '' else 'an empty text'}"
+        f"{place}: expected {parameter.expected}, got {value_text(value) if value != '' else 'an empty text'}"
     )
     if bare in (str, list, dict, list | dict):  # the content of a list or table is read where it is used
-        if not isinstance(value, bare) or (one.required and value == ""):
+        if not isinstance(value, bare) or (parameter.required and value == ""):
             raise outside
         return value
     if bare not in (int, float):
         if not words and typing.get_origin(bare) is tuple and not isinstance(value, list | tuple):
             raise outside
-        found = convert_value(place, value, bare, words=words)
-        if one.kind is not None and not all(_is_in_range(one, number) for number in found):
+        result = convert_value(place, value, bare, words=words)
+        if parameter.kind is not None and not all(_is_in_range(parameter, number) for number in result):
             raise outside
-        return found
+        return result
     try:
         number = bare(convert_value(place, value, bare, words=words))
     except ModelError:
         raise outside from None
-    if one.fault(number):
+    if parameter.fault(number):
         raise outside
     return number
 
@@ -380,11 +384,14 @@ def keywords_of(make: Callable[..., Any]) -> Any:
     target = make.__init__ if isinstance(make, type) else make  # type: ignore[misc]
     space = getattr(target, "__globals__", {})
     rows: list[Any] = []
-    for name, one in signature.parameters.items():
-        if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL, one.VAR_KEYWORD) or name in NOT_PARAMETERS:
+    for name, parameter in signature.parameters.items():
+        if (
+            parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            or name in NOT_PARAMETERS
+        ):
             continue
-        hint = Any if one.annotation is one.empty else _resolved(one.annotation, space, {})
-        default = None if one.default is one.empty else one.default
+        hint = Any if parameter.annotation is parameter.empty else _resolved(parameter.annotation, space, {})
+        default = None if parameter.default is parameter.empty else parameter.default
         rows.append((name, Any if hint is None else hint, field(default_factory=partial(_value, default))))
     return make_dataclass("Keywords", rows, bases=(FunctionKeywords,), frozen=True) if rows else None
 
@@ -406,13 +413,13 @@ def parameter_values(plant: object) -> dict[str, Any]:
     dict[str, Any]
         Values by name.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for source in (getattr(plant, "keywords", None), getattr(plant, "parameters", None)):
         if isinstance(source, Mapping):
-            found |= source
+            result |= source
         elif is_dataclass(source):
-            found |= {one.name: getattr(source, one.name) for one in fields(source)}
-    return found
+            result |= {item.name: getattr(source, item.name) for item in fields(source)}
+    return result
 
 
 def parameters_of_plant(plant: object) -> Mapping[str, Parameter]:
@@ -429,7 +436,7 @@ def parameters_of_plant(plant: object) -> Mapping[str, Parameter]:
         Declarations by name; {} if neither is a dataclass with declarations.
     """
     kinds: list[Any] = [type(getattr(plant, name, None)) for name in ("keywords", "parameters")]
-    return {name: one for kind in kinds for name, one in parameters_of(kind).items()}
+    return {name: parameter for kind in kinds for name, parameter in parameters_of(kind).items()}
 
 
 def settable(kind: Any) -> tuple[str, ...]:
@@ -445,7 +452,7 @@ def settable(kind: Any) -> tuple[str, ...]:
     tuple[str, ...]
         Their names.
     """
-    return tuple(name for name, one in parameters_of(kind).items() if one.live)
+    return tuple(name for name, parameter in parameters_of(kind).items() if parameter.live)
 
 
 def in_model(kind: Any, names: Iterable[str]) -> bool:
@@ -467,7 +474,7 @@ def in_model(kind: Any, names: Iterable[str]) -> bool:
 
 
 def build(
-    kind: Any, given: Mapping[str, Any], *, robot: str = "", preset: str | None = None,
+    kind: Any, provided: Mapping[str, Any], *, robot: str = "", preset: str | None = None,
     presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Any:  # fmt: skip
     """Return an instance of a dataclass of parameters from its defaults, a preset, and given values.
@@ -478,12 +485,12 @@ def build(
     ----------
     kind : Any
         The dataclass.
-    given : Mapping[str, Any]
+    provided : Mapping[str, Any]
         Values by name.
     robot : str, default ''
         Name in errors; empty: the dataclass's own.
     preset : str | None, optional
-        Name of a set of values, which `given` replaces.
+        Name of a set of values, which `provided` replaces.
     presets : Mapping[str, Mapping[str, Any]] | None, optional
         The sets by name.
 
@@ -504,7 +511,7 @@ def build(
         raise UnknownNameError(f"{robot} preset", preset, presets or ())
     defaults, declared = {f.name: f.default for f in fields(kind)}, parameters_of(kind)
     values: dict[str, Any] = {}
-    for name, value in {**((presets or {})[preset] if preset is not None else {}), **given}.items():
+    for name, value in {**((presets or {})[preset] if preset is not None else {}), **provided}.items():
         if name not in defaults:
             raise UnknownNameError(f"{robot} parameter", name, defaults)
         values[name] = read_value(f"{robot}: {name}{{}}", defaults[name], declared[name], value)

@@ -121,7 +121,7 @@ def call(typing_context: Any, function: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(word, [*[word] * ARGUMENTS, ir.DoubleType()])
         target = builder.inttoptr(args[0], kind.as_pointer())
         at = builder.inttoptr(args[1], word.as_pointer())
-        words = [builder.load(builder.gep(at, [ir.Constant(word, k)])) for k in range(ARGUMENTS)]
-        return builder.call(target, [*words, ir.Constant(ir.DoubleType(), 0.0)])
+        arguments = [builder.load(builder.gep(at, [ir.Constant(word, k)])) for k in range(ARGUMENTS)]
+        return builder.call(target, [*arguments, ir.Constant(ir.DoubleType(), 0.0)])
 
     return types.int64(types.int64, types.int64), generate

@@ -91,8 +91,8 @@ def start_python(
     subprocess.Popen[bytes]
         The process.
     """
-    own = {**(os.environ if environment is None else environment), PARENT: str(os.getpid())}
-    return subprocess.Popen([sys.executable, "-P", *arguments], env=own, **options)
+    current = {**(os.environ if environment is None else environment), PARENT: str(os.getpid())}
+    return subprocess.Popen([sys.executable, "-P", *arguments], env=current, **options)
 
 
 def run_python(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -175,9 +175,9 @@ def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> 
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children, get_context
 
-    own = {**(environment or {}), SAFE_PATH: "1"}
-    before = {name: os.environ.get(name) for name in own}
-    os.environ.update(own)  # the pool starts its processes at each submit
+    current = {**(environment or {}), SAFE_PATH: "1"}
+    before = {name: os.environ.get(name) for name in current}
+    os.environ.update(current)  # the pool starts its processes at each submit
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (os.getpid(),))
     try:
         yield pool

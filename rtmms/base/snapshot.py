@@ -128,8 +128,8 @@ def unpack_state(
     payload = unseal(blob, name)
     if len(payload) < _MODEL.size:
         raise ModelError(f"{name}: restore: the snapshot is of another kind of plant")
-    found, step, steps = _MODEL.unpack_from(payload)
-    if found != key or step != dt:
+    result, step, steps = _MODEL.unpack_from(payload)
+    if result != key or step != dt:
         raise ModelError(
             f"{name}: restore: the snapshot is of another model, step or version, or of other parameters than the "
             "present ones; set those of its time first"
@@ -202,10 +202,10 @@ class StatefulPlant:
         ModelError
             If it is another model's, damaged, or not finite.
         """
-        steps, found = unpack_state(blob, self._name, self._key, self.dt, self._state_arrays())
+        steps, result = unpack_state(blob, self._name, self._key, self.dt, self._state_arrays())
         self._clear()
         for name, array in self._state_arrays().items():
-            array[...] = found[name]
+            array[...] = result[name]
         self._steps = steps
 
     def present(self) -> tuple[npt.NDArray[np.float64], int]:
@@ -270,7 +270,7 @@ def seal_parts(*parts: bytes) -> bytes:
     bytes
         The combined snapshot.
     """
-    return seal(struct.pack("<Q", len(parts)) + b"".join(struct.pack("<Q", len(one)) + one for one in parts))
+    return seal(struct.pack("<Q", len(parts)) + b"".join(struct.pack("<Q", len(part)) + part for part in parts))
 
 
 def unseal_parts(blob: Any, name: str, count: int | None) -> tuple[bytes, ...]:
@@ -299,12 +299,12 @@ def unseal_parts(blob: Any, name: str, count: int | None) -> tuple[bytes, ...]:
     another = ModelError(f"{name}: restore: the snapshot is of another kind of plant")
     if len(payload) < 8:
         raise another
-    (found,) = struct.unpack_from("<Q", payload)
-    if found != count and (count is not None or not 0 < found <= len(payload)):
+    (result,) = struct.unpack_from("<Q", payload)
+    if result != count and (count is not None or not 0 < result <= len(payload)):
         raise another
     parts: list[bytes] = []
     at = 8
-    for _ in range(found):
+    for _ in range(result):
         (size,) = struct.unpack_from("<Q", payload, at) if len(payload) >= at + 8 else (-1,)
         if size < 0 or len(payload) < at + 8 + size:
             raise another

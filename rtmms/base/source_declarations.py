@@ -76,7 +76,7 @@ def literal(body: Iterable[ast.stmt], name: str) -> Any:
         names = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
-        if any(isinstance(one, ast.Name) and one.id == name for one in names):
+        if any(isinstance(item, ast.Name) and item.id == name for item in names):
             try:
                 return ast.literal_eval(node.value)  # type: ignore[attr-defined]
             except (ValueError, TypeError):

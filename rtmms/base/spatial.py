@@ -304,12 +304,12 @@ def matrix_quaternion(rotation: Array) -> Array:
     return q if q[0] >= 0.0 else -q
 
 
-def quaternion_product(one: Array, other: Array) -> Array:
-    """Return the turn `other`, given in the frame that `one` turns to, then `one`.
+def quaternion_product(item: Array, other: Array) -> Array:
+    """Return the turn `other`, given in the frame that `item` turns to, then `item`.
 
     Parameters
     ----------
-    one, other : Array
+    item, other : Array
         Quaternions (w, x, y, z).
 
     Returns
@@ -317,7 +317,7 @@ def quaternion_product(one: Array, other: Array) -> Array:
     Array
         (4,) quaternion.
     """
-    w, x, y, z = one
+    w, x, y, z = item
     product: Array = np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ other
     return product
 

@@ -92,7 +92,7 @@ def toml_text(text: str) -> str:
     str
         The TOML.
     """
-    return '"' + _ESCAPED.sub(lambda found: _escape(found[0]), text) + '"'
+    return '"' + _ESCAPED.sub(lambda result: _escape(result[0]), text) + '"'
 
 
 def _escape(character: str) -> str:
@@ -160,9 +160,9 @@ def toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(toml_value(one) for one in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     if isinstance(value, dict):
-        inner = ", ".join(f"{toml_key(str(key))} = {toml_value(one)}" for key, one in value.items())
+        inner = ", ".join(f"{toml_key(str(key))} = {toml_value(item)}" for key, item in value.items())
         return "{ " + inner + " }" if inner else "{}"
     if isinstance(value, float):
         return repr(float(value))
@@ -172,19 +172,19 @@ def toml_value(value: Any) -> str:
 def _refuse_nul(value: Any, path: str | Path, key: str) -> None:
     """Raise ModelError for a text with U+0000, which no name has and no system call accepts."""
     if isinstance(value, dict):
-        for name, one in value.items():
+        for name, item in value.items():
             _refuse_nul(name, path, key)
-            _refuse_nul(one, path, f"{key}.{name}" if key else name)
+            _refuse_nul(item, path, f"{key}.{name}" if key else name)
     elif isinstance(value, list):
-        for one in value:
-            _refuse_nul(one, path, key)
+        for item in value:
+            _refuse_nul(item, path, key)
     elif isinstance(value, str) and "\0" in value:
         raise ModelError(f"{path}: {key or 'a key'}: expected text without U+0000, got {value!r}")
 
 
 def _refuse_long_keys(text: str, path: str | Path) -> None:
     """Raise ModelError for a key of too many parts, after one pass over the text."""
-    found = _LONG_KEY.search(text)
-    if found is not None:
-        line = text.count("\n", 0, found.start()) + 1
+    match = _LONG_KEY.search(text)
+    if match is not None:
+        line = text.count("\n", 0, match.start()) + 1
         raise ModelError(f"{path}:{line}: expected a key of at most {MAX_DOTS} parts between dots, got more")

@@ -59,14 +59,14 @@ def file_parameters(hints: dict[str, Any]) -> dict[str, str]:
     dict[str, str]
         Kind of file by parameter. A union or a tuple names a file if one of its parts does.
     """
-    found = {name: _file_kind(hint) for name, hint in hints.items()}
-    return {name: kind for name, kind in found.items() if kind}
+    result = {name: _file_kind(hint) for name, hint in hints.items()}
+    return {name: kind for name, kind in result.items() if kind}
 
 
 def _file_kind(hint: Any) -> str:
-    for one in getattr(hint, "__metadata__", ()):
-        if isinstance(one, NamesFile):
-            return one.kind
+    for item in getattr(hint, "__metadata__", ()):
+        if isinstance(item, NamesFile):
+            return item.kind
     return next((kind for part in typing.get_args(hint) if (kind := _file_kind(part))), "")
 
 
@@ -130,33 +130,35 @@ def refuse_unnamed(path: Path | str, place: str) -> None:
         return
     if asker is None and listed is None:
         return
-    found = Path(path).expanduser().resolve()
+    result = Path(path).expanduser().resolve()
     if asker is not None and asker.trusted:
-        refuse_foreign_code(found, place)
+        refuse_foreign_code(result, place)
         return
     files, folders = _listed(listed if asker is None or asker.listed is None else asker.listed)
-    if found in files or (asker is not None and found in asker.named):
+    if result in files or (asker is not None and result in asker.named):
         return
-    if any(found.is_relative_to(folder) for folder in folders):
-        refuse_foreign_code(found, place)
+    if any(result.is_relative_to(folder) for folder in folders):
+        refuse_foreign_code(result, place)
         return
     source = asker.data if asker is not None else "data"
     remedy = asker.remedy if asker is not None else "name the file on the command line"
-    beside = " or below the scenario" if folders else ""
+    extra = " or below the scenario" if folders else ""
     raise ModelError(
         f"{place}: '{path}' would run as code, but only {source} names it; expected a file that you "
-        f"name{beside}. If you trust it, {remedy}"
+        f"name{extra}. If you trust it, {remedy}"
     )
 
 
 def _listed(text: str | None) -> tuple[set[Path], list[Path]]:
     """Return files and folders of the environment variable; nothing if it is damaged."""
     try:
-        found = json.loads(text) if text else []
+        result = json.loads(text) if text else []
     except ValueError:
-        found = []
-    named = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
-    return {Path(one) for one in named if not one.endswith("/")}, [Path(one) for one in named if one.endswith("/")]
+        result = []
+    named = [item for item in result if isinstance(item, str)] if isinstance(result, list) else []
+    return {Path(item) for item in named if not item.endswith("/")}, [
+        Path(item) for item in named if item.endswith("/")
+    ]
 
 
 @contextmanager
@@ -181,7 +183,7 @@ def named_on_command_line(arguments: Sequence[str], trust_all: bool = False) -> 
     if VARIABLE in os.environ:
         yield
         return
-    named = sorted({str(file) for one in arguments for file in _files_in(one)})
+    named = sorted({str(file) for argument in arguments for file in _files_in(argument)})
     os.environ[VARIABLE] = json.dumps(["/", *named] if trust_all else named)
     try:
         yield
@@ -201,7 +203,7 @@ def permit_below(folder: Path) -> None:
         return
     files, folders = _listed(os.environ[VARIABLE])
     place = folder.resolve()
-    whole = [*sorted(map(str, files)), *(f"{str(one).rstrip('/')}/" for one in {*folders, place})]
+    whole = [*sorted(map(str, files)), *(f"{str(item).rstrip('/')}/" for item in {*folders, place})]
     os.environ[VARIABLE] = json.dumps(whole)
 
 
@@ -209,7 +211,7 @@ def _files_in(argument: str) -> Iterator[Path]:
     """Yield every file that a part of an argument names; a part is between delimiters or the argument's ends."""
     if "\0" in argument or "." not in argument:
         return
-    cuts = [one.start() for one in _DELIMITERS.finditer(argument)]
+    cuts = [match.start() for match in _DELIMITERS.finditer(argument)]
     starts, ends = [0, *(cut + 1 for cut in cuts)], [*cuts, len(argument)]
     for start in starts:
         for end in ends:
@@ -295,7 +297,7 @@ def asked_by_data(data: str, remedy: str, *, named: Sequence[str] = (), trusted:
     None
         Nothing.
     """
-    files = frozenset(file for one in named for file in _files_in(one))
+    files = frozenset(file for item in named for file in _files_in(item))
     token = _asker.set(_RequestSource(data, remedy, files, trusted))
     try:
         yield
@@ -325,17 +327,17 @@ def exposure(path: Path | str) -> str:
     """
     if not hasattr(os, "geteuid"):
         return ""
-    found = os.lstat(path)
-    if found.st_uid not in (0, os.geteuid()):
-        return f"'{path}' belongs to another user (uid {found.st_uid})"
-    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
-    if stat.S_ISLNK(found.st_mode) or sticky:
+    result = os.lstat(path)
+    if result.st_uid not in (0, os.geteuid()):
+        return f"'{path}' belongs to another user (uid {result.st_uid})"
+    sticky = stat.S_ISDIR(result.st_mode) and result.st_mode & stat.S_ISVTX
+    if stat.S_ISLNK(result.st_mode) or sticky:
         return ""
-    mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
-    if found.st_mode & stat.S_IWOTH:
+    mode = f"mode {stat.S_IMODE(result.st_mode):04o}"
+    if result.st_mode & stat.S_IWOTH:
         return f"'{path}' can be written by everybody ({mode})"
-    if found.st_mode & stat.S_IWGRP and not _own_group(found.st_gid):
-        return f"'{path}' can be written by a group (gid {found.st_gid}, {mode})"
+    if result.st_mode & stat.S_IWGRP and not _own_group(result.st_gid):
+        return f"'{path}' can be written by a group (gid {result.st_gid}, {mode})"
     return ""
 
 
@@ -353,7 +355,7 @@ def exposed_way(path: Path) -> str:
         The reason; empty if there is none.
     """
     place = path.resolve()
-    return next((why for one in (place, *place.parents) if one.exists() and (why := exposure(one))), "")
+    return next((why for item in (place, *place.parents) if item.exists() and (why := exposure(item))), "")
 
 
 def _own_group(gid: int) -> bool:
@@ -407,9 +409,9 @@ def refuse_library(path: Path, place: str) -> None:
     ModelError
         If it is such a file.
     """
-    found = path.resolve()
+    result = path.resolve()
     for folder, owner in _libraries():
-        if found.is_relative_to(folder):
+        if result.is_relative_to(folder):
             raise ModelError(f"{place}: '{path}' belongs to {owner}; expected a file of your own")
 
 
@@ -426,8 +428,8 @@ def is_library(file: str) -> bool:
     bool
         True if it is.
     """
-    found = Path(file)
-    return file.startswith("<") or any(found.is_relative_to(folder) for folder, _ in _libraries())
+    path = Path(file)
+    return file.startswith("<") or any(path.is_relative_to(folder) for folder, _ in _libraries())
 
 
 def _libraries() -> list[tuple[Path, str]]:
@@ -437,8 +439,8 @@ def _libraries() -> list[tuple[Path, str]]:
     standard = [paths["stdlib"], paths["platstdlib"], os.path.dirname(os.__file__)]
     return [
         (Path(__file__).resolve().parent.parent, "rtmms"),
-        *((Path(one).resolve(), "an installed package") for one in installed),
-        *((Path(one).resolve(), "Python's standard library") for one in standard),
+        *((Path(item).resolve(), "an installed package") for item in installed),
+        *((Path(item).resolve(), "Python's standard library") for item in standard),
     ]
 
 
@@ -471,8 +473,8 @@ def split_word(word: str) -> tuple[str, str]:
     """
     form = _FORM.fullmatch(word)
     if form is None:
-        name, _, rest = word.partition(":")
-        return name, rest
+        name, _, remaining = word.partition(":")
+        return name, remaining
     name = form["file"] if form["name"] is None else f"{form['file']}:{form['name']}"
     return name, form["rest"] or ""
 
@@ -524,8 +526,8 @@ def named_robot(word: str) -> str:
         Name of the robot; empty for none.
     """
     parts = [part.partition("=") for part in split_word(word)[1].split(",")]
-    found = [value.strip() for key, _, value in parts if key.strip() == "robot"]
-    return found[-1] if found else ""
+    result = [value.strip() for key, _, value in parts if key.strip() == "robot"]
+    return result[-1] if result else ""
 
 
 def peer_name(word: str) -> str:
@@ -621,17 +623,19 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
     assert form is not None
     path = path_of(kind, name)
     module = run_file(kind, name)
-    own = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+    current = {key: value for key, value in vars(module).items() if not key.startswith("_")}
     if form["name"] is not None:
         if not hasattr(module, form["name"]):
-            raise UnknownNameError(f"{kind} of {path}", form["name"], own)
-        found = getattr(module, form["name"])
-        if not fits(found):
-            what = f"class {found.__name__}" if isinstance(found, type) else type(found).__name__
+            raise UnknownNameError(f"{kind} of {path}", form["name"], current)
+        result = getattr(module, form["name"])
+        if not fits(result):
+            what = f"class {result.__name__}" if isinstance(result, type) else type(result).__name__
             raise ModelError(f"{kind} '{name}': expected {expected}, got {what}")
-        return found
+        return result
     fitting = {
-        key: value for key, value in own.items() if fits(value) and getattr(value, "__module__", "") == module.__name__
+        key: value
+        for key, value in current.items()
+        if fits(value) and getattr(value, "__module__", "") == module.__name__
     }
     if len(fitting) != 1:
         if fitting:
@@ -641,7 +645,7 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
             )
         near = sorted(
             key
-            for key, value in own.items()
+            for key, value in current.items()
             if isinstance(value, type) and getattr(value, "__module__", "") == module.__name__
         )
         has = f"{', '.join(near)}, but none" if near else "none"
@@ -753,10 +757,10 @@ def own_lines(fault: BaseException) -> tuple[str, str]:
     """
     every = traceback.extract_tb(fault.__traceback__)
     frames = [frame for frame in every if not Path(frame.filename).is_relative_to(_OURS)] or every
-    own = [frame for frame in frames if not is_library(frame.filename)] or frames
+    current = [frame for frame in frames if not is_library(frame.filename)] or frames
     text = "".join(["Traceback (most recent call last):\n", *traceback.format_list(frames)])
     text += "".join(traceback.format_exception_only(fault))
-    return text.rstrip(), f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
+    return text.rstrip(), f"{Path(current[-1].filename).name}, line {current[-1].lineno}"
 
 
 def sentence_of(fault: Exception, place: str) -> str:

@@ -85,8 +85,8 @@ def convert_value(place: str, value: Any, hint: Any, *, words: bool = False, par
         return _sequence(place, value, inner, words, part)
     if origin is dict:
         return {
-            key: convert_value(f"{place}.{key}", one, inner[1], words=words, part=part)
-            for key, one in _table(place, value, inner[1], words).items()
+            key: convert_value(f"{place}.{key}", item, inner[1], words=words, part=part)
+            for key, item in _table(place, value, inner[1], words).items()
         }
     if dataclasses.is_dataclass(bare) and part is not None:
         return part(place, value, bare)
@@ -120,7 +120,7 @@ def type_text(hint: Any) -> str:
     if origin is dict:
         return f"table of {type_text(inner[1])}"
     if origin in (typing.Union, types.UnionType):
-        return " | ".join(type_text(one) for one in inner)
+        return " | ".join(type_text(item) for item in inner)
     return "None" if hint is type(None) else getattr(hint, "__name__", str(hint))
 
 
@@ -179,47 +179,49 @@ def _bound(hint: Any, with_it: str, without: str) -> tuple[str, float] | None:
     return None
 
 
-def _convert_scalar(place: str, value: Any, hint: Any, bare: Any, words: bool) -> Any:
+def _convert_scalar(place: str, value: Any, hint: Any, bare: Any, arguments: bool) -> Any:
     import msgspec  # not with `import rtmms`
 
-    if words and bare is bool:
+    if arguments and bare is bool:
         value = WORDS.get(str(value).lower(), value)
-    if not words and bare is str and isinstance(value, int) and not isinstance(value, bool):
+    if not arguments and bare is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # a channel may be a number
     try:
-        found = msgspec.convert(value, hint, strict=not words or not isinstance(value, str))
+        result = msgspec.convert(value, hint, strict=not arguments or not isinstance(value, str))
     except msgspec.ValidationError:
-        found = None
-    if found is None or (isinstance(found, float) and not math.isfinite(found)):
-        got = f"'{value}'" if words or (isinstance(value, float) and not math.isfinite(value)) else value_text(value)
+        result = None
+    if result is None or (isinstance(result, float) and not math.isfinite(result)):
+        got = (
+            f"'{value}'" if arguments or (isinstance(value, float) and not math.isfinite(value)) else value_text(value)
+        )
         raise ModelError(f"{place}: expected {expectation_text(hint)}, got {got}")
-    return found
+    return result
 
 
-def _union(place: str, value: Any, kinds: tuple[Any, ...], words: bool, part: Part | None) -> Any:
+def _union(place: str, value: Any, kinds: tuple[Any, ...], arguments: bool, part: Part | None) -> Any:
     """Return a value in the narrowest of several types that fits."""
-    if type(None) in kinds and (value is None or (words and str(value).lower() == "none")):
+    if type(None) in kinds and (value is None or (arguments and str(value).lower() == "none")):
         return None
     narrow = (bool, int, float, str)
-    others = [one for one in kinds if one is not type(None)]
-    others.sort(key=lambda one: narrow.index(_bare(one)) if _bare(one) in narrow else -1)
-    for one in others[:-1]:
+    others = [kind for kind in kinds if kind is not type(None)]
+    others.sort(key=lambda item: narrow.index(_bare(item)) if _bare(item) in narrow else -1)
+    for other in others[:-1]:
         try:
-            return convert_value(place, value, one, words=words, part=part)
+            return convert_value(place, value, other, words=arguments, part=part)
         except ModelError:
             continue
     try:
-        return convert_value(place, value, others[-1], words=words, part=part)
+        return convert_value(place, value, others[-1], words=arguments, part=part)
     except ModelError:
-        if len(others) == 1 or any(_bare(one) not in narrow for one in others):
+        if len(others) == 1 or any(_bare(item) not in narrow for item in others):
             raise
         raise ModelError(f"{place}: expected {' or '.join(map(expectation_text, others))}, got '{value}'") from None
 
 
-def _choice(place: str, value: Any, known: tuple[Any, ...], words: bool) -> Any:
-    found = {str(one): one for one in known}.get(value, value) if words and isinstance(value, str) else value
-    if type(found) in {type(one) for one in known} and found in known:
-        return found
+def _choice(place: str, value: Any, known: tuple[Any, ...], arguments: bool) -> Any:
+    result = {str(item): item for item in known}.get(value, value) if arguments and isinstance(value, str) else value
+    if type(result) in {type(item) for item in known} and result in known:
+        return result
     near = difflib.get_close_matches(str(value), map(str, known), n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise ModelError(f"{place}: expected one of {', '.join(map(str, known))}; got {value_text(value)}{hint}")
@@ -229,21 +231,21 @@ def _any_length(inner: tuple[Any, ...]) -> bool:
     return len(inner) == 2 and inner[1] is Ellipsis
 
 
-def _sequence(place: str, value: Any, inner: tuple[Any, ...], words: bool, part: Part | None) -> tuple[Any, ...]:
-    if words:
-        value = [one for one in value.split(SEPARATOR) if one]
+def _sequence(place: str, value: Any, inner: tuple[Any, ...], arguments: bool, part: Part | None) -> tuple[Any, ...]:
+    if arguments:
+        value = [part for part in value.split(SEPARATOR) if part]
     if not isinstance(value, (list, tuple)):
         raise ModelError(f"{place}: expected a list of {type_text(inner[0])}, got {value_text(value)}")
     if not _any_length(inner) and len(value) != len(inner):
         raise ModelError(f"{place}: expected a list of {len(inner)} {type_text(inner[0])}, got {value_text(value)}")
-    if words:
-        return tuple(convert_value(place, one, inner[0], words=True, part=part) for one in value)
-    return tuple(convert_value(f"{place}[{i}]", one, inner[0], part=part) for i, one in enumerate(value))
+    if arguments:
+        return tuple(convert_value(place, item, inner[0], words=True, part=part) for item in value)
+    return tuple(convert_value(f"{place}[{i}]", item, inner[0], part=part) for i, item in enumerate(value))
 
 
-def _table(place: str, value: Any, inner: Any, words: bool) -> Mapping[str, Any]:
-    if words:
-        pairs = [one.partition("=") for one in value.split(SEPARATOR) if one]
+def _table(place: str, value: Any, inner: Any, arguments: bool) -> Mapping[str, Any]:
+    if arguments:
+        pairs = [part.partition("=") for part in value.split(SEPARATOR) if part]
         for key, sign, _ in pairs:
             if not sign:
                 raise ModelError(f"{place}: expected KEY=VALUE, separated by '{SEPARATOR}', got '{key}'")

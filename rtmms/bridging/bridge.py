@@ -249,9 +249,9 @@ class Bridge:
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        for one in fields(self):
-            if one.init:
-                _refuse_unprintable(one.name, getattr(self, one.name, None))
+        for item in fields(self):
+            if item.init:
+                _refuse_unprintable(item.name, getattr(self, item.name, None))
         check_parameters("", self)
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
@@ -288,8 +288,8 @@ class Bridge:
             Values by name.
         """
         hints = typing.get_type_hints(type(self), include_extras=True)
-        found = {name: first_beyond(getattr(self, name), use) for name, use in address_parameters(hints).items()}
-        named = {name: text for name, text in found.items() if text is not None}
+        result = {name: first_beyond(getattr(self, name), use) for name, use in address_parameters(hints).items()}
+        named = {name: text for name, text in result.items() if text is not None}
         for name, kind in file_parameters(hints).items():
             if kind == "device" and getattr(self, name) and "://" not in getattr(self, name):
                 named[name] = getattr(self, name)
@@ -479,12 +479,12 @@ def _refuse_unprintable(place: str, value: Any) -> None:
     if isinstance(value, str) and not value.isprintable():
         raise ModelError(f"{place}: expected printable text, got {value!r:.80}")
     if isinstance(value, (tuple, list)):
-        for one in value:
-            _refuse_unprintable(place, one)
+        for item in value:
+            _refuse_unprintable(place, item)
     if isinstance(value, Mapping):
-        for key, one in value.items():
+        for key, item in value.items():
             _refuse_unprintable(place, key)
-            _refuse_unprintable(f"{place}.{key}", one)
+            _refuse_unprintable(f"{place}.{key}", item)
 
 
 @runtime_checkable

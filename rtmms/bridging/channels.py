@@ -245,10 +245,10 @@ def field(name: str, plant: PlantInfo, place: str) -> Field:
     ModelError
         If the plant has no such field; it names the place.
     """
-    found = _FORM.match(name.strip())
-    if not found:
+    match = _FORM.match(name.strip())
+    if not match:
         raise ModelError(f"{place}: expected OUTPUT or OUTPUT[INDEX], got '{name}'")
-    output, indices = found[1].strip(), found[2]
+    output, indices = match[1].strip(), match[2]
     known = {channel.name: channel for channel in plant.outputs}
     if output not in known:
         if output in _OWN and indices is None:
@@ -291,12 +291,12 @@ def fields(names: tuple[str, ...], plant: PlantInfo, place: str) -> tuple[Field,
     ModelError
         If the plant has no such field.
     """
-    found: list[Field] = []
+    result: list[Field] = []
     known = {channel.name: channel for channel in plant.outputs}
     for name in names:
         channel = known.get(name.strip())
         if channel is not None and channel.shape:
-            found.extend(Field(f"{channel.name}[{i}]", channel.name, i) for i in range(prod(channel.shape)))
+            result.extend(Field(f"{channel.name}[{i}]", channel.name, i) for i in range(prod(channel.shape)))
         else:
-            found.append(field(name, plant, place))
-    return tuple(found)
+            result.append(field(name, plant, place))
+    return tuple(result)

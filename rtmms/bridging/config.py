@@ -26,7 +26,7 @@ from rtmms.wire.peer.plugins import Parameter, astray, load, split_spec
 T = TypeVar("T")
 
 
-def construct(cls: type[T], kind: str, name: str, words: Mapping[str, str]) -> T:
+def construct(cls: type[T], kind: str, name: str, options: Mapping[str, str]) -> T:
     """Return an instance of a dataclass from 'key=value' arguments.
 
     The key `config` names a TOML file; the other arguments replace its values.
@@ -37,7 +37,7 @@ def construct(cls: type[T], kind: str, name: str, words: Mapping[str, str]) -> T
         The dataclass.
     kind, name : str
         For errors: 'bridge', 'udp'.
-    words : Mapping[str, str]
+    options : Mapping[str, str]
         Arguments as text by key.
 
     Returns
@@ -52,29 +52,29 @@ def construct(cls: type[T], kind: str, name: str, words: Mapping[str, str]) -> T
     UnknownNameError
         If there is no such key.
     """
-    words = dict(words)
-    path = words.pop("config", None)
+    options = dict(options)
+    path = options.pop("config", None)
     table = {} if path is None else read_toml(path)
     known = hints(cls)
-    words, table = (_current(f"{kind} '{name}'", one, known) for one in (words, table))
-    return _build_instance(cls, f"{kind} '{name}'", "" if path is None else path, table, words)
+    options, table = (_current(f"{kind} '{name}'", item, known) for item in (options, table))
+    return _build_instance(cls, f"{kind} '{name}'", "" if path is None else path, table, options)
 
 
 OLD_KEYS: Mapping[str, str] = {"words": "parameter_channels"}
 """Old names of parameters of bridges, which work for one minor version."""
 
 
-def _current(owner: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+def _current(owner: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by the present names of parameters; an old name prints a sentence."""
-    found: dict[str, Any] = {}
-    for key, value in given.items():
-        head, dot, rest = key.partition(".")
+    result: dict[str, Any] = {}
+    for key, value in values.items():
+        head, dot, remaining = key.partition(".")
         new = OLD_KEYS.get(head, "")
         if new in known and head not in known:
             print_text(f"rtmms: {owner}: {head} is {new} now; the next version removes the old name", err=True)
-            key = new + dot + rest
-        found[key] = value
-    return found
+            key = new + dot + remaining
+        result[key] = value
+    return result
 
 
 def hints(cls: type) -> dict[str, Any]:
@@ -91,11 +91,11 @@ def hints(cls: type) -> dict[str, Any]:
         Types by name.
     """
     known = typing.get_type_hints(cls)
-    return {one.name: known[one.name] for one in dataclasses.fields(cls) if one.init}
+    return {field.name: known[field.name] for field in dataclasses.fields(cls) if field.init}
 
 
 def _build_instance(
-    cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: Mapping[str, str], base: Any = None
+    cls: type[T], owner: str, file: str, table: Mapping[str, Any], options: Mapping[str, str], base: Any = None
 ) -> T:
     """Return an instance of a dataclass; arguments with a dot belong to a part that is a dataclass itself.
 
@@ -108,14 +108,14 @@ def _build_instance(
             raise ModelError(f"{owner}: {in_file}{UnknownNameError('key', key, known)}")
     values: dict[str, Any] = {}
     parts: dict[str, dict[str, str]] = {}
-    for key, word in words.items():
-        head, dot, rest = key.partition(".")
+    for key, word in options.items():
+        head, dot, remaining = key.partition(".")
         if head not in known:
             raise UnknownNameError(f"parameter of {owner}", head, known)
         if dot:
             if _part_type(known[head]) is None:
                 raise ModelError(f"{owner}: {key}: '{head}' is not a table, so it has no keys")
-            parts.setdefault(head, {})[rest] = word
+            parts.setdefault(head, {})[remaining] = word
         else:
             values[head] = from_word(f"{owner}: {key}", word, known[head])
     for key, value in table.items():
@@ -126,23 +126,25 @@ def _build_instance(
         inside = table.get(head, {})
         if not isinstance(inside, dict):
             raise ModelError(f"{owner}: {in_file}{head}: expected a table, got {value_text(inside)}")
-        values[head] = _build_instance(_part_type(known[head]), f"{owner}: {head}", file, inside, inner, _default(cls, head))
-    made: T = _called(cls, f"{owner}: {in_file}", values, base)
-    return made
+        values[head] = _build_instance(
+            _part_type(known[head]), f"{owner}: {head}", file, inside, inner, _default(cls, head)
+        )
+    built: T = _called(cls, f"{owner}: {in_file}", values, base)
+    return built
 
 
 def _part_type(hint: Any) -> Any:
     """Return the dataclass that a parameter is, or may be (X | None); None if there is none."""
     inner = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    return next((one for one in inner if dataclasses.is_dataclass(one)), None)
+    return next((item for item in inner if dataclasses.is_dataclass(item)), None)
 
 
 def _default(cls: Any, key: str) -> Any:
     """Return the default of a field; None if it has none."""
-    one = next(one for one in dataclasses.fields(cls) if one.name == key)
-    if one.default_factory is not dataclasses.MISSING:
-        return one.default_factory()
-    return None if one.default is dataclasses.MISSING else one.default
+    item = next(field for field in dataclasses.fields(cls) if field.name == key)
+    if item.default_factory is not dataclasses.MISSING:
+        return item.default_factory()
+    return None if item.default is dataclasses.MISSING else item.default
 
 
 def _called(cls: Any, place: str, values: Mapping[str, Any], base: Any) -> Any:
@@ -151,9 +153,9 @@ def _called(cls: Any, place: str, values: Mapping[str, Any], base: Any) -> Any:
     The class's own errors are reported with their place.
     """
     missing = [
-        one.name for one in dataclasses.fields(cls)
-        if one.init and one.name not in values
-        and one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+        field.name for field in dataclasses.fields(cls)
+        if field.init and field.name not in values
+        and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     ]  # fmt: skip
     try:
         if type(base) is cls:
@@ -347,22 +349,22 @@ def load_bridge(name: str) -> type[Bridge]:
         If it cannot be loaded or is no bridge.
     """
     if is_file(name):
-        own: type[Bridge] = load_named("bridge", name, _bridges, _EXPECTED)
-        return own
+        named: type[Bridge] = load_named("bridge", name, _bridges, _EXPECTED)
+        return named
     check_bridge(name)
-    point, found = load("bridge", GROUP, name)
-    if not _bridges(found):
+    point, result = load("bridge", GROUP, name)
+    if not _bridges(result):
         raise ModelError(
             f"bridge '{name}': expected {point.value} to be {_EXPECTED}, "
-            f"got {getattr(found, '__name__', type(found).__name__)}{astray(point)}"
+            f"got {getattr(result, '__name__', type(result).__name__)}{astray(point)}"
         )
-    return found
+    return result
 
 
-def _bridges(found: object) -> TypeGuard[type[Bridge]]:
-    if not (isinstance(found, type) and issubclass(found, Bridge) and dataclasses.is_dataclass(found)):
+def _bridges(result: object) -> TypeGuard[type[Bridge]]:
+    if not (isinstance(result, type) and issubclass(result, Bridge) and dataclasses.is_dataclass(result)):
         return False
-    return found.on_state is not Bridge.on_state
+    return result.on_state is not Bridge.on_state
 
 
 def build_bridge(spec: str) -> Bridge:
@@ -383,10 +385,10 @@ def build_bridge(spec: str) -> Bridge:
     ModelError
         If it cannot be built; it names the bridge, the file and the key.
     """
-    name, words = split_spec(spec, "bridge")
-    found = load_bridge(name)
-    refuse_without(found, name, package_of(name))
-    return construct(found, "bridge", name, words)
+    name, arguments = split_spec(spec, "bridge")
+    bridge = load_bridge(name)
+    refuse_without(bridge, name, package_of(name))
+    return construct(bridge, "bridge", name, arguments)
 
 
 def requirements_of(specs: Iterable[str]) -> dict[str, Requirements]:
@@ -404,14 +406,14 @@ def requirements_of(specs: Iterable[str]) -> dict[str, Requirements]:
     dict[str, Requirements]
         Requirements by name, of bridges that have some.
     """
-    found = {}
+    result = {}
     for spec in specs:
         with suppress(RtmmsError):
-            name, words = split_spec(spec, "bridge")
+            name, arguments = split_spec(spec, "bridge")
             kind = load_bridge(name)
             if kind.requirements is not Bridge.requirements:
-                found[name] = construct(kind, "bridge", name, words).requirements()
-    return {name: one for name, one in found.items() if one != Requirements()}
+                result[name] = construct(kind, "bridge", name, arguments).requirements()
+    return {name: item for name, item in result.items() if item != Requirements()}
 
 
 def package_of(name: str) -> str:
@@ -463,15 +465,17 @@ def parameters(bridge: type[Bridge]) -> dict[str, Parameter]:
     known = hints(bridge)
     shared = set(hints(Bridge))
     listed: dict[str, Parameter] = {}
-    for one in sorted((one for one in dataclasses.fields(bridge) if one.init), key=lambda one: one.name in shared):
-        default: Any = None if one.default is dataclasses.MISSING else one.default
-        made = one.default_factory is not dataclasses.MISSING
-        required = one.default is dataclasses.MISSING and not made
-        if one.default_factory is not dataclasses.MISSING:
-            default = one.default_factory()
+    for item in sorted(
+        (field for field in dataclasses.fields(bridge) if field.init), key=lambda entry: entry.name in shared
+    ):
+        default: Any = None if item.default is dataclasses.MISSING else item.default
+        built = item.default_factory is not dataclasses.MISSING
+        required = item.default is dataclasses.MISSING and not built
+        if item.default_factory is not dataclasses.MISSING:
+            default = item.default_factory()
         if dataclasses.is_dataclass(default) and not isinstance(default, type):
             default = dataclasses.asdict(default)
-        own = Parameter(one.name, type_text(known[one.name]), default, required)
-        listed[one.name] = own.declared(parameters_of(bridge).get(one.name))
+        current = Parameter(item.name, type_text(known[item.name]), default, required)
+        listed[item.name] = current.declared(parameters_of(bridge).get(item.name))
     listed["config"] = Parameter("config", "FILE.toml", None, False)
     return listed

@@ -138,7 +138,7 @@ def read_line(line: str) -> dict[str, Any] | None:
     if not mark:
         return None
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None

@@ -290,10 +290,10 @@ class PeerWatch(Watchdog):
     def _learn(self, interval_s: float) -> None:
         """Learn from another interval between two messages."""
         self._intervals.append(interval_s)
-        found = sorted(self._intervals)
-        if len(found) >= MIN_INTERVALS:
-            longest_regular = MAX_REGULAR_RATIO * found[len(found) // 2]
-            self._learned_s = max(MIN_PERIOD_S, max(one for one in found if one <= longest_regular))
+        result = sorted(self._intervals)
+        if len(result) >= MIN_INTERVALS:
+            longest_regular = MAX_REGULAR_RATIO * result[len(result) // 2]
+            self._learned_s = max(MIN_PERIOD_S, max(item for item in result if item <= longest_regular))
 
     def report(self) -> dict[str, Any]:
         """Return the peer's events for the plant's report; see `rtmms.wire.protocol.peer_values.read_watch`.
@@ -307,7 +307,7 @@ class PeerWatch(Watchdog):
         return {
             "watched": bool(self.fresh_s or self._silent_after_s), "period_s": self.fresh_s if period else None,
             "learned": not self.given_s, "first_s": None if self.first is None else self.first[1],
-            "silences": [list(one) for one in self.silences], "losses": list(self.losses), **{
+            "silences": [list(silence) for silence in self.silences], "losses": list(self.losses), **{
                 f"{name}_count": number for name, number in self.counts.items()
             },
         }  # fmt: skip

@@ -64,10 +64,10 @@ class Decimator:
         lapse, self._time = state.time - self._time, state.time
         if self.filter == "mean":
             self._count += 1
-            self._blend(state.outputs, lambda kept, new: kept + new)
+            self._blend(state.outputs, lambda stored, new: stored + new)
         elif self.filter == "lowpass":
             share = 1.0 if not self._accumulated else 1.0 - exp(-2.0 * pi * CORNER * self.rate_hz * lapse)
-            self._blend(state.outputs, lambda kept, new: kept + share * (new - kept))
+            self._blend(state.outputs, lambda stored, new: stored + share * (new - stored))
         slot = floor(state.time * self.rate_hz + _EPS)
         if slot <= self._slot:
             return None
@@ -77,28 +77,30 @@ class Decimator:
         return state.with_outputs(self._smooth(state.outputs))
 
     def _blend(self, outputs: Mapping[str, Any], join: Callable[[float, float], float]) -> None:
-        kept = self._accumulated
+        accumulated = self._accumulated
         for name, value in outputs.items():
             if isinstance(value, list):
                 if len(value) > self.longest:
                     continue
-                before = kept.get(name)
+                before = accumulated.get(name)
                 new = _near(before, value) if before is not None and _is_attitude(name, value) else value
-                kept[name] = list(new) if before is None else [join(a, b) for a, b in zip(before, new, strict=True)]
+                accumulated[name] = (
+                    list(new) if before is None else [join(a, b) for a, b in zip(before, new, strict=True)]
+                )
             else:
-                kept[name] = join(kept[name], value) if name in kept else value
+                accumulated[name] = join(accumulated[name], value) if name in accumulated else value
 
     def _smooth(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
         over = float(self._count) if self.filter == "mean" else 1.0
         smooth: dict[str, Any] = dict(outputs)
-        for name, kept in self._accumulated.items():
-            if not isinstance(kept, list):
-                smooth[name] = kept / over
-            elif _is_attitude(name, kept):
-                length = sqrt(sum(x * x for x in kept))
-                smooth[name] = [x / length for x in kept] if length > 1e-6 else list(outputs[name])
+        for name, stored in self._accumulated.items():
+            if not isinstance(stored, list):
+                smooth[name] = stored / over
+            elif _is_attitude(name, stored):
+                length = sqrt(sum(x * x for x in stored))
+                smooth[name] = [x / length for x in stored] if length > 1e-6 else list(outputs[name])
             else:
-                smooth[name] = [x / over for x in kept]
+                smooth[name] = [x / over for x in stored]
         if self.filter == "mean":
             self._accumulated, self._count = {}, 0
         return smooth

@@ -256,14 +256,14 @@ class Runner(Io):
         self._selector.register(door, selectors.EVENT_READ, (link.look_around, None))
         try:
             while True:
-                taken = 0
-                while taken < MAX_STATES and (state := link.poll()) is not None:
+                used = 0
+                while used < MAX_STATES and (state := link.poll()) is not None:
                     self._take(link, state)
-                    taken += 1
+                    used += 1
                 if link.ended:
                     break
                 states = self._watch_states(link, states)
-                self._attend_peer(0.0 if taken == MAX_STATES else CHECK_S)
+                self._attend_peer(0.0 if used == MAX_STATES else CHECK_S)
                 now = monotonic()
                 if now >= self._next_look:
                     self._next_look = now + CHECK_S

@@ -101,7 +101,7 @@ def finite(value: Any, place: str) -> float:
     return number
 
 
-def numbers(value: Any, place: str, most: int = 1024) -> dict[str, float]:
+def numbers(value: Any, place: str, maximum: int = 1024) -> dict[str, float]:
     """Return a map of names to finite numbers.
 
     Parameters
@@ -110,7 +110,7 @@ def numbers(value: Any, place: str, most: int = 1024) -> dict[str, float]:
         Any value.
     place : str
         Source of the value, for the error.
-    most : int, default 1024
+    maximum : int, default 1024
         Most entries.
 
     Returns
@@ -123,8 +123,8 @@ def numbers(value: Any, place: str, most: int = 1024) -> dict[str, float]:
     Refusal
         If the value is something else.
     """
-    if not isinstance(value, dict) or len(value) > most:
-        raise Refusal("wrong_type", f"{place}: expected an object of at most {most} numbers")
+    if not isinstance(value, dict) or len(value) > maximum:
+        raise Refusal("wrong_type", f"{place}: expected an object of at most {maximum} numbers")
     return {str(name): finite(number, place) for name, number in value.items()}
 
 
@@ -221,9 +221,9 @@ class Admission:
     True
     """
 
-    def __init__(self, words: tuple[str, ...], place: str = "peer") -> None:
-        self.address_texts = words
-        self._known = [_network(word, place) for word in words]
+    def __init__(self, arguments: tuple[str, ...], place: str = "peer") -> None:
+        self.address_texts = arguments
+        self._known = [_network(word, place) for word in arguments]
 
     def __bool__(self) -> bool:
         """Return whether the addresses are limited."""
@@ -273,13 +273,13 @@ class Admission:
 def _network(word: str, place: str) -> tuple[Network, int]:
     host, port = word.strip(), 0
     if host.startswith("["):
-        host, bracket, rest = host[1:].partition("]")
-        if not bracket or (rest and not rest.startswith(":")):
+        host, bracket, remaining = host[1:].partition("]")
+        if not bracket or (remaining and not remaining.startswith(":")):
             raise _wrong(place, word)
-        port = _port(rest[1:], place, word) if rest else 0
+        port = _port(remaining[1:], place, word) if remaining else 0
     elif host.count(":") == 1:
-        host, _, rest = host.partition(":")
-        port = _port(rest, place, word)
+        host, _, remaining = host.partition(":")
+        port = _port(remaining, place, word)
     try:
         return ipaddress.ip_network(host, strict=False), port
     except ValueError:
@@ -287,10 +287,10 @@ def _network(word: str, place: str) -> tuple[Network, int]:
     if "/" in host or not host:
         raise _wrong(place, word)
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
+        result = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
     except OSError as fault:
         raise ModelError(f"{place}: '{host}' has no address: {fault.strerror}") from None
-    return ipaddress.ip_network(str(found[0][4][0]).partition("%")[0]), port
+    return ipaddress.ip_network(str(result[0][4][0]).partition("%")[0]), port
 
 
 def _port(text: str, place: str, word: str) -> int:

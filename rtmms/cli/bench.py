@@ -64,9 +64,9 @@ def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
 def _refuse_missing(name: str, run: Callable[..., Any], options: dict[str, Any]) -> None:
     """Raise ModelError for missing requirements of a benchmark, which its attribute `missing` lists."""
     missing = getattr(run, "missing", None)
-    found = missing(**options) if missing is not None else []
-    if found:
-        raise ModelError(f"bench {name}: {'; '.join(found)}")
+    result = missing(**options) if missing is not None else []
+    if result:
+        raise ModelError(f"bench {name}: {'; '.join(result)}")
 
 
 def _save_measured(name: str, package: str, fault: BaseException) -> None:
@@ -78,9 +78,9 @@ def _save_measured(name: str, package: str, fault: BaseException) -> None:
         code, names = frame.tb_frame.f_code, frame.tb_frame.f_globals
         if str(names.get("__name__", "")).partition(".")[0] == package:
             depth += code.co_name != "refuse_less"
-            found = {key: plain for key, value in frame.tb_frame.f_locals.items() if (plain := _plain(value))}
-            if found:
-                measured[code.co_name] = found
+            result = {key: plain for key, value in frame.tb_frame.f_locals.items() if (plain := _plain(value))}
+            if result:
+                measured[code.co_name] = result
         frame = frame.tb_next
     if not measured or (isinstance(fault, ModelError) and depth == 1):  # it refused its options
         return
@@ -123,10 +123,10 @@ def _choices(run: Callable[..., Any]) -> dict[str, bool | int | float | str]:
     return {p.name: p.default for p in named if isinstance(p.default, (bool, int, float, str))}
 
 
-def _read(name: str, words: Sequence[str], choices: dict[str, Any]) -> dict[str, Any]:
+def _read(name: str, arguments: Sequence[str], choices: dict[str, Any]) -> dict[str, Any]:
     """Convert ['--frames', '5'] to {'frames': 5}, or raise ModelError for an unknown option or another type."""
-    found: dict[str, Any] = {}
-    left = list(words)
+    result: dict[str, Any] = {}
+    left = list(arguments)
     while left:
         word, equals, text = left.pop(0).partition("=")
         key = word.removeprefix("--").replace("-", "_")
@@ -134,14 +134,14 @@ def _read(name: str, words: Sequence[str], choices: dict[str, Any]) -> dict[str,
             known = [f"--{choice.replace('_', '-')}" for choice in choices]
             raise UnknownNameError(f"option of bench {name}", word, known)
         if isinstance(choices[key], bool) and not equals:
-            found[key] = True
+            result[key] = True
             continue
         if not equals:
             if not left:
                 raise ModelError(f"bench {name}: {word} needs a value")
             text = left.pop(0)
-        found[key] = _typed(f"bench {name}: {word}", text, choices[key])
-    return found
+        result[key] = _typed(f"bench {name}: {word}", text, choices[key])
+    return result
 
 
 def _typed(place: str, text: str, default: bool | int | float | str) -> bool | int | float | str:

@@ -102,24 +102,24 @@ def bridge(
 
 def _build_runner(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runner:
     name, _ = split_spec(spec, "bridge")
-    made = build_bridge(spec)
+    built = build_bridge(spec)
     elsewhere = loaded_elsewhere(GROUP, name)
     if elsewhere:
         _print_line(f"bridge '{name}' {elsewhere}")
     gc.collect()
     gc.freeze()  # what is loaded by now stays: later collections need not look at it
-    return Runner(made, exchange, peer or name, None, _print_in_time, keys)
+    return Runner(built, exchange, peer or name, None, _print_in_time, keys)
 
 
 def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_s: float) -> None:
     """Write the DBC file for a running plant."""
     name, _ = split_spec(spec, "bridge")
-    made = build_bridge(spec)
-    if not isinstance(made, WritesDbc):
+    built = build_bridge(spec)
+    if not isinstance(built, WritesDbc):
         raise ModelError(f"--write-dbc: bridge '{name}' has no messages that a DBC file lays out")
     refuse_output(path, "--write-dbc", KINDS[".dbc"])
-    with connect(exchange, name=name, outputs=made.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:
-        text = made.dbc_of(link.plant)
+    with connect(exchange, name=name, outputs=built.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:
+        text = built.dbc_of(link.plant)
     with new_file_beside(path, "--write-dbc") as part:
         part.write_text(text, encoding="cp1252", errors="replace")  # as DBC files are
     _print_line(f"{path}: written")

@@ -105,16 +105,16 @@ def _run(file: Path, name: str) -> Run:
     report = {"robot": log.origin["robot"], "mode": log.origin.get("mode"), **(recorded.get("report") or {})}
     dt, steps = float(log.origin["dt"]), log.count_steps()[0]
     every = max(1, steps // _SAMPLES)
-    kept = {signal.name.removeprefix(TRUTH) for signal in log.outputs}
-    known = QUANTITIES if {"position", "quaternion", "velocity"} <= kept else {}
+    stored = {signal.name.removeprefix(TRUTH) for signal in log.outputs}
+    known = QUANTITIES if {"position", "quaternion", "velocity"} <= stored else {}
     times: list[float] = []
     commands: list[Any] = []
     points: list[tuple[float, Mapping[str, Any]]] = []
     values: dict[str, list[float]] = {quantity: [] for quantity in known}
     for row in log.rows():
         if not isinstance(row, Step):
-            for one in (times, commands, points, *values.values()):  # a reset: what came after it
-                one.clear()
+            for item in (times, commands, points, *values.values()):  # a reset: what came after it
+                item.clear()
             continue
         if row.set_points is not None:
             points.append(((row.step + 1) * dt, row.set_points))
@@ -152,25 +152,25 @@ def settings(origin: Mapping[str, Any]) -> dict[str, Any]:
     """
     from rtmms.view.comparison import CONTROLLERS
 
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     names = []
-    for words in origin.get("controllers") or ():
-        name, _, given = str(words).partition(":")
-        pairs = {key: value for key, _, value in (word.partition("=") for word in filter(None, given.split(",")))}
+    for controller in origin.get("controllers") or ():
+        name, _, values = str(controller).partition(":")
+        pairs = {key: value for key, _, value in (word.partition("=") for word in filter(None, values.split(",")))}
         name = f"{pairs.pop('robot')}.{name}" if "robot" in pairs else name  # one of several robots
         names.append(name)
-        found |= {f"{name}.{key}": value for key, value in pairs.items()}
-    found[CONTROLLERS] = ", ".join(names) or None
-    found |= {name: origin.get(name) for name in ("mode", "rate", "seed", "dt", "sensors", "faults", "preset")}
-    return found | _flat(origin.get("description") or {})
+        result |= {f"{name}.{key}": value for key, value in pairs.items()}
+    result[CONTROLLERS] = ", ".join(names) or None
+    result |= {name: origin.get(name) for name in ("mode", "rate", "seed", "dt", "sensors", "faults", "preset")}
+    return result | _flat(origin.get("description") or {})
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return values by their names, those of one of several robots as ROBOT.NAME."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in values.items():
-        found |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": _plain(value)}
-    return found
+        result |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": _plain(value)}
+    return result
 
 
 def _plain(value: Any) -> Any:

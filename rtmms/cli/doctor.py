@@ -64,15 +64,15 @@ def _software() -> list[CheckResult]:
     from rtmms.wire.libzmq.key_pairs import libzmq_version
 
     system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    found = [CheckResult("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
+    result = [CheckResult("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
              CheckResult("python", "good", system)]  # fmt: skip
     for package in PACKAGES:
         try:
-            found.append(CheckResult(package, "good", version(package)))
+            result.append(CheckResult(package, "good", version(package)))
         except PackageNotFoundError:
-            found.append(CheckResult(package, "bad", "not installed", f"pip install {package}"))
-    found.append(CheckResult("libzmq", "good", libzmq_version()))
-    return found
+            result.append(CheckResult(package, "bad", "not installed", f"pip install {package}"))
+    result.append(CheckResult("libzmq", "good", libzmq_version()))
+    return result
 
 
 def _plugins() -> list[CheckResult]:
@@ -81,33 +81,33 @@ def _plugins() -> list[CheckResult]:
     from rtmms.base.errors import ModelError
     from rtmms.wire.peer.plugins import GROUP, load_controller, loaded_elsewhere
 
-    found = [CheckResult("robots", "good", ", ".join(sorted(entry_points_of("rtmms.plants"))) or "none")]
+    result = [CheckResult("robots", "good", ", ".join(sorted(entry_points_of("rtmms.plants"))) or "none")]
     for name in sorted(entry_points_of("rtmms.controllers")):
         try:
             load_controller(name)
         except ModelError as error:
-            found.append(CheckResult(f"controller {name}", "bad", str(error), "reinstall it, or take its name away"))
+            result.append(CheckResult(f"controller {name}", "bad", str(error), "reinstall it, or take its name away"))
             continue
         elsewhere = loaded_elsewhere(GROUP, name)
-        found.append(CheckResult(f"controller {name}", "note" if elsewhere else "good", elsewhere or "loads"))
-    return found
+        result.append(CheckResult(f"controller {name}", "note" if elsewhere else "good", elsewhere or "loads"))
+    return result
 
 
 def _ports() -> list[CheckResult]:
     from rtmms.wire.addresses import DEFAULTS
 
-    found = []
+    result = []
     for role, endpoint in DEFAULTS.items():
         where = urlparse(endpoint)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((where.hostname, where.port))
-                found.append(CheckResult(f"port {where.port}", "good", f"free ({role})"))
+                result.append(CheckResult(f"port {where.port}", "good", f"free ({role})"))
             except OSError as error:
                 advice = "a run takes another one and prints it"
-                found.append(CheckResult(f"port {where.port}", "note", f"{role}: {error.strerror}", advice))
-    return found
+                result.append(CheckResult(f"port {where.port}", "note", f"{role}: {error.strerror}", advice))
+    return result
 
 
 def _cache() -> CheckResult:
@@ -126,24 +126,27 @@ def _cache() -> CheckResult:
 
 def _machine() -> list[CheckResult]:
     cores = core_count()
-    found = [CheckResult("cores", "good" if cores > 1 else "note", str(cores),
+    result = [CheckResult("cores", "good" if cores > 1 else "note", str(cores),
                      "" if cores > 1 else "the plant and its controllers share one core")]  # fmt: skip
     if sys.platform != "linux":
-        return [*found, CheckResult("system", "note", sys.platform, "real time is set up on Linux only; all modes run")]
+        return [
+            *result,
+            CheckResult("system", "note", sys.platform, "real time is set up on Linux only; all modes run"),
+        ]
     preempt = next((word for word in platform.version().split() if word.startswith("PREEMPT")), "no preemption")
     best = preempt == "PREEMPT_RT"
-    found.append(CheckResult("kernel", "good" if best else "note", f"{platform.release()} {preempt}",
+    result.append(CheckResult("kernel", "good" if best else "note", f"{platform.release()} {preempt}",
                          "" if best else "a PREEMPT_RT kernel has shorter worst cases"))  # fmt: skip
     clock = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     slow = clock in ("hpet", "acpi_pm")
-    found.append(CheckResult("clock source", "note" if slow else "good", clock or "unknown",
+    result.append(CheckResult("clock source", "note" if slow else "good", clock or "unknown",
                          "reading it costs microseconds; tsc is better" if slow else ""))  # fmt: skip
     governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor:
         lazy = governor != "performance"
-        found.append(CheckResult("frequency governor", "note" if lazy else "good", governor,
+        result.append(CheckResult("frequency governor", "note" if lazy else "good", governor,
                              "cpupower frequency-set -g performance" if lazy else ""))  # fmt: skip
-    return found
+    return result
 
 
 def _real_time() -> list[CheckResult]:
@@ -155,24 +158,24 @@ def _real_time() -> list[CheckResult]:
     ready = prepare(AUTO_PRIORITY)
     finish(ready)
     raised = costs()
-    found = [CheckResult("real-time set-up", "note", text.partition(";")[0], text.partition(";")[2].strip())
+    result = [CheckResult("real-time set-up", "note", text.partition(";")[0], text.partition(";")[2].strip())
              for text in ready.failed]  # fmt: skip
     done = list(ready.done)
     ready.close()
     if done:
-        found.insert(0, CheckResult("real-time set-up", "good", ", ".join(done)))
+        result.insert(0, CheckResult("real-time set-up", "good", ", ".join(done)))
     allowed = may_raise(PRIORITY)
-    found.append(CheckResult("stall detector", "good" if allowed else "note",
+    result.append(CheckResult("stall detector", "good" if allowed else "note",
                          f"SCHED_FIFO {PRIORITY} is {'' if allowed else 'not '}permitted",
                          "" if allowed else "stalls of the machine are blamed on nobody; raise rtprio"))  # fmt: skip
     for name, cost in (("the loop", raised), ("a controller", plain)):
         listed = ", ".join(f"{COSTS[what]} {us:g}" for what, us in cost.items())
-        found.append(CheckResult(f"costs for {name}", "good", f"{listed} us"))
+        result.append(CheckResult(f"costs for {name}", "good", f"{listed} us"))
     if ready.priority and plain["wake_up"] > 2.0 * raised["wake_up"]:
         late, less = plain["wake_up"], raised["wake_up"]
         listed = f"at ordinary priority each wakes up {late:g} us late, at the run's priority {less:g} us"
-        found.append(CheckResult("controllers", "note", listed, "with `--priority N`, a run raises them to N - 10"))
-    return found
+        result.append(CheckResult("controllers", "note", listed, "with `--priority N`, a run raises them to N - 10"))
+    return result
 
 
 def _read(path: str) -> str:

@@ -69,41 +69,41 @@ def envelope(
     if not scenario.endswith(".toml"):
         raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] has the tolerance")
     ranges = Ranges(_values("delay", delay), _values("loss", loss), _values("jitter", jitter), _values("rates", rates))
-    found = read_scenario(scenario)
+    results = read_scenario(scenario)
     base, _, _ = base_of(scenario, {"controllers": ()})
-    own = controller_of(base, controller)
-    _refuse_values(own, ranges)
+    current = controller_of(base, controller)
+    _refuse_values(current, ranges)
     brace(base.robot)
-    kept, left_out = tolerance(base, found.expect)
-    made = studies(base, own, ranges, seeds, [one.name for one in kept])
+    stored, left_out = tolerance(base, results.expect)
+    built = studies(base, current, ranges, seeds, [item.name for item in stored])
     folder("-o", output)
     busy = f"-o {output}: another process writes this envelope now; expected another folder, or that it ends first"
     context.call_on_close(Lock(output / ".lock", busy).close)
-    for name in (*(f"{one}.parquet" for one in made), "envelope.png", "envelope.json"):
+    for name in (*(f"{item}.parquet" for item in built), "envelope.png", "envelope.json"):
         refuse_output(output / name, "-o", {**KINDS, **_KINDS}[Path(name).suffix])
     if left_out and not quiet:
         print_text(
             f"rtmms: not part of the tolerance, as runs of a study do not report them: {', '.join(left_out)}", err=True
         )
-    machine = measure_link(_in_real_time(scenario, found, base.duration)) if measure else None
+    machine = measure_link(_in_real_time(scenario, results, base.duration)) if measure else None
     held: dict[str, Any] = {}
-    for name, study in made.items():
+    for name, study in built.items():
         if not quiet:
             print_text(f"rtmms: {name}: {study.runs:,} runs", err=True)
         done = carried_out(study, output / f"{name}.parquet", threads or core_count(), cluster, quiet=quiet)
         if done is None:
             return INTERRUPTED
-        held[name] = shares(study, done[0], kept)
+        held[name] = shares(study, done[0], stored)
     from rtmms.studies.sweep_figure import draw_envelope as draw
 
     figure = output / "envelope.png"
-    draw(figure, f"{own} in {Path(scenario).stem}", made, held, machine)
+    draw(figure, f"{current} in {Path(scenario).stem}", built, held, machine)
     result = {
-        "scenario": scenario, "controller": own, "tolerance": {one.name: one.text for one in kept},
-        "left_out": left_out, "seeds": seeds, "runs": sum(study.runs for study in made.values()),
-        "limits": limits(made, held), "machine": machine,
+        "scenario": scenario, "controller": current, "tolerance": {item.name: item.text for item in stored},
+        "left_out": left_out, "seeds": seeds, "runs": sum(study.runs for study in built.values()),
+        "limits": limits(built, held), "machine": machine,
         "delay_ms": list(ranges.delay_ms), "loss": list(ranges.loss), "share": held["map"].tolist(),
-        "files": [str(output / f"{name}.parquet") for name in made] + [str(figure)],
+        "files": [str(output / f"{name}.parquet") for name in built] + [str(figure)],
     }  # fmt: skip
     with new_file_beside(output / "envelope.json", "-o") as part:
         part.write_text(json.dumps(result, indent=1), encoding="utf-8")
@@ -119,9 +119,9 @@ def _values(option: str, word: str) -> tuple[float, ...]:
     from rtmms.studies.sweep_study import read_axis
 
     axis = read_axis(f"--{option}", option, word, "grid")
-    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in axis.values):
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in axis.values):
         raise ModelError(f"--{option} {word}: expected numbers")
-    return tuple(float(one) for one in axis.values)
+    return tuple(float(value) for value in axis.values)
 
 
 def _refuse_values(controller: str, ranges: Any) -> None:
@@ -130,22 +130,26 @@ def _refuse_values(controller: str, ranges: Any) -> None:
     from rtmms.studies.sweep_study import values_to_check
 
     for option, key in (("delay", "delay_ms"), ("loss", "loss"), ("jitter", "jitter_ms"), ("rates", "rate_hz")):
-        for one in values_to_check(getattr(ranges, key)):
+        for item in values_to_check(getattr(ranges, key)):
             try:
-                from_values(controller, {key: one}, ())
+                from_values(controller, {key: item}, ())
             except ModelError as fault:
                 raise ModelError(f"--{option}: {str(fault).partition(': ')[2]}") from None
 
 
-def _in_real_time(scenario: str, found: Scenario, duration: float) -> dict[str, Any]:
+def _in_real_time(scenario: str, result: Scenario, duration: float) -> dict[str, Any]:
     """Return the report of the scenario in real time on this machine, in another process: long enough for its events.
 
     The files of a single run are written into a temporary folder.
     """
-    seconds = min(duration, max([MEASURED_S, *(event.at_s + 1.0 for event in found.events)]))
+    seconds = min(duration, max([MEASURED_S, *(event.at_s + 1.0 for event in result.events)]))
     with tempfile.TemporaryDirectory(prefix="rtmms-envelope-") as folder:
-        files = [one for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]
-        elsewhere = [(one.word, str(Path(folder) / f"run{one.writes or '.png'}")) for one in files]
+        files = [
+            run_option
+            for run_option in run_options().values()
+            if run_option.study is StudyUse.FILE and run_option.name in result.options
+        ]
+        elsewhere = [(file.word, str(Path(folder) / f"run{file.writes or '.png'}")) for file in files]
         done = run_python([
             "-m", "rtmms.cli.main", "run", scenario, "--mode", "realtime", "--json", "--quiet",
             "--duration", repr(seconds), *(word for pair in elsewhere for word in pair),

@@ -55,32 +55,34 @@ def search_and_print(
     from rtmms.studies.gait_search import check_request, search
 
     check_request(asked)
-    kept = None
+    stored = None
     if out is not None:
-        own = Kind("gait of rtmms", (toml_comment(f"{asked.robot}: ").lower().encode(),), sealed=True)
+        current = Kind("gait of rtmms", (toml_comment(f"{asked.robot}: ").lower().encode(),), sealed=True)
         folder("-o", out)
         refuse_output(out / f"{asked.robot}-front.{form}", "-o", KINDS[f".{form}"])
         for path in sorted(out.glob(f"{asked.robot}-gait-*.toml")):
-            refuse_output(path, "-o", own)
-        kept = out / f"{asked.robot}-search-{asked.key()}.json"
+            refuse_output(path, "-o", current)
+        stored = out / f"{asked.robot}-search-{asked.key()}.json"
     try:
-        front = search(asked, kept=kept, threads=threads, report=_Progress(budget), ends_early=True)
+        front = search(asked, kept=stored, threads=threads, report=_Progress(budget), ends_early=True)
     except OutOfTimeError as ended:
         raise ModelError(f"--budget: {ended}, and no gait was found; give a longer budget") from None
     except KeyboardInterrupt:
-        if kept is not None and kept.is_file():
-            print_text(f"rtmms: interrupted; run the same command again to continue the search from {kept}", err=True)
+        if stored is not None and stored.is_file():
+            print_text(f"rtmms: interrupted; run the same command again to continue the search from {stored}", err=True)
         raise
     if front.note:
-        goes_on = f"; run the same command again to continue from {kept}" if kept is not None and kept.is_file() else ""
+        goes_on = (
+            f"; run the same command again to continue from {stored}" if stored is not None and stored.is_file() else ""
+        )
         print_text(f"rtmms: {front.note}{goes_on}", err=True)
     files = [None if out is None else _written(asked, front, k, out) for k in range(len(front.gaits))]
     result: dict[str, Any] = {
         "robot": asked.robot, "search": list(asked.goals), "seed": asked.seed, "controller": front.controller,
         "evaluations": len(front.tried), "model": dict(front.model), "error": dict(front.error),
         "front": [
-            {"words": dict(one.parameters), **one.values, "coarse": dict(one.coarse), "file": file and str(file)}
-            for one, file in zip(front.gaits, files, strict=True)
+            {"words": dict(gait.parameters), **gait.values, "coarse": dict(gait.coarse), "file": file and str(file)}
+            for gait, file in zip(front.gaits, files, strict=True)
         ],
         "default": front.default_values, "figures": [], "note": front.note,
     }  # fmt: skip
@@ -117,10 +119,10 @@ class _Progress:
 
 def _written(asked: Search, front: ParetoFront, k: int, out: Path) -> Path:
     """Write the file of a gait, which `--controller NAME:FILE` accepts."""
-    one: Gait = front.gaits[k]
+    item: Gait = front.gaits[k]
     path = out / f"{asked.robot}-gait-{k + 1}.toml"
-    title = f"{asked.robot}: " + ", ".join(f"{goal} {value:.5g}" for goal, value in one.values.items())
-    lines = [f"{toml_key(name)} = {toml_value(value)}\n" for name, value in one.parameters.items()]
+    title = f"{asked.robot}: " + ", ".join(f"{goal} {value:.5g}" for goal, value in item.values.items())
+    lines = [f"{toml_key(name)} = {toml_value(value)}\n" for name, value in item.parameters.items()]
     with new_file_beside(path, "-o") as part:
         part.write_text(with_checksum(toml_comment(title), "".join(lines)), encoding="utf-8", newline="\n")
     return path
@@ -144,9 +146,9 @@ def as_table(result: dict[str, Any]) -> str:
     names = list(result["front"][0]["words"]) if result["front"] else []
     head = f"{'':<9}" + "".join(f"{name:>18}" for name in (*GOALS, *names)) + "  file"
     lines = [f"{result['robot']}: {result['evaluations']} gaits tried, seed {result['seed']}", head]
-    for k, one in enumerate(result["front"]):
-        numbers = [*(one[goal] for goal in GOALS), *one["words"].values()]
-        lines.append(f"{k + 1:<9}" + "".join(f"{value:>18.5g}" for value in numbers) + f"  {one['file'] or ''}")
+    for k, item in enumerate(result["front"]):
+        numbers = [*(item[goal] for goal in GOALS), *item["words"].values()]
+        lines.append(f"{k + 1:<9}" + "".join(f"{value:>18.5g}" for value in numbers) + f"  {item['file'] or ''}")
     if result["default"] is not None:
         lines.append(f"{'default':<9}" + "".join(f"{result['default'][goal]:>18.5g}" for goal in GOALS))
     off = ", ".join(f"{goal} {100 * share:.2g} %" for goal, share in result["error"].items())

@@ -119,33 +119,38 @@ def gaits(
     if out is not None and word is None:
         shapes = Kind("file of a gait's shapes", (",".join(plant.model.joint_names).lower().encode() + b"\n",))
         refuse_output(out / f"{robot}-gait.csv", "-o", shapes)
-    own = plant.locomotion.gaits
-    one = Connection(plant.model, plant.locomotion.kind) if plant.locomotion.travel is None else None
-    found: Best | None = None
+    current = plant.locomotion.gaits
+    item = Connection(plant.model, plant.locomotion.kind) if plant.locomotion.travel is None else None
+    results: Best | None = None
     if word is None:
-        found = _best(plant, one, goal, per, robot)
-        gait = found.path
+        results = _best(plant, item, goal, per, robot)
+        gait = results.path
     else:
         from rtmms.locomotion.plant import limits
 
-        gait = gait_path(word, plant.model.n, own, plant.model.joint_names)
+        gait = gait_path(word, plant.model.n, current, plant.model.joint_names)
         keep_limits(gait, *limits(plant), plant.model.joint_names, word)
         if not is_closed(plant.model, gait):
             raise ModelError(f"gait '{word}': expected a closed gait, got one whose last shape differs from its first")
-    motion = _moved(plant, one, gait, cycles)
+    motion = _moved(plant, item, gait, cycles)
     result: dict[str, Any] = {
         "robot": robot, "gait": word or "best", "cycles": cycles, "displacement": _displacement(motion),
         "work": motion.work, "cost": motion.cost, "kind": plant.locomotion.kind, "cycle_s": gait.duration,
-        "dynamic": one is None,
+        "dynamic": item is None,
     }  # fmt: skip
-    if found is not None and one is not None:
+    if results is not None and item is not None:
         result |= {
-            "goal": goal or plant.locomotion.goal, "per": per, "score": found.score, "length": found.length,
-            "coefficients": found.coefficients.tolist(),
-            "beside": {name: _score(one, gait_path(name, 2, own), goal or plant.locomotion.goal, per) for name in own},
-        }  # fmt: skip
+            "goal": goal or plant.locomotion.goal,
+            "per": per,
+            "score": results.score,
+            "length": results.length,
+            "coefficients": results.coefficients.tolist(),
+            "beside": {
+                name: _score(item, gait_path(name, 2, current), goal or plant.locomotion.goal, per) for name in current
+            },
+        }
     with written_as(form):
-        result["figures"] = [] if out is None else _drawn(robot, word, plant, one, gait, motion, out)
+        result["figures"] = [] if out is None else _drawn(robot, word, plant, item, gait, motion, out)
     if as_json:
         print_json(json.dumps(result, allow_nan=False))
     else:
@@ -155,18 +160,18 @@ def gaits(
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...]:
     try:
-        found = tuple(float(one) for one in text.split(",")) if text else ()
+        result = tuple(float(part) for part in text.split(",")) if text else ()
     except ValueError:
-        found = (math.nan,)
-    if not all(math.isfinite(one) for one in found):
+        result = (math.nan,)
+    if not all(math.isfinite(item) for item in result):
         raise ModelError(f"{option}: expected finite numbers separated by commas, got '{text}'")
-    return found
+    return result
 
 
-def _plant(robot: str, given: dict[str, Any]) -> HasLocomotion:
+def _plant(robot: str, values: dict[str, Any]) -> HasLocomotion:
     from rtmms.locomotion.plant import HasLocomotion
 
-    plant = rtmms.plant.loading.build_plant(robot, **given)
+    plant = rtmms.plant.loading.build_plant(robot, **values)
     if not isinstance(plant, HasLocomotion) or plant.locomotion is None:
         raise ModelError(
             f"robot '{robot}': gaits: expected a robot that moves by its shape, such as cat, purcell or snakeboard"
@@ -174,30 +179,30 @@ def _plant(robot: str, given: dict[str, Any]) -> HasLocomotion:
     return plant
 
 
-def _best(plant: HasLocomotion, one: Connection | None, goal: str | None, per: str, robot: str) -> Best:
+def _best(plant: HasLocomotion, item: Connection | None, goal: str | None, per: str, robot: str) -> Best:
     from rtmms.locomotion.optimise import best_gait
     from rtmms.locomotion.plant import limits
 
     assert plant.locomotion is not None
-    if one is None or one.kind == "nonholonomic":
+    if item is None or item.kind == "nonholonomic":
         raise ModelError(
             f"robot '{robot}': the search for the best gait needs motion by inertia or drag; name a gait with --gait"
         )
     print_text(f"rtmms: looking for the best gait of '{robot}' (seconds)", err=True)
     least, greatest = limits(plant)
     return best_gait(
-        one, goal or plant.locomotion.goal, per, least=least, greatest=greatest, size=plant.locomotion.shape
+        item, goal or plant.locomotion.goal, per, least=least, greatest=greatest, size=plant.locomotion.shape
     )
 
 
-def _moved(plant: HasLocomotion, one: Connection | None, gait: Gait, cycles: int) -> Motion:
+def _moved(plant: HasLocomotion, item: Connection | None, gait: Gait, cycles: int) -> Motion:
     from rtmms.locomotion.reconstruction import reconstruct
 
     assert plant.locomotion is not None
-    if one is None:
+    if item is None:
         assert plant.locomotion.travel is not None
         return plant.locomotion.travel(plant.model, gait, cycles)
-    return reconstruct(one, gait, cycles=cycles)
+    return reconstruct(item, gait, cycles=cycles)
 
 
 def _displacement(motion: Motion) -> Any:
@@ -206,33 +211,33 @@ def _displacement(motion: Motion) -> Any:
     return net if motion.planar else {"rotation_vector": net[:3], "position": net[3:]}
 
 
-def _score(one: Connection, gait: Gait, goal: str, per: str) -> float:
+def _score(connection: Connection, gait: Gait, goal: str, per: str) -> float:
     """Return the score of a known gait, as the search has it."""
     from rtmms.locomotion.optimise import score
 
-    return score(one, gait, goal, per)
+    return score(connection, gait, goal, per)
 
 
 def _drawn(
-    robot: str, word: str | None, plant: HasLocomotion, one: Connection | None, gait: Gait, motion: Motion, out: Path
+    robot: str, word: str | None, plant: HasLocomotion, item: Connection | None, gait: Gait, motion: Motion, out: Path
 ) -> list[str]:  # fmt: skip
     from rtmms.view.gait_figure import draw, draw_motion
     from rtmms.view.style import figure_file
 
     title = f"{robot}: {word or 'the best gait found'}"
-    if one is None:
-        made = [figure_file(out, f"{robot}-motion")]
-        draw_motion(motion, plant.model.joint_names, title, made[0])
+    if item is None:
+        built = [figure_file(out, f"{robot}-motion")]
+        draw_motion(motion, plant.model.joint_names, title, built[0])
     else:
-        made = draw(one, gait, motion, title, out, robot)
+        built = draw(item, gait, motion, title, out, robot)
     if word is None:
         shapes = out / f"{robot}-gait.csv"
         lines = [",".join(plant.model.joint_names)]
         lines += [",".join(f"{value:.10g}" for value in row) for row in gait.sampled(400)]
         with new_file_beside(shapes, "-o") as part:
             part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        made.append(shapes)
-    return [str(path) for path in made]
+        built.append(shapes)
+    return [str(path) for path in built]
 
 
 def as_table(result: dict[str, Any], notes: Any) -> str:

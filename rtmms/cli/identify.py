@@ -130,7 +130,7 @@ def identify(
             starts=starts, seed=seed, free=_names(*free), pin=_names(*pin), threads=threads,
         )  # fmt: skip
     report = result.report
-    source = ", ".join(one.name for one in recordings)
+    source = ", ".join(recording.name for recording in recordings)
     if written is not None:
         from rtmms.studies.fit_page import preset_text, write_text
 
@@ -165,10 +165,10 @@ def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path 
 
 
 def _refuse_beginnings(
-    given: Mapping[str, Any], limits: Mapping[str, tuple[float, float]], priors: Mapping[str, tuple[float, float]]
+    values: Mapping[str, Any], limits: Mapping[str, tuple[float, float]], priors: Mapping[str, tuple[float, float]]
 ) -> None:
     """Raise ModelError for a start of the search, by --set, that another option of the same key would replace."""
-    for key, value in given.items():
+    for key, value in values.items():
         if key in priors:
             raise ModelError(
                 f"--set {key}={value}: --prior {key} gives the start of the search too; remove one of the two"
@@ -181,29 +181,29 @@ def _refuse_beginnings(
 
 
 def _names(*texts: str) -> list[str]:
-    return [one for text in texts for one in (word.strip() for word in text.split(",")) if one]
+    return [item for text in texts for item in (word.strip() for word in text.split(",")) if item]
 
 
-def _ranges(option: str, words: Sequence[str]) -> dict[str, tuple[float, float]]:
+def _ranges(option: str, arguments: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Convert ['a=1:2,b=3:4'] to {'a': (1, 2), 'b': (3, 4)}, or raise ModelError."""
-    found: dict[str, tuple[float, float]] = {}
-    for pair in (one for word in words for one in word.split(",")):
+    result: dict[str, tuple[float, float]] = {}
+    for pair in (part for word in arguments for part in word.split(",")):
         key, _, text = pair.partition("=")
         parts = text.split(":")
         try:
-            first, second = (float(one) for one in parts)
+            first, second = (float(part) for part in parts)
         except ValueError:
             raise ModelError(f"{option} {pair}: expected KEY=A:B with two numbers") from None
         if not (math.isfinite(first) and math.isfinite(second)):
             raise ModelError(f"{option} {pair}: expected finite numbers")
-        if key.strip() in found:
+        if key.strip() in result:
             raise ModelError(f"{option} {pair}: '{key.strip()}' is given twice")
-        found[key.strip()] = (first, second)
-    return found
+        result[key.strip()] = (first, second)
+    return result
 
 
 def _recordings(
-    files: tuple[Path, ...], channels: list[str], words: dict[str, Any], progress: _Progress,
+    files: tuple[Path, ...], channels: list[str], options: dict[str, Any], progress: _Progress,
     objectives: list[Objective], lead_in: float,
 ) -> list[Recording]:  # fmt: skip
     """Return the recordings, all of the same robot, or raise ModelError."""
@@ -211,22 +211,22 @@ def _recordings(
     from rtmms.studies.fit_model import Reader
     from rtmms.studies.fit_tables import ENDINGS, read_columns
 
-    robot = words["robot"]
-    refuse_preset(words["preset"])
+    robot = options["robot"]
+    refuse_preset(options["preset"])
     if robot:
         brace(robot)
     reader = Reader(
         robot,
-        settings(words["set_"]),
+        settings(options["set_"]),
         tuple(channels),
-        words["dt"],
-        words["preset"],
-        read_columns(words["columns"]),
-        words["sensors"],
-        words["at_rest"],
+        options["dt"],
+        options["preset"],
+        read_columns(options["columns"]),
+        options["sensors"],
+        options["at_rest"],
         objectives,
         lead_in,
-        words["trust_log"],
+        options["trust_log"],
         lambda text: print_text(f"rtmms: {text}", err=True),
     )
 
@@ -269,18 +269,20 @@ class _Progress:
             sys.stderr.flush()
             self._wide = 0
 
-    def iterated(self, one: Iteration) -> None:
+    def iterated(self, iteration: Iteration) -> None:
         """Print an iteration: its number, sum of squares, step, values, and the time left."""
         if self._quiet:
             return
         self._erase()
-        values = ", ".join(f"{name} {value:.6g}" for name, value in list(one.values.items())[:MAX_SHOWN])
-        more = ", ..." if len(one.values) > MAX_SHOWN else ""
-        step = f", step {one.step:.2g}" if math.isfinite(one.step) else ""
+        values = ", ".join(f"{name} {value:.6g}" for name, value in list(iteration.values.items())[:MAX_SHOWN])
+        more = ", ..." if len(iteration.values) > MAX_SHOWN else ""
+        step = f", step {iteration.step:.2g}" if math.isfinite(iteration.step) else ""
         print_text(
-            f"rtmms: identify: iteration {one.number}: cost {one.cost:.5g} (rms {one.rms:.3g} deviations){step}; "
-            f"{values}{more}; {one.elapsed_s:.0f} s, about {one.left_s:.0f} s left", err=True,
-        )  # fmt: skip
+            f"rtmms: identify: iteration {iteration.number}: cost {iteration.cost:.5g} (rms "
+            f"{iteration.rms:.3g} deviations){step}; "
+            f"{values}{more}; {iteration.elapsed_s:.0f} s, about {iteration.left_s:.0f} s left",
+            err=True,
+        )
 
     def report(self, text: str) -> None:
         """Show a text in the line that changes."""
@@ -307,19 +309,19 @@ def _print(report: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False)
     for name in ("parameter", "value", "standard error", "from", ""):
         table.add_column(name, justify="right" if name in ("value", "standard error", "from") else "left")
-    for name, one in report["parameters"].items():
-        error = "-" if one["standard_error"] is None else f"{one['standard_error']:.3g}"
-        note = f"at its {'lower' if one['bound'] == 'low' else 'upper'} bound" if one["at_bound"] else one["unit"]
-        table.add_row(cell(name), f"{one['value']:.6g}", error, f"{one['start']:.6g}", cell(note))
+    for name, item in report["parameters"].items():
+        error = "-" if item["standard_error"] is None else f"{item['standard_error']:.3g}"
+        note = f"at its {'lower' if item['bound'] == 'low' else 'upper'} bound" if item["at_bound"] else item["unit"]
+        table.add_row(cell(name), f"{item['value']:.6g}", error, f"{item['start']:.6g}", cell(note))
     out.print(table)
     print_text()
     fits = Table(box=None, pad_edge=False)
     for name in ("channel", "rms", "noise", "held back", "unit", "residuals"):
         fits.add_column(name, justify="left" if name in ("channel", "unit", "residuals") else "right")
-    for name, one in report["fit"].items():
-        held = "-" if one["held_out_rms"] is None else f"{one['held_out_rms']:.3g}"
-        white = "white" if one["white"] else f"correlated ({one['correlation']:.2f})"
-        fits.add_row(cell(name), f"{one['rms']:.3g}", f"{one['noise']:.3g}", held, cell(one["unit"]), white)
+    for name, item in report["fit"].items():
+        held = "-" if item["held_out_rms"] is None else f"{item['held_out_rms']:.3g}"
+        white = "white" if item["white"] else f"correlated ({item['correlation']:.2f})"
+        fits.add_row(cell(name), f"{item['rms']:.3g}", f"{item['noise']:.3g}", held, cell(item["unit"]), white)
     out.print(fits)
     for line in _free(report):
         print_text(line)
@@ -330,13 +332,13 @@ def _print(report: dict[str, Any]) -> None:
 def _free(report: dict[str, Any]) -> list[str]:
     """Return the free unknowns beside --fit, a sentence for each reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
-    for one in report["free"]:
-        if one["name"] not in report["parameters"]:
-            first, _, rest = one["name"].partition(".")
-            segment, _, word = rest.partition(".")
+    for item in report["free"]:
+        if item["name"] not in report["parameters"]:
+            first, _, remaining = item["name"].partition(".")
+            segment, _, word = remaining.partition(".")
             start = first == "start" and segment.isdigit()
-            of = f"start.{word}" if start else one["name"].partition("@")[0].partition("[")[0]
-            words = reasons.setdefault((one["why"], "first states" if start else "sensors"), [])
-            if of not in words:
-                words.append(of)
-    return [f"free of {what}: {', '.join(words)} ({why})" for (why, what), words in reasons.items()]
+            of = f"start.{word}" if start else item["name"].partition("@")[0].partition("[")[0]
+            arguments = reasons.setdefault((item["why"], "first states" if start else "sensors"), [])
+            if of not in arguments:
+                arguments.append(of)
+    return [f"free of {what}: {', '.join(reason)} ({why})" for (why, what), reason in reasons.items()]

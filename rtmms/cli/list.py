@@ -41,11 +41,13 @@ def list_(what: str | None, as_json: bool) -> None:
     Of a robot: actuators and outputs with their units and limits, its presets, and its parameters with their choices.
     """
     if what is None or what in KINDS:
-        found = {one: [_entry(one, point) for point in _sorted(one)] for one in (KINDS if what is None else (what,))}
+        result = {
+            kind: [_entry(kind, point) for point in _sorted(kind)] for kind in (KINDS if what is None else (what,))
+        }
         if as_json:
-            print_json(json.dumps(found))
+            print_json(json.dumps(result))
         else:
-            _print(found, briefly=what is None)
+            _print(result, briefly=what is None)
         return
     kinds = [kind for kind in ("controllers", "bridges") if what in entry_points_of(GROUPS[kind])]
     if kinds:
@@ -65,8 +67,8 @@ def list_(what: str | None, as_json: bool) -> None:
         raise UnknownNameError("robot, controller or bridge", what, [*known, *KINDS])
 
 
-def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
-    for kind, entries in found.items():
+def _print(result: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
+    for kind, entries in result.items():
         print_text(f"{kind}:" + ("" if entries else " none"))
         for entry in entries:
             about = entry.get("error") or entry.get("about") or entry["module"]
@@ -99,34 +101,34 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     from rtmms.base.errors import ModelError
 
     try:
-        found, known = _controller(point.name) if kind == "controllers" else _bridge(point.name)
+        result, known = _controller(point.name) if kind == "controllers" else _bridge(point.name)
     except ModelError as error:
         return entry | {"error": str(error)}
-    entry["about"] = (found.__doc__ or "").strip().partition("\n")[0]
+    entry["about"] = (result.__doc__ or "").strip().partition("\n")[0]
     entry["parameters"] = [
-        {key: value for key, value in asdict(one).items() if value or key not in DECLARED} for one in known.values()
+        {key: value for key, value in asdict(item).items() if value or key not in DECLARED} for item in known.values()
     ]
     if kind == "bridges":
-        entry["missing"] = _missing(found, point.name)
+        entry["missing"] = _missing(result, point.name)
     else:
-        own: Any = getattr(found, "tunable_parameters", None) or getattr(found, "settable", ())
-        entry["settable"] = list(own)
-        entry["robots"] = list(found.robots) if hasattr(found, "robots") else []
+        current: Any = getattr(result, "tunable_parameters", None) or getattr(result, "settable", ())
+        entry["settable"] = list(current)
+        entry["robots"] = list(result.robots) if hasattr(result, "robots") else []
     return entry
 
 
 def _controller(name: str) -> tuple[type, Mapping[str, Parameter]]:
     from rtmms.wire.peer.plugins import load_controller, parameters
 
-    found = load_controller(name)
-    return found, parameters(found)
+    controller = load_controller(name)
+    return controller, parameters(controller)
 
 
 def _bridge(name: str) -> tuple[type, Mapping[str, Parameter]]:
     from rtmms.bridging.config import load_bridge, parameters
 
-    found = load_bridge(name)
-    return found, parameters(found)
+    bridge = load_bridge(name)
+    return bridge, parameters(bridge)
 
 
 def _missing(bridge: type, name: str) -> str | None:
@@ -159,11 +161,11 @@ def _robot(name: str) -> dict[str, Any]:
     values = _values(plant)
     return {
         "robot": name, "about": about, "dt": plant.dt,
-        "actuators": [channel_map(one) for one in plant.actuators],
+        "actuators": [channel_map(actuator) for actuator in plant.actuators],
         "limits": _limits(plant),
-        "outputs": [channel_map(one) for one in plant.outputs],
+        "outputs": [channel_map(output) for output in plant.outputs],
         "presets": _declared(point, "PRESETS"), "choices": _choices(plant, point),
-        "parameters": values, "settable": [one for one in settable if one in values] or list(settable),
+        "parameters": values, "settable": [item for item in settable if item in values] or list(settable),
         "described": _described(plant),
     }  # fmt: skip
 
@@ -187,10 +189,10 @@ def _of_a_file(plant: Plant) -> str:
 def _limits(plant: Plant) -> dict[str, dict[str, float]]:
     """Return limits beside the actuators' own: of joints by name, and of differences of two commands."""
     joints: dict[str, dict[str, float]] = dict(getattr(plant, "joint_limits", {}))
-    names = [one.name for one in plant.actuators]
-    for one in describe_plant(plant).coupled:
-        limit = {"lower": -one.most, "upper": one.most, "obeyed": one.obeyed}
-        joints[f"{names[one.first]} - {names[one.second]}"] = limit
+    names = [actuator.name for actuator in plant.actuators]
+    for item in describe_plant(plant).coupled:
+        limit = {"lower": -item.most, "upper": item.most, "obeyed": item.obeyed}
+        joints[f"{names[item.first]} - {names[item.second]}"] = limit
     return joints
 
 
@@ -200,23 +202,25 @@ def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
 
     home = point.load().__module__
     for place in (home, f"{home.rpartition('.')[0]}.parameters"):
-        found = getattr(import_module(place), name, None) if find_spec(place) is not None else None
-        if isinstance(found, Mapping):
-            return dict(to_json_types(found))
+        result = getattr(import_module(place), name, None) if find_spec(place) is not None else None
+        if isinstance(result, Mapping):
+            return dict(to_json_types(result))
     return {}
 
 
 def _choices(plant: Plant, point: EntryPoint) -> dict[str, list[str]]:
     """Return the possible words of parameters by name, from the robot's parameters or the module's table."""
     listed = {**(fact(point.module, "CHOICES") or {}), **_declared(point, "CHOICES")}
-    found = {name: list(words) for name, words in listed.items()}
-    return found | {name: list(one.choices) for name, one in parameters_of_plant(plant).items() if one.choices}
+    result = {name: list(arguments) for name, arguments in listed.items()}
+    return result | {
+        name: list(parameter.choices) for name, parameter in parameters_of_plant(plant).items() if parameter.choices
+    }
 
 
 def _described(plant: Plant) -> dict[str, dict[str, str]]:
     """Return unit, range and sentence of each declared parameter."""
-    own = parameters_of_plant(plant)
-    return {name: {"unit": one.unit, "range": one.range_text, "about": one.about} for name, one in own.items()}
+    current = parameters_of_plant(plant)
+    return {name: {"unit": item.unit, "range": item.range_text, "about": item.about} for name, item in current.items()}
 
 
 def _values(plant: Plant) -> dict[str, Any]:
@@ -240,20 +244,26 @@ def _print_robot(listed: dict[str, Any]) -> None:
     if listed["presets"]:
         print_text("presets (--preset NAME):")
     for name, values in listed["presets"].items():
-        settings = ", ".join(f"{one}={_short(value)}" for one, value in values.items()) or "as it is"
+        settings = ", ".join(f"{name}={_short(value)}" for name, value in values.items()) or "as it is"
         print_text(f"  {name:<{_WIDTH}} {settings}")
     for title, names in (
         ("parameters that may change while it runs (rtmms set NAME=VALUE):", listed["settable"]),
-        ("parameters (--set NAME=VALUE):", [one for one in listed["parameters"] if one not in listed["settable"]]),
+        ("parameters (--set NAME=VALUE):", [item for item in listed["parameters"] if item not in listed["settable"]]),
     ):
         if names:
             print_text(title)
         for name in names:
-            words = [word for word in listed["choices"].get(name, ()) if word != listed["parameters"].get(name)]
-            own = listed["described"].get(name, {})
-            parts = [f"{_short(listed['parameters'].get(name))} {own.get('unit', '')}".rstrip()]
-            parts += [f"(or {', '.join(words)})"] if words else [f"({own['range']})"] if own.get("range") else []
-            print_text(f"  {name:<{_WIDTH}} {'  '.join([*parts, own.get('about', '')])}".rstrip())
+            arguments = [word for word in listed["choices"].get(name, ()) if word != listed["parameters"].get(name)]
+            current = listed["described"].get(name, {})
+            parts = [f"{_short(listed['parameters'].get(name))} {current.get('unit', '')}".rstrip()]
+            parts += (
+                [f"(or {', '.join(arguments)})"]
+                if arguments
+                else [f"({current['range']})"]
+                if current.get("range")
+                else []
+            )
+            print_text(f"  {name:<{_WIDTH}} {'  '.join([*parts, current.get('about', '')])}".rstrip())
 
 
 def _details_of(channel: Mapping[str, Any]) -> str:
@@ -264,7 +274,7 @@ def _details_of(channel: Mapping[str, Any]) -> str:
     if channel["frame"]:
         parts.append(channel["frame"])
     if channel["lower"] is not None or channel["upper"] is not None:
-        lower, upper = (f"{one:g}" if one is not None else "-" for one in (channel["lower"], channel["upper"]))
+        lower, upper = (f"{item:g}" if item is not None else "-" for item in (channel["lower"], channel["upper"]))
         parts.append(f"from {lower} to {upper}")
     return ", ".join(parts)
 
@@ -272,7 +282,7 @@ def _details_of(channel: Mapping[str, Any]) -> str:
 def _limit_text(limit: Mapping[str, float]) -> str:
     parts = []
     if "lower" in limit or "upper" in limit:
-        lower, upper = (f"{limit[one]:g}" if one in limit else "-" for one in ("lower", "upper"))
+        lower, upper = (f"{limit[item]:g}" if item in limit else "-" for item in ("lower", "upper"))
         parts.append(f"from {lower} to {upper}")
     parts += [f"{word} at most {limit[word]:g}" for word in ("velocity", "effort") if word in limit]
     if "obeyed" in limit:

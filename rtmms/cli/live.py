@@ -71,8 +71,8 @@ def _simple(op: str, help_: str, done: str, *more: Callable[[Any], Any]) -> clic
     @click.command(op, help=help_)
     @_PLANT
     def command(exchange: str, keys: Path | None, timeout_s: float, as_json: bool, **args: Any) -> None:
-        given = {name: value for name, value in args.items() if value is not None}
-        answer = _ask(lambda link: link.request(op, given, timeout_s), exchange, keys, timeout_s)
+        values = {name: value for name, value in args.items() if value is not None}
+        answer = _ask(lambda link: link.request(op, values, timeout_s), exchange, keys, timeout_s)
         if as_json:
             print_json(json.dumps(answer))
         else:

@@ -46,12 +46,12 @@ def info(file: Path, as_json: bool) -> int:
     from rtmms.record.log import open_log
 
     log = open_log(file)
-    found = _survey(log)
+    result = _survey(log)
     if as_json:
-        print_json(json.dumps(to_json_types(found), allow_nan=False))
+        print_json(json.dumps(to_json_types(result), allow_nan=False))
         return 0
-    width = max(len(name) for name in found)
-    for name, value in found.items():
+    width = max(len(name) for name in result)
+    for name, value in result.items():
         if name == "damage":  # `report_damage` has the sentences
             value = f"{len(value)} places" if value else "-"
         print_text(f"{name:<{width}}  {safe_text(_text_of(value))}")
@@ -112,7 +112,7 @@ def _names(log: Log, patterns: str | None) -> tuple[str, ...] | None:
     """Return the outputs that --outputs selects; None without it."""
     from rtmms.record.tables import select_outputs
 
-    return None if patterns is None else select_outputs(log, [one.strip() for one in patterns.split(",")])
+    return None if patterns is None else select_outputs(log, [part.strip() for part in patterns.split(",")])
 
 
 @contextlib.contextmanager
@@ -290,7 +290,7 @@ def plot(file: Path, output: Path | None) -> int:
     from rtmms.view.outline import figure_outline
     from rtmms.view.robot_panels import RobotOutline, along, recent_names
 
-    beside = output is None
+    extra = output is None
     output = file.with_suffix(".png") if output is None else output
     refuse_figure("-o", output, (file,))
     log = open_log(file)
@@ -308,7 +308,7 @@ def plot(file: Path, output: Path | None) -> int:
         report_damage(log)
         _to_the_end(log, plant)
         draw(output, gathered.trace, gathered.recent, gathered.statistics)
-    if beside:
+    if extra:
         print_text(f"{output}", err=True)
     return 0
 

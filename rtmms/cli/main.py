@@ -105,17 +105,17 @@ def current_options(args: Sequence[str]) -> list[str]:
     list[str]
         The same with present names.
     """
-    found: list[str] = []
+    result: list[str] = []
     for k, arg in enumerate(args):
         if arg == "--":
-            return [*found, *args[k:]]
+            return [*result, *args[k:]]
         option, equals, value = arg.partition("=")
         if option in OLD_OPTIONS:
             new = OLD_OPTIONS[option]
             print_text(f"rtmms: {option} is {new} now; the next version removes the old name", err=True)
             arg = new + equals + value
-        found.append(arg)
-    return found
+        result.append(arg)
+    return result
 
 
 class Lazy(click.Group):
@@ -183,11 +183,11 @@ class Lazy(click.Group):
         """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(str(UnknownNameError("command", args[0], COMMANDS)))
-        name, command, rest = super().resolve_command(ctx, args)
-        rest = current_options(rest)
+        name, command, remaining = super().resolve_command(ctx, args)
+        remaining = current_options(remaining)
         if command is not None and not ctx.resilient_parsing:
-            _refuse_repeated(click.Context(command, ctx, info_name=name, **command.context_settings), rest)
-        return name, command, rest
+            _refuse_repeated(click.Context(command, ctx, info_name=name, **command.context_settings), remaining)
+        return name, command, remaining
 
 
 def _refuse_repeated(ctx: click.Context, args: list[str]) -> None:
@@ -197,14 +197,14 @@ def _refuse_repeated(ctx: click.Context, args: list[str]) -> None:
     leave the first one unwritten.
     """
     command = ctx.command
-    _, rest, order = command.make_parser(ctx).parse_args(list(args))
+    _, remaining, order = command.make_parser(ctx).parse_args(list(args))
     for option, count in Counter(order).items():
         if count > 1 and isinstance(option, click.Option) and isinstance(option.type, click.Path):
             word = max(option.opts, key=len)
             raise click.UsageError(f"Option '{word}' is given {count} times; expected it once.", ctx)
-    inner = command.get_command(ctx, rest[0]) if isinstance(command, click.Group) and rest else None
+    inner = command.get_command(ctx, remaining[0]) if isinstance(command, click.Group) and remaining else None
     if inner is not None:
-        _refuse_repeated(click.Context(inner, ctx, info_name=rest[0], **inner.context_settings), rest[1:])
+        _refuse_repeated(click.Context(inner, ctx, info_name=remaining[0], **inner.context_settings), remaining[1:])
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
@@ -266,19 +266,19 @@ def _refuse_environment() -> None:
                 raise ModelError(
                     f"{', '.join(names)}: the library {library} refuses this value: {fault!s:.80}"
                 ) from None
-        for one in caught:
-            if str(one.message).startswith("Environment variable"):
-                raise ModelError(f"{library}: {str(one.message).splitlines()[0]}")
+        for item in caught:
+            if str(item.message).startswith("Environment variable"):
+                raise ModelError(f"{library}: {str(item.message).splitlines()[0]}")
 
 
 def _put_warnings_in_sentences() -> None:
     """Print our own warnings as our other lines; those of libraries stay as Python has them."""
-    usual, own = warnings.formatwarning, str(Path(__file__).parents[1])
+    default, current = warnings.formatwarning, str(Path(__file__).parents[1])
 
     def formatted(message: Any, category: Any, filename: str, lineno: int, line: str | None = None) -> str:
-        if filename.startswith(own):
+        if filename.startswith(current):
             return f"rtmms: {safe_text(message)}\n"
-        return usual(message, category, filename, lineno, line)
+        return default(message, category, filename, lineno, line)
 
     warnings.formatwarning = formatted
 

@@ -36,7 +36,7 @@ COMMANDS = {
               help="Where to write it; default: a folder of its name, here.")  # fmt: skip
 def new(kind: str, name: str, output: Path | None) -> int:
     """Write a package of your own: a controller, a plant (a simulator), a bridge, or a robot (a tree)."""
-    words = _template_values(kind, name)
+    arguments = _template_values(kind, name)
     target = Path(name) if output is None else output
     if target.exists():
         raise ModelError(f"{target}: is there already")
@@ -44,12 +44,12 @@ def new(kind: str, name: str, output: Path | None) -> int:
     if not parent.is_dir():
         raise ModelError(f"{target}: there is no folder '{target.parent}'")
     try:
-        with tempfile.TemporaryDirectory(prefix=".rtmms-new-", dir=parent) as made:
-            _write(kind, words, Path(made) / "package")
-            shutil.move(Path(made) / "package", target)
+        with tempfile.TemporaryDirectory(prefix=".rtmms-new-", dir=parent) as built:
+            _write(kind, arguments, Path(built) / "package")
+            shutil.move(Path(built) / "package", target)
     except OSError as error:
         raise RtmmsError(f"{target}: could not be written: {error.strerror}") from None
-    command = Template(COMMANDS[kind]).substitute(words)
+    command = Template(COMMANDS[kind]).substitute(arguments)
     print_text(f"{target}: pip install -e '{target}[test]', then: {command}")
     return 0
 
@@ -73,19 +73,19 @@ def _module_exists(name: str) -> bool:
     """Return whether Python or an installed package has a module of that name; a user's folder does not count."""
     if name in sys.stdlib_module_names:
         return True
-    found = find_spec(name)
-    return found is not None and found.origin is not None and not Path(found.origin).is_relative_to(Path.cwd())
+    spec = find_spec(name)
+    return spec is not None and spec.origin is not None and not Path(spec.origin).is_relative_to(Path.cwd())
 
 
-def _write(kind: str, words: dict[str, str], root: Path) -> None:
+def _write(kind: str, options: dict[str, str], root: Path) -> None:
     templates = files("rtmms.cli") / "new_templates"
     sources = {
         "pyproject.toml": templates / "pyproject.toml.txt",
         "README.md": templates / "README.md.txt",
-        f"{words['name']}/__init__.py": templates / kind / "module.txt",
-        f"tests/test_{words['name']}.py": templates / kind / "test.txt",
+        f"{options['name']}/__init__.py": templates / kind / "module.txt",
+        f"tests/test_{options['name']}.py": templates / kind / "test.txt",
     }
     for path, source in sources.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(Template(source.read_text(encoding="utf-8")).substitute(words), encoding="utf-8")
+        file.write_text(Template(source.read_text(encoding="utf-8")).substitute(options), encoding="utf-8")

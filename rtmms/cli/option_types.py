@@ -108,8 +108,8 @@ class Installed(click.ParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the plug-ins that begin with the text so far, else files."""
         names = sorted(entry_points_of(self.group))
-        found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
-        return found or [CompletionItem(incomplete, type="file")]
+        result = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return result or [CompletionItem(incomplete, type="file")]
 
 
 MIN_NUMBER = 1e-9
@@ -251,16 +251,16 @@ def settings(pairs: Iterable[str], option: str = "--set ") -> dict[str, Any]:
     >>> settings(["span_m=1.2", "gait=none"])
     {'span_m': 1.2, 'gait': 'none'}
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         key = key.strip()
         if not equals or not key or not (text or key.startswith("fault.")):
             raise ModelError(f"{option}{pair}: expected key=value")
-        if key in found:
+        if key in result:
             raise ModelError(f"{option}{pair}: '{key}' is set twice")
-        found[key] = value(text.strip())
-    return found
+        result[key] = value(text.strip())
+    return result
 
 
 DASK = click.option(
@@ -434,8 +434,8 @@ def as_in_run(*names: str) -> Callable[[Any], Any]:
     """
     from rtmms.scenario.run_options import run_options  # not with every command
 
-    found = [run_options()[name] for name in names]
-    return options(*(declared_option(one, one.default, one.help_text(one.default)) for one in found))
+    result = [run_options()[name] for name in names]
+    return options(*(declared_option(item, item.default, item.help_text(item.default)) for item in result))
 
 
 def given_options(context: click.Context) -> set[str]:
@@ -472,7 +472,7 @@ def refuse_without_effect(context: click.Context, names: Iterable[str], expected
     click.UsageError
         One of them is on the command line.
     """
-    given = given_options(context) & set(names)
-    if given:
-        words = {one.name: one.opts[-1] for one in context.command.params}
-        raise click.UsageError(f"{', '.join(sorted(words[name] for name in given))}: expected {expected} with it")
+    values = given_options(context) & set(names)
+    if values:
+        arguments = {param.name: param.opts[-1] for param in context.command.params}
+        raise click.UsageError(f"{', '.join(sorted(arguments[name] for name in values))}: expected {expected} with it")

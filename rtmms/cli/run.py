@@ -60,11 +60,11 @@ def run(
     return Session(asked).execute()
 
 
-def _several(robots: tuple[str, ...], controllers: tuple[str, ...], words: dict[str, Any]) -> int:
+def _several(robots: tuple[str, ...], controllers: tuple[str, ...], options: dict[str, Any]) -> int:
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    asked = plan(WORLD, words, driving(controllers, None), robots_of_command(robots))
+    asked = plan(WORLD, options, driving(controllers, None), robots_of_command(robots))
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
 
@@ -97,39 +97,41 @@ def driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tup
 
 
 def _from(
-    context: click.Context, word: str, robot: str | None, controllers: tuple[str, ...], words: dict[str, Any]
+    context: click.Context, word: str, robot: str | None, controllers: tuple[str, ...], options: dict[str, Any]
 ) -> int:
     from rtmms.cli.running.branching import parent_run
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    robot, words, chosen = parent_run(word, robot, words, given_options(context), driving(controllers, None))
-    asked = plan(robot, words, chosen)
+    robot, options, chosen = parent_run(word, robot, options, given_options(context), driving(controllers, None))
+    asked = plan(robot, options, chosen)
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
 
 
-def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
+def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], arguments: dict[str, Any]) -> int:
     from rtmms.cli.running.one_case import check_table
     from rtmms.cli.running.scenario import check_peers, check_times, links_of, merge_options, scenario
     from rtmms.cli.running.session import Session
 
-    found = scenario(file)
+    result = scenario(file)
     typed = given_options(context)
-    words = merge_options(found, words, typed)
-    if "mode" in typed and words["mode"] not in TIMED:  # what the file has of its own mode's schedule
-        options = [one for one in run_options().values() if one.timed and one.name not in typed]
-        words.update({one.name: one.default for one in options})
-    check_times(found, words["duration"])
-    check_peers(found, typed)
+    arguments = merge_options(result, arguments, typed)
+    if "mode" in typed and arguments["mode"] not in TIMED:  # what the file has of its own mode's schedule
+        options = [
+            run_option for run_option in run_options().values() if run_option.timed and run_option.name not in typed
+        ]
+        arguments.update({option.name: option.default for option in options})
+    check_times(result, arguments["duration"])
+    check_peers(result, typed)
     try:
-        faults = [name for event in found.events for name in event.values if name.startswith("fault.")]
-        asked = plan(found.robot, words, driving(controllers, found.controllers), found.robots, faults)
-        check_table(found, asked)
-        parameters, links = {**found.parameters, **asked.parameters}, links_of(found, asked)
-        return Session(replace(asked, parameters=parameters, links=links, scenario=found)).execute()
+        faults = [name for event in result.events for name in event.values if name.startswith("fault.")]
+        asked = plan(result.robot, arguments, driving(controllers, result.controllers), result.robots, faults)
+        check_table(result, asked)
+        parameters, links = {**result.parameters, **asked.parameters}, links_of(result, asked)
+        return Session(replace(asked, parameters=parameters, links=links, scenario=result)).execute()
     except ModelError as fault:
-        raise ModelError(found.located(str(fault))) from None
+        raise ModelError(result.located(str(fault))) from None
 
 
 # rtmms serve: the plant alone, for controllers that others start.

@@ -127,14 +127,14 @@ def cluster_of(address: str | None, security: Path | None, threads: int | None) 
     return cluster
 
 
-def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any], Sequence[Expectation]]:
+def base_of(what: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any], Sequence[Expectation]]:
     """Return the run of a study, and the table [sweep] and the expectations of the file.
 
     Parameters
     ----------
     what : str
         A robot, or a scenario's file.
-    words : dict[str, Any]
+    options : dict[str, Any]
         Options of the command line.
 
     Returns
@@ -145,22 +145,22 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any], Sequ
     from rtmms.cli.run import driving
     from rtmms.cli.running.one_case import robot_case, scenario_case
 
-    controllers = driving(words.pop("controllers"), None)
-    typed = {name: value for name, value in words.items() if value is not None and value is not False and value != ()}
+    controllers = driving(options.pop("controllers"), None)
+    typed = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
     if not what.endswith(".toml"):
         return robot_case(what, controllers, typed), {}, ()
-    base, found = scenario_case(what, controllers, typed)
-    return base, dict(found.sweep), found.expect
+    base, result = scenario_case(what, controllers, typed)
+    return base, dict(result.sweep), result.expect
 
 
-def refuse_fixed(study: Study, words: Mapping[str, Any]) -> None:
+def refuse_fixed(study: Study, options: Mapping[str, Any]) -> None:
     """Refuse an option with one value for what a study varies: one of the two would have no effect.
 
     Parameters
     ----------
     study : Study
         The study.
-    words : Mapping[str, Any]
+    options : Mapping[str, Any]
         Options of the command line.
 
     Raises
@@ -169,22 +169,24 @@ def refuse_fixed(study: Study, words: Mapping[str, Any]) -> None:
         There is such an option.
     """
     varied = {axis.key for axis in study.axes}
-    for pair in words.get("set_") or ():
+    for pair in options.get("set_") or ():
         key = str(pair).partition("=")[0].strip()
         if key in varied:
             raise ModelError(f"--set {pair}: the sweep varies {key}; leave one of them out")
-    for name in varied & {name for name, value in words.items() if value not in (None, False, ())}:
-        raise ModelError(f"--{name.replace('_', '-')} {words[name]}: the sweep varies {name}; leave one of them out")
+    for name in varied & {name for name, value in options.items() if value not in (None, False, ())}:
+        raise ModelError(f"--{name.replace('_', '-')} {options[name]}: the sweep varies {name}; leave one of them out")
 
 
 def _carry_out(
     study: Study, expected: Sequence[Expectation], output: Path, figure: Path | None, workers: int,
     dask: Cluster | None, budget: Budget, *, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
-    found = carried_out(study, output, workers, dask, budget, quiet=quiet)
-    if found is None:
+    result = carried_out(study, output, workers, dask, budget, quiet=quiet)
+    if result is None:
         return INTERRUPTED if budget.left else INCOMPLETE
-    _print_summary(study, found[0], found[1], count_expectations(expected, found[0]), output, figure, as_json=as_json)
+    _print_summary(
+        study, result[0], result[1], count_expectations(expected, result[0]), output, figure, as_json=as_json
+    )
     return 0
 
 
@@ -225,11 +227,11 @@ def carried_out(
         left = parts.open()
         for sentence in parts.left_out:
             print_text(f"rtmms: {parts.folder}: {sentence}: this part is computed again", err=True)
-        kept = study.runs - sum(last - first for first, last in left)
-        if kept:
-            print_text(f"rtmms: {kept:,} of {study.runs:,} runs exist from an earlier start", err=True)
+        stored = study.runs - sum(last - first for first, last in left)
+        if stored:
+            print_text(f"rtmms: {stored:,} of {study.runs:,} runs exist from an earlier start", err=True)
         try:
-            with _Progress(study.runs, kept, quiet=quiet) as progress:
+            with _Progress(study.runs, stored, quiet=quiet) as progress:
 
                 def done(runs: int) -> None:
                     progress.add(runs)
@@ -241,10 +243,10 @@ def carried_out(
                     on_processes(study, form, parts, left, workers, done)
         except (KeyboardInterrupt, OutOfTimeError) as ended:
             # the last part may have been written when the time was over
-            if isinstance(ended, OutOfTimeError) and all(parts.file(one).is_file() for one in parts.chunks()):
+            if isinstance(ended, OutOfTimeError) and all(parts.file(chunk).is_file() for chunk in parts.chunks()):
                 return parts.join(output), tuple(units)
             why = "broken off" if isinstance(ended, KeyboardInterrupt) else str(ended)
-            there = len(parts.chunks()) - sum(not parts.file(one).is_file() for one in parts.chunks())
+            there = len(parts.chunks()) - sum(not parts.file(chunk).is_file() for chunk in parts.chunks())
             print_text(
                 f"rtmms: {why}; {there} of {len(parts.chunks())} parts are in {parts.folder}; run the same command "
                 "again to continue", err=True,
@@ -256,14 +258,14 @@ def carried_out(
 class _Progress:
     """Finished runs, with the remaining time, on standard error."""
 
-    def __init__(self, runs: int, kept: int, *, quiet: bool) -> None:
+    def __init__(self, runs: int, stored: int, *, quiet: bool) -> None:
         self._bar: Any = None
         if not quiet:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             self._bar = Progress(*columns, console=console(err=True), transient=True)
-            self._task = self._bar.add_task("runs", total=runs, completed=kept)
+            self._task = self._bar.add_task("runs", total=runs, completed=stored)
 
     def __enter__(self) -> _Progress:
         if self._bar is not None:
@@ -308,10 +310,14 @@ def _print_summary(
         print_text(f"  {text}")
     for sentence in doubt_sentences(doubts, table):
         print_text(f"  {sentence}")
-    for one in findings:
+    for finding in findings:
         print_text(
-            f"  expected {one['name']} {one['expected']}: "
-            + ("not checked, the table has no such column" if one["holds"] is None else f"holds in {one['holds']} runs")
+            f"  expected {finding['name']} {finding['expected']}: "
+            + (
+                "not checked, the table has no such column"
+                if finding["holds"] is None
+                else f"holds in {finding['holds']} runs"
+            )
         )
     for name, shares in (indices or {}).items():
         print_text(f"  {name:<28} " + ", ".join(f"{key} {share:.2f}" for key, share in shares.items()))
@@ -338,14 +344,14 @@ def count_expectations(expected: Sequence[Expectation], table: Table) -> list[di
     from rtmms.studies.envelope import DONE
 
     whole = [word == DONE for word in table.column("ended")]
-    found = []
-    for one in expected:
+    result = []
+    for item in expected:
         holds = None
-        if one.name in table.column_names:
-            values = zip(table.column(one.name), whole, strict=True)
-            holds = sum(ended and one.holds(value) for value, ended in values)
-        found.append({"name": one.name, "expected": one.text, "holds": holds})
-    return found
+        if item.name in table.column_names:
+            values = zip(table.column(item.name), whole, strict=True)
+            holds = sum(ended and item.holds(value) for value, ended in values)
+        result.append({"name": item.name, "expected": item.text, "holds": holds})
+    return result
 
 
 NO_RESULTS = ("final.", "accuracy", "settled")
@@ -379,7 +385,7 @@ def doubtful_runs(table: Table) -> dict[str, list[int]]:
         "settled": runs("settled", lambda value: value < 1.0),
         "misses": runs("misses", lambda value: value > 0.0),
     }
-    return {reason: found for reason, found in reasons.items() if found}
+    return {reason: result for reason, result in reasons.items() if result}
 
 
 def doubt_sentences(doubts: Mapping[str, list[int]], table: Table) -> list[str]:
@@ -414,8 +420,8 @@ def doubt_sentences(doubts: Mapping[str, list[int]], table: Table) -> list[str]:
             return "not settled: speed or power still change: use a longer --duration"
         return f"commands missed, up to {largest_value('misses', runs):.0f} a run"
 
-    found = []
+    result = []
     for reason, runs in doubts.items():
         names = ", ".join(str(run) for run in runs[:MAX_NAMED_RUNS]) + (", ..." if len(runs) > MAX_NAMED_RUNS else "")
-        found.append(f"not to be trusted: {len(runs)} of {table.num_rows} runs ({names}): {text(reason, runs)}")
-    return found
+        result.append(f"not to be trusted: {len(runs)} of {table.num_rows} runs ({names}): {text(reason, runs)}")
+    return result

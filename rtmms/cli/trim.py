@@ -80,27 +80,27 @@ def trim(
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
     refuse_preset(preset)
-    given = {"dt": dt, "preset": preset, **parameters}
-    plant = rtmms.plant.loading.build_plant(robot, **given)
+    values = {"dt": dt, "preset": preset, **parameters}
+    plant = rtmms.plant.loading.build_plant(robot, **values)
     targets = {"speed": speed, "turn_rate": turn_rate, "climb": climb, "depth": depth}
     commanded = describe_plant(plant).gait
     if any(value is not None for value in targets.values()) or not (commanded or getattr(plant, "trim_options", None)):
-        return _steady(plant, robot, given, targets, {"--unknown": unknown, "--gait": gait_}, as_json=as_json)
+        return _steady(plant, robot, values, targets, {"--unknown": unknown, "--gait": gait_}, as_json=as_json)
     if commanded is not None:
-        found = _by_commands(commanded, robot, given, settings(gait_), unknown)
+        result = _by_commands(commanded, robot, values, settings(gait_), unknown)
     elif gait_:
         raise ModelError(f"--gait {gait_[0]}: robot '{robot}' has its own gait; change that with --set")
     else:
-        found = _own_gait(plant, robot, given, unknown)
+        result = _own_gait(plant, robot, values, unknown)
     if as_json:
-        print_json(json.dumps(found))
+        print_json(json.dumps(result))
     else:
-        print_text(as_table(found))
+        print_text(as_table(result))
     return 0
 
 
 def _steady(
-    plant: Plant, robot: str, given: dict[str, Any], targets: dict[str, float | None], others: dict[str, Any], *,
+    plant: Plant, robot: str, values: dict[str, Any], targets: dict[str, float | None], others: dict[str, Any], *,
     as_json: bool,
 ) -> int:  # fmt: skip
     """Find and print a steady motion of any robot; return the exit status."""
@@ -114,8 +114,8 @@ def _steady(
                 f"{option}: expected no targets with it: targets are reached by commands and gait parameters"
             )
     beating = plant if isinstance(plant, TreePlant) and plant.law.motion[:, 1:].any() else None
-    if beating is not None and given["dt"] is None and plant.dt != (fits := fitting_dt(beating)):
-        plant = rtmms.plant.loading.build_plant(robot, **{**given, "dt": fits})
+    if beating is not None and values["dt"] is None and plant.dt != (fits := fitting_dt(beating)):
+        plant = rtmms.plant.loading.build_plant(robot, **{**values, "dt": fits})
     if targets["turn_rate"] is not None:
         targets = {**targets, "turn_rate": math.radians(targets["turn_rate"])}
     _print_line(f"looking for a steady motion of '{robot}' (seconds to minutes)")
@@ -183,7 +183,7 @@ def steady_table(numbers: dict[str, Any]) -> str:
     return "\n".join(f"{name:<18}  {text}" for name, text in rows)
 
 
-def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
+def _own_gait(plant: Plant, robot: str, values: dict[str, Any], unknown: str | None) -> dict[str, Any]:
     """Find the periodic motion of a robot that moves by itself, as eel and moth do."""
     from rtmms.analysis.trim import as_words, fitting_dt, trimmed
     from rtmms.mechanism.plant import TreePlant
@@ -193,15 +193,15 @@ def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | No
             f"robot '{robot}': trim: expected a robot with a gait; for a robot that moves by commands use "
             "rtmms.analysis.trim"
         )
-    if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
-        plant = rtmms.plant.loading.build_plant(robot, **{**given, "dt": fits})
+    if values["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
+        plant = rtmms.plant.loading.build_plant(robot, **{**values, "dt": fits})
         assert isinstance(plant, TreePlant)
     _print_line(f"looking for the periodic gait of '{robot}' (seconds)")
     return as_words(plant, trimmed(plant, unknown))
 
 
 def _by_commands(
-    plant: CommandedGait, robot: str, given: dict[str, Any], gait: dict[str, Any], unknown: str | None
+    plant: CommandedGait, robot: str, values: dict[str, Any], gait: dict[str, Any], unknown: str | None
 ) -> dict[str, Any]:
     """Find the periodic motion of a robot under its usual gait of commands, all else as it is."""
     from rtmms.analysis.trim import command_coordinates_as_words as as_words
@@ -220,20 +220,20 @@ def _by_commands(
     period = plant.gait_period(**gait)
     steps = max(1, round(period / plant.dt))
     commands = plant.gait_commands(steps, **gait)
-    fitting = rtmms.plant.loading.build_plant(robot, **{**given, "dt": period / steps})
+    fitting = rtmms.plant.loading.build_plant(robot, **{**values, "dt": period / steps})
     return as_words(robot, trim_commands(fitting, commands, report=_print_line))
 
 
-def _print_line(words: str) -> None:
-    print_text(f"rtmms: {words}", err=True)
+def _print_line(arguments: str) -> None:
+    print_text(f"rtmms: {arguments}", err=True)
 
 
-def as_table(found: dict[str, Any]) -> str:
+def as_table(result: dict[str, Any]) -> str:
     """Return a periodic motion as text for a person; the state itself is only in JSON.
 
     Parameters
     ----------
-    found : dict[str, Any]
+    result : dict[str, Any]
         The motion as printed with --json.
 
     Returns
@@ -241,15 +241,15 @@ def as_table(found: dict[str, Any]) -> str:
     str
         Lines.
     """
-    travel = "  ".join(f"{metres:.6g}" for metres in found["travel_m"])
+    travel = "  ".join(f"{metres:.6g}" for metres in result["travel_m"])
     rows = [
-        ("robot", found["robot"]),
-        ("period", f"{found['period_s']:.6g} s"),
-        ("amplitude", f"{found['amplitude_factor']:.9g} of the one given"),
-        ("stiffness", f"{found['stiffness_factor']:.9g} of the one given"),
-        ("closes to", f"{found['residual']:.2g} after {found['iterations']} iterations"),
-        ("travel a period", f"{travel} m ({found['mean_speed_m_s']:.6g} m/s)"),
-        ("multipliers", "  ".join(f"{size:.6g}" for size in found["multipliers"])),
-        ("stable", f"{'yes' if found['stable'] else 'no'} (largest multiplier below 1 + {found['stable_within']:g})"),
+        ("robot", result["robot"]),
+        ("period", f"{result['period_s']:.6g} s"),
+        ("amplitude", f"{result['amplitude_factor']:.9g} of the one given"),
+        ("stiffness", f"{result['stiffness_factor']:.9g} of the one given"),
+        ("closes to", f"{result['residual']:.2g} after {result['iterations']} iterations"),
+        ("travel a period", f"{travel} m ({result['mean_speed_m_s']:.6g} m/s)"),
+        ("multipliers", "  ".join(f"{size:.6g}" for size in result["multipliers"])),
+        ("stable", f"{'yes' if result['stable'] else 'no'} (largest multiplier below 1 + {result['stable_within']:g})"),
     ]
     return "\n".join(f"{name:<16}  {text}" for name, text in rows)

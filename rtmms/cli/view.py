@@ -89,13 +89,13 @@ def movie(file: Path, output: Path, speed: float | None, camera: str, start: flo
     return 0
 
 
-def _pixels(words: str | None) -> tuple[int, int] | None:
+def _pixels(arguments: str | None) -> tuple[int, int] | None:
     """Return width and height; even numbers, which a film needs."""
-    if words is None:
+    if arguments is None:
         return None
-    wide, _, high = words.partition("x")
+    wide, _, high = arguments.partition("x")
     if not (wide.isdigit() and high.isdigit() and 64 <= int(wide) <= 7680 and 64 <= int(high) <= 4320):
-        raise ModelError(f"--size: expected WIDExHIGH from 64x64 to 7680x4320, got '{words}'")
+        raise ModelError(f"--size: expected WIDExHIGH from 64x64 to 7680x4320, got '{arguments}'")
     return int(wide) // 2 * 2, int(high) // 2 * 2
 
 
@@ -137,8 +137,8 @@ def _live(exchange: str, telemetry: str | None, host: str, port: int, keys: Path
     if telemetry is not None:
         exchange = _derive_exchange(telemetry)
     meant = f",telemetry={telemetry}" if telemetry is not None else ""
-    words = [f"view:host={host},port={port}{meant}", "--exchange", exchange, "--stay"]
-    bridge.main([*words, *(["--keys", str(keys)] if keys else [])], standalone_mode=False)
+    arguments = [f"view:host={host},port={port}{meant}", "--exchange", exchange, "--stay"]
+    bridge.main([*arguments, *(["--keys", str(keys)] if keys else [])], standalone_mode=False)
 
 
 def _derive_exchange(telemetry: str) -> str:
@@ -160,9 +160,9 @@ def _recording(file: Path) -> Recording:
     log = open_log(file)
     steps, _ = log.count_steps()
     with _bar(f"reading {file.name}") as progress:
-        found = read_recording(log, lambda done: progress(done, max(steps, 1)))
+        recording = read_recording(log, lambda done: progress(done, max(steps, 1)))
     report_damage(log)
-    return found
+    return recording
 
 
 @contextmanager

@@ -147,18 +147,18 @@ def take_step(body: Any) -> int:
     int
         Status; unless it is SOUND, the state is that of the last sound substep.
     """
-    mix, given, led, substeps = body.mix, body.given, body.led, body.substeps
+    mix, values, led, substeps = body.mix, body.given, body.led, body.substeps
     for k in range(body.memory.shape[0]):
         body.last[k] = body.memory[k]
-    if not finite(given):
+    if not finite(values):
         return BAD_COMMAND
-    saturate(given, body.limits)
+    saturate(values, body.limits)
     for k in range(mix.shape[0]):
         driven, total = False, 0.0
         for u in range(mix.shape[1]):
             if mix[k, u] != 0.0:
                 driven = True
-                total += mix[k, u] * given[u]
+                total += mix[k, u] * values[u]
         if driven:
             led[0, k] = total
     h = body.dt / substeps
@@ -446,7 +446,7 @@ class CosseratPlant(KernelPlant):
         """Steps since the reset."""
         return self._steps
 
-    def set(self, **given: Any) -> None:
+    def set(self, **values: Any) -> None:
         """Change parameters of `settable` from the next step on; they persist over a reset.
 
         Parameters
@@ -461,8 +461,8 @@ class CosseratPlant(KernelPlant):
         """
         if self.rebuild is None:
             raise ModelError(f"set: {self.body.name} has no parameters that can change while it runs")
-        refuse_fixed(self.body.name, given, self.settable, (f.name for f in fields(self.parameters)))
-        new = self.rebuild(self, given)
+        refuse_fixed(self.body.name, values, self.settable, (f.name for f in fields(self.parameters)))
+        new = self.rebuild(self, values)
         before = (self.parameters, self.body, self.field, self.current, self.gravity, self.bandwidth)
         self.parameters, self.body, self.field, self.current, self.gravity, self.bandwidth = new
         try:
@@ -520,10 +520,10 @@ class CosseratPlant(KernelPlant):
             m/s and rad/s, as the outputs.
         """
         turn = HALF_TURN if self.ahead else np.ones(3)
-        given = {"position": (position, 3), "quaternion": (quaternion, 4), "twist": (twist, 6)}
+        values = {"position": (position, 3), "quaternion": (quaternion, 4), "twist": (twist, 6)}
         read = {
             name: read_numbers(f"{self.body.name}: place", name, value, (size,))
-            for name, (value, size) in given.items() if value is not None
+            for name, (value, size) in values.items() if value is not None
         }  # fmt: skip
         if position is not None:
             self.state[:3] = read["position"]
@@ -561,12 +561,12 @@ class CosseratPlant(KernelPlant):
             refuse_not_finite(name, self.actuators, self._given)
         where = self.section[max(int(self.energies[at.BAD_POINT]), 0), at.K_X]
         self.memory[:] = self.system.last
-        seen = self.observe()
+        outputs = self.observe()
         if status == BAD_STRAIN:
             reason = f"the strain field is not finite at X = {where:.6g} m"
-            raise DivergedError(self.time + self.dt, "strain", seen, reason)
+            raise DivergedError(self.time + self.dt, "strain", outputs, reason)
         reason = f"ran away within one step of {self.dt / self.substeps:.3g} s; take a smaller dt, or slower strains"
-        raise DivergedError(self.time + self.dt, "velocity", seen, reason)
+        raise DivergedError(self.time + self.dt, "velocity", outputs, reason)
 
     def look(self) -> None:
         """Evaluate at the present state: `scratch` and `energies` then belong to it."""
@@ -645,10 +645,10 @@ class CosseratPlant(KernelPlant):
         for row, c in zip(s, k, strict=True):
             r, p = row[at.P_ROT : at.P_ROT + 9].reshape(3, 3), row[at.P_POS : at.P_POS + 3]
             v, w = row[at.P_TWIST : at.P_TWIST + 3], row[at.P_TWIST + 3 : at.P_TWIST + 6]
-            own = r @ ((c[at.K_MASS] + c[at.K_ADDED : at.K_ADDED + 3]) * (r.T @ (v + np.cross(w, p))))
+            current = r @ ((c[at.K_MASS] + c[at.K_ADDED : at.K_ADDED + 3]) * (r.T @ (v + np.cross(w, p))))
             j = c[at.K_INERTIA : at.K_INERTIA + 3] + np.array([c[at.K_ROLL], 0.0, 0.0])
-            b[:3] += c[at.K_WEIGHT] * own
-            b[3:] += c[at.K_WEIGHT] * (r @ (j * (r.T @ w)) + np.cross(p, own))
+            b[:3] += c[at.K_WEIGHT] * current
+            b[3:] += c[at.K_WEIGHT] * (r @ (j * (r.T @ w)) + np.cross(p, current))
         b += unpack_inertia(a) @ y[7:13]
         rot = quaternion_matrix(y[3:7])
         force = rot @ b[:3]

@@ -180,9 +180,9 @@ def pull_rods(tendons: Any, pulled: Any, elapsed: float, carriers: Any, places: 
                 )  # fmt: skip
                 ax, ay, az = in_root(points, k, rods[r])
                 mx, my, mz = cross(ax, ay, az, gx, gy, gz)
-                one = wrench[r, node]
-                one[0], one[1], one[2] = one[0] + gx, one[1] + gy, one[2] + gz
-                one[3], one[4], one[5] = one[3] + mx, one[4] + my, one[5] + mz
+                item = wrench[r, node]
+                item[0], item[1], item[2] = item[0] + gx, item[1] + gy, item[2] + gz
+                item[3], item[4], item[5] = item[3] + mx, item[4] + my, item[5] + mz
 
 
 @kernel
@@ -387,10 +387,10 @@ def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any)
     pulled : (points, 6) array or None
         Wrenches of tendons.
     """
-    section, inner, h, rest, shapes, stiff, damping = rod
+    section, inner, h, remaining, shapes, stiff, damping = rod
     s, jacobian, mine, mass, left, loads, head, room, gain = work
     m = shapes.shape[0]
-    strain(rest, shapes, q, qd, s)
+    strain(remaining, shapes, q, qd, s)
     carry_along(inner, h, head[2], s)
     loads[ENERGY] = loads[POWER] = loads[LOSS] = 0.0
     for i in range(section.shape[0]):
@@ -472,7 +472,7 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
     s, base, qdd, torque, q, qd, drive = work.s, work.base, work.qdd, work.torque, work.q, work.qd, work.drive
     carriers, places, sections, inner, lengths = soft.carriers, soft.places, soft.sections, soft.inner, soft.lengths
     rests, shapes, stiffs, dampings, current = soft.rests, soft.shapes, soft.stiffs, soft.dampings, soft.current
-    own, points, jacobian, mine, mass, left = (
+    local, points, jacobian, mine, mass, left = (
         room.constant, room.points, room.jacobian, room.mine, room.mass, room.left
     )  # fmt: skip
     loads, head, six, gain, squares = room.totals, room.head, room.six, room.gain, room.squares
@@ -491,7 +491,7 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
         act(fluid, t, s)
     for j in range(n + 1):
         for k in range(constant.shape[1]):
-            own[j, k] = constant[j, k]
+            local[j, k] = constant[j, k]
     pull_all(system, system.tendons, state, t - hold.start)
     for r in range(carriers.shape[0]):
         first = n + r * m
@@ -500,8 +500,8 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
         mine_ = (points[r], jacobian[r], mine, mass, left, loads[r], head, six, gain[r])
         modes, rates = state[7 + first : 7 + first + m], state[13 + total + first : 13 + total + first + m]
         condense(rod, mine_, modes, rates, implicit, wrench_on(system.pulled, r))
-        show(places[r], mass, left, s, carriers[r], own, squares)
-    solve(topology, own, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
+        show(places[r], mass, left, s, carriers[r], local, squares)
+    solve(topology, local, base_mode, imposed, drive, q, qd, implicit, s, base, qdd, torque)
     columns = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
         rate[k] = columns[3 * k] * twist[0] + columns[3 * k + 1] * twist[1] + columns[3 * k + 2] * twist[2]
@@ -633,13 +633,13 @@ def advance(system: Any) -> int:
         SOUND or NOT_FINITE.
     """
     motion, t, dt = system.motion, system.hold.start, system.dt
-    state, rate, one, two = motion.vector, motion.rate, motion.one_part, motion.two
-    euler(system, state, t, dt, rate, one)
+    state, rate, item, two = motion.vector, motion.rate, motion.one_part, motion.two
+    euler(system, state, t, dt, rate, item)
     h = 0.5 * dt
     euler(system, state, t, h, rate, two)
     euler(system, two, t + h, h, rate, two)
     for k in range(state.shape[0]):
-        two[k] = 2.0 * two[k] - one[k]
+        two[k] = 2.0 * two[k] - item[k]
     normalise(two)
     follow(system, two, t + dt)
     if not finite(two):
@@ -698,14 +698,14 @@ def take_step(system: Any) -> int:
         SOUND, NOT_FINITE, or BAD_COMMAND, with which nothing has happened.
     """
     command, hold, memory, last, dt = system.command, system.hold, system.memory, system.last, system.dt
-    given = command.given
-    if not finite(given):
+    values = command.given
+    if not finite(values):
         return BAD_COMMAND
     for k in range(memory.shape[0]):
         last[k] = memory[k]
-    saturate(given, command.limits)
-    hold_commands(command, given, hold.torque, hold.target, hold.slew, hold.goal)
-    take_command(system.pulled, given)
+    saturate(values, command.limits)
+    hold_commands(command, values, hold.torque, hold.target, hold.slew, hold.goal)
+    take_command(system.pulled, values)
     status = advance(system)
     if status == SOUND:
         finish_servo(hold, hold.coast, dt)

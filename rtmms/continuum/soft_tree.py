@@ -187,9 +187,9 @@ class SoftTree(KernelPlant):
             if not isinstance(rod, Rod):
                 raise ModelError(f"{name}: rods: expected a Rod, got {rod!r}")
             tables.append(rod_table(rod, shapes, self.nodes, self.points, DEFAULT_POINTS))
-        most = max(len(table.grid.x) for table in tables)  # as many points on each rod
+        maximum = max(len(table.grid.x) for table in tables)  # as many points on each rod
         tables = [
-            table if len(table.grid.x) == most else rod_table(rod, shapes, most, self.points, DEFAULT_POINTS)
+            table if len(table.grid.x) == maximum else rod_table(rod, shapes, maximum, self.points, DEFAULT_POINTS)
             for rod, shapes, table in zip(self.rods, chosen, tables, strict=True)
         ]
         for rod, table in zip(self.rods, tables, strict=True):

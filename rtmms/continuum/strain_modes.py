@@ -50,12 +50,12 @@ NOT_FINITE = 2
 
 
 @kernel
-def strain(rest: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
+def strain(remaining: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
     """Write P_STRAIN of all points.
 
     Parameters
     ----------
-    rest : (points, 6) array
+    remaining : (points, 6) array
         Strain at rest.
     shapes : (n, points, 6) array
         Shapes of the strain.
@@ -66,7 +66,7 @@ def strain(rest: Any, shapes: Any, q: Any, qd: Any, s: Any) -> None:
     """
     for i in range(s.shape[0]):
         for k in range(6):
-            s[i, P_STRAIN + k] = rest[i, k]
+            s[i, P_STRAIN + k] = remaining[i, k]
             s[i, P_STRAIN + 6 + k] = 0.0
             s[i, P_STRAIN + 12 + k] = 0.0
         for a in range(shapes.shape[0]):
@@ -255,7 +255,7 @@ def add_carrier(carrier: Any, twist: Any, gravity: Any, mass: Any, left: Any, ro
     """
     vx, vy, vz, wx, wy, wz = twist[0], twist[1], twist[2], twist[3], twist[4], twist[5]
     times_packed(carrier, twist, room)
-    kept = 0.5 * (vx * room[0] + vy * room[1] + vz * room[2] + wx * room[3] + wy * room[4] + wz * room[5])
+    stored = 0.5 * (vx * room[0] + vy * room[1] + vz * room[2] + wx * room[3] + wy * room[4] + wz * room[5])
     ax, ay, az = cross(wx, wy, wz, room[0], room[1], room[2])
     bx, by, bz = cross(wx, wy, wz, room[3], room[4], room[5])
     cx, cy, cz = cross(vx, vy, vz, room[0], room[1], room[2])
@@ -271,21 +271,40 @@ def add_carrier(carrier: Any, twist: Any, gravity: Any, mass: Any, left: Any, ro
     for k in range(6):
         for j in range(6):
             mass[k, j] += carrier[PACKED[k, j]]
-    return kept - (px * gx + py * gy + pz * gz)
+    return stored - (px * gx + py * gy + pz * gz)
 
 
 ROD = Layout(
     "StrainRod",
-    state("y", "13 + 2 * n"), state("push", 6, unit="N, N m"),
-    model("section", "along", K_WIDTH), model("inner", "cell", "cell"), number("length", unit="m"),
-    model("rest_strain", "along", 6), model("shapes", "n", "along", 6), model("stiff", "n", "n"), number("damping", unit="s"),
-    number("free", FLAG), model("carrier", 25), model("gravity", 3, unit="m/s2"), model("current", 3, unit="m/s"),
-    given("given", 6, unit="N, N m"), number("dt", unit="s"),
-    scratch("s", "along", P_WIDTH), scratch("jacobian", "n", "along", 6), scratch("mine", "along", 6),
-    scratch("mass", "6 + n", "6 + n"), scratch("left", "6 + n"), scratch("totals", TOTALS), scratch("head", 3, 6),
-    scratch("six", 6), scratch("rate", "12 + 2 * n"), scratch("one_part", "13 + 2 * n"), scratch("two", "13 + 2 * n"),
-    whole("memory"), scratch("last", "memory"),
-)  # fmt: skip
+    state("y", "13 + 2 * n"),
+    state("push", 6, unit="N, N m"),
+    model("section", "along", K_WIDTH),
+    model("inner", "cell", "cell"),
+    number("length", unit="m"),
+    model("rest_strain", "along", 6),
+    model("shapes", "n", "along", 6),
+    model("stiff", "n", "n"),
+    number("damping", unit="s"),
+    number("free", FLAG),
+    model("carrier", 25),
+    model("gravity", 3, unit="m/s2"),
+    model("current", 3, unit="m/s"),
+    given("given", 6, unit="N, N m"),
+    number("dt", unit="s"),
+    scratch("s", "along", P_WIDTH),
+    scratch("jacobian", "n", "along", 6),
+    scratch("mine", "along", 6),
+    scratch("mass", "6 + n", "6 + n"),
+    scratch("left", "6 + n"),
+    scratch("totals", TOTALS),
+    scratch("head", 3, 6),
+    scratch("six", 6),
+    scratch("rate", "12 + 2 * n"),
+    scratch("one_part", "13 + 2 * n"),
+    scratch("two", "13 + 2 * n"),
+    whole("memory"),
+    scratch("last", "memory"),
+)
 """Arrays of a `StrainRod`'s step.
 
 `y` is its state. `push`, `given` are force and couple on its tip, world axes, in effect and as commanded. `free` is
@@ -314,11 +333,11 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
     rate : (12 + 2 n,) array
         Result.
     """
-    section, inner, h, rest, shapes, stiff, damping, free, carrier = rod
+    section, inner, h, remaining, shapes, stiff, damping, free, carrier = rod
     s, jacobian, mine, mass, left, loads, head, room = work
     n, last = shapes.shape[0], section.shape[0] - 1
     q, qd, twist = state[7 : 7 + n], state[13 + n :], state[7 + n : 13 + n]
-    strain(rest, shapes, q, qd, s)
+    strain(remaining, shapes, q, qd, s)
     carry_along(inner, h, twist, s)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
@@ -405,7 +424,7 @@ def take_step(rod: Any) -> int:
         SOUND, NOT_FINITE, or BAD_COMMAND, with which nothing has happened.
     """
     memory, last, state, push, command = rod.memory, rod.last, rod.y, rod.push, rod.given
-    rate, one, two, dt = rod.rate, rod.one_part, rod.two, rod.dt
+    rate, item, two, dt = rod.rate, rod.one_part, rod.two, rod.dt
     if not finite(command):
         return BAD_COMMAND
     for k in range(memory.shape[0]):
@@ -415,7 +434,7 @@ def take_step(rod: Any) -> int:
     fixed, around, work = parts_of(rod)
     evaluate(fixed, around, work, state, push, dt, rate)
     lead(state, rate, dt)
-    displace(state, rate, dt, one)
+    displace(state, rate, dt, item)
     h = 0.5 * dt
     evaluate(fixed, around, work, state, push, h, rate)
     lead(state, rate, h)
@@ -424,7 +443,7 @@ def take_step(rod: Any) -> int:
     lead(two, rate, h)
     displace(two, rate, h, two)
     for k in range(state.shape[0]):
-        two[k] = 2.0 * two[k] - one[k]
+        two[k] = 2.0 * two[k] - item[k]
     normalise(two)
     if not finite(two):
         return NOT_FINITE
@@ -670,9 +689,9 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, u
     along = _fine_enough(rod, shapes, nodes, points, usual)
     table = shapes.table(along.x, rod.length_m, name)
     sections = [rod.at(float(x)) for x in along.x]
-    rest, rows = np.zeros((len(along.x), 6)), np.zeros((len(along.x), at.K_WIDTH))
-    rest[:, 0] = 1.0
-    for x, turn, row, section in zip(along.x, rest, rows, sections, strict=True):
+    remaining, rows = np.zeros((len(along.x), 6)), np.zeros((len(along.x), at.K_WIDTH))
+    remaining[:, 0] = 1.0
+    for x, turn, row, section in zip(along.x, remaining, rows, sections, strict=True):
         bend = rod.curvature(float(x)) if callable(rod.curvature) else rod.curvature
         turn[3:] = np.asarray(bend, dtype=float)
         if not np.all(np.isfinite(turn)):
@@ -685,7 +704,7 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, u
     size = np.sqrt(np.diag(stiff))
     if not np.linalg.eigvalsh(stiff / np.outer(size, size))[0] > 1e-12:
         raise ModelError(f"{name}: shapes: expected linearly independent shapes, got one that is a sum of others")
-    return RodTable(rows, rest, np.ascontiguousarray(table), stiff, rod.damping(0.0), along)
+    return RodTable(rows, remaining, np.ascontiguousarray(table), stiff, rod.damping(0.0), along)
 
 
 def _stiff(rod: Rod, shapes: Shapes, along: Grid) -> Array:
@@ -697,8 +716,8 @@ def _stiff(rod: Rod, shapes: Shapes, along: Grid) -> Array:
     for i, (x, w) in enumerate(zip(along.x, along.weight, strict=True)):
         section = rod.at(float(x))
         h = np.array([_of(section, c, name, float(x)) for c in components])
-        own = table[np.arange(m), i, components]
-        out += w * np.where(same, np.outer(h * own, own), 0.0)
+        current = table[np.arange(m), i, components]
+        out += w * np.where(same, np.outer(h * current, current), 0.0)
     return out
 
 

@@ -132,9 +132,9 @@ def take_in(room: Any, i: Any, g: Any, size: Any, source: Any) -> None:
             square += room[w, R_ROW + k] * room[w, R_ROW + k]
         if square.real > 0.25 * (size * size).real:
             break  # little was taken away: once is enough
-    left, rest = np.sqrt(square), g
+    left, remaining = np.sqrt(square), g
     for l in range(count):
-        rest -= room[w, R_ALONG + l] * room[i, R_G + l]
+        remaining -= room[w, R_ALONG + l] * room[i, R_G + l]
     part = left.real / size.real if size.real > 0.0 else 0.0
     if count < 6 and part > MIN_NEW_PART:
         if part < room[w, MIN_PART].real:
@@ -143,12 +143,12 @@ def take_in(room: Any, i: Any, g: Any, size: Any, source: Any) -> None:
             room[i, R_E + 6 * count + k] = room[w, R_ROW + k] / left
         for l in range(count):
             room[i, R_MIX + 6 * count + l] = room[w, R_ALONG + l]
-        room[i, R_G + count] = rest / left
+        room[i, R_G + count] = remaining / left
         room[i, R_SIZE + count] = left
         room[i, R_SOURCE + count] = source
         room[i, R_COUNT] = count + 1.0
         return
-    wrong = abs(rest.real) / size.real if size.real > 0.0 else abs(rest.real)
+    wrong = abs(remaining.real) / size.real if size.real > 0.0 else abs(remaining.real)
     if wrong > room[w, WORST].real:
         room[w, WORST], room[w, WORST_ROW] = wrong, source
 
@@ -285,12 +285,12 @@ def choose_pivot(topology: Any, ground: Any, j: int, room: Any) -> int:
     int
         Index of the row; -1 where no row has the joint.
     """
-    count, best, most = int(room[j, R_UP].real), -1, 0.0
+    count, best, maximum = int(room[j, R_UP].real), -1, 0.0
     unit = ground.length if topology[j, T_KIND] == REVOLUTE else 1.0
     for l in range(count):
         b = abs(room[j, R_UP_B + l].real)
-        if b > most and b > MIN_NEW_PART * (room[j, R_UP_SIZE + l].real * unit + b):
-            best, most = l, b
+        if b > maximum and b > MIN_NEW_PART * (room[j, R_UP_SIZE + l].real * unit + b):
+            best, maximum = l, b
     room[j, R_PIVOT] = best
     if best < 0:
         return -1
@@ -332,7 +332,7 @@ def pass_on(topology: Any, j: int, room: Any) -> None:
 
 
 @kernel
-def condense(topology: Any, j: int, held: bool, given: Any, soft: Any, s: Any) -> Any:
+def condense(topology: Any, j: int, held: bool, values: Any, soft: Any, s: Any) -> Any:
     """Add a body's inertia and bias to its parent's, as in `inward`.
 
     Parameters
@@ -342,8 +342,8 @@ def condense(topology: Any, j: int, held: bool, given: Any, soft: Any, s: Any) -
     j : int
         Row of the model.
     held : bool
-        Whether `given` is the joint's acceleration; otherwise it is its drive.
-    given : float
+        Whether `values` is the joint's acceleration; otherwise it is its drive.
+    values : float
         Acceleration or drive.
     soft : float
         Inertia added to the joint's own, for a driven joint.
@@ -357,7 +357,7 @@ def condense(topology: Any, j: int, held: bool, given: Any, soft: Any, s: Any) -
     """
     revolute = topology[j, T_KIND] == REVOLUTE
     u0, u1, u2, u3, u4, u5 = axis_column(s, j, revolute)
-    own, left = (u5, s[j, S_BIAS + 5]) if revolute else (u2, s[j, S_BIAS + 2])
+    current, left = (u5, s[j, S_BIAS + 5]) if revolute else (u2, s[j, S_BIAS + 2])
     s[j, S_U], s[j, S_U + 1], s[j, S_U + 2] = u0, u1, u2
     s[j, S_U + 3], s[j, S_U + 4], s[j, S_U + 5] = u3, u4, u5
     z0, z1, z2 = s[j, S_ZETA], s[j, S_ZETA + 1], s[j, S_ZETA + 2]
@@ -365,12 +365,12 @@ def condense(topology: Any, j: int, held: bool, given: Any, soft: Any, s: Any) -
     f0, f1, f2, f3, f4, f5 = times(s, j, S_INERTIA, z0, z1, z2, z3, z4, z5)
     along = u0 * z0 + u1 * z1 + u2 * z2 + u3 * z3 + u4 * z4 + u5 * z5
     if held:
-        inverse, push = 0.0 * own, given
+        inverse, push = 0.0 * current, values
         s[j, S_FORCE] = left
     else:
-        inverse = 1.0 / (own + soft)
-        s[j, S_FORCE] = given - left
-        push = inverse * (given - left - along)
+        inverse = 1.0 / (current + soft)
+        s[j, S_FORCE] = values - left
+        push = inverse * (values - left - along)
     s[j, S_INVERSE] = inverse
     i = topology[j, T_PARENT]
     add_wrench(
@@ -387,7 +387,7 @@ def condense(topology: Any, j: int, held: bool, given: Any, soft: Any, s: Any) -
         c0 - w3 * u3, c1 - w3 * u4, c2 - w3 * u5, c3 - w4 * u4, c4 - w4 * u5, c5 - w5 * u5,
     )  # fmt: skip
     add_inertia(s, i, j, condensed)
-    return own, left + along
+    return current, left + along
 
 
 @kernel
@@ -462,8 +462,8 @@ def inward_on_ground(
             condense(topology, j, True, drive[j - 1], soft[j - 1], s)
         elif choose_pivot(topology, ground, j, room) >= 0:
             kappa = room[j, R_KAPPA]
-            own, force = condense(topology, j, True, kappa, soft[j - 1], s)
-            total = own + soft[j - 1]
+            current, force = condense(topology, j, True, kappa, soft[j - 1], s)
+            total = current + soft[j - 1]
             decide(topology, j, total, force + total * kappa - drive[j - 1], s, room)
         else:
             condense(topology, j, False, drive[j - 1], soft[j - 1], s)
@@ -521,21 +521,21 @@ def respond_on_ground(
         pull = s[j, u] * vx + s[j, u + 1] * vy + s[j, u + 2] * vz
         pull += s[j, u + 3] * wx + s[j, u + 4] * wy + s[j, u + 5] * wz
         revolute = topology[j, T_KIND] == REVOLUTE
-        pivot, own = int(room[j, R_PIVOT].real), s[j, u + 5] if revolute else s[j, u + 2]
+        pivot, current = int(room[j, R_PIVOT].real), s[j, u + 5] if revolute else s[j, u + 2]
         borne = 0.0 * pull
         for l in range(int(room[j, R_UP].real)):
             if l != pivot:
                 borne += room[j, R_UP_B + l] * room[j, R_UP_FORCE + l]
         if imposed[j - 1]:
             qdd[j - 1] = drive[j - 1]
-            torque[j - 1] = pull + own * drive[j - 1] + s[j, S_FORCE] - borne
+            torque[j - 1] = pull + current * drive[j - 1] + s[j, S_FORCE] - borne
         elif pivot >= 0:
             value = room[j, R_KAPPA]
             for k in range(6):
                 value += room[j, R_ALPHA + k] * s[i, S_ACCELERATION + k]
             qdd[j - 1] = value
             # sum_l b_l lambda_l = S^T (M a + beta) + soft qdd - torque, lambda_l of the others as they stand
-            needed = pull + (own + soft[j - 1]) * value + s[j, S_FORCE] - drive[j - 1]
+            needed = pull + (current + soft[j - 1]) * value + s[j, S_FORCE] - drive[j - 1]
             room[j, R_UP_FORCE + pivot] = (needed - borne) / room[j, R_UP_B + pivot]
         else:
             qdd[j - 1] = s[j, S_INVERSE] * (s[j, S_FORCE] - pull)
@@ -567,15 +567,15 @@ def span_kernel(room: Any, d: int) -> None:
     w = room.shape[0] - 1
     count = 6 - d
     for c in range(d):
-        best, most = 0, -1.0
+        best, maximum = 0, -1.0
         for k in range(6):
             left = 1.0
             for l in range(count):
                 left -= (room[0, R_E + 6 * l + k] * room[0, R_E + 6 * l + k]).real
             for l in range(c):
                 left -= (room[w, R_KERNEL + 6 * l + k] * room[w, R_KERNEL + 6 * l + k]).real
-            if left > most:
-                best, most = k, left
+            if left > maximum:
+                best, maximum = k, left
         new = R_KERNEL + 6 * c
         for k in range(6):
             room[w, new + k] = 0.0

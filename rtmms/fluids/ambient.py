@@ -61,9 +61,9 @@ class AskedFunction:
         inner: Any = plain
         if COMPILED:
             inner = function if hasattr(function, "py_func") else njit(error_model="numpy")(plain)
-        given = _gives(inner, plain.__name__)
+        values = _gives(inner, plain.__name__)
         self.contents = _contents(plain)
-        whole = inner if given else _with_differences(inner)
+        whole = inner if values else _with_differences(inner)
         if not COMPILED:
             self.address = id(self)
             _KNOWN[self.address] = whole
@@ -77,26 +77,32 @@ class AskedFunction:
         self._entry, self.address = entry, int(entry.address)
 
 
-def _contents(given: Any, seen: tuple[int, ...] = ()) -> bytes:
+def _contents(py_func: Any, observed: tuple[int, ...] = ()) -> bytes:
     """Return bytes that differ where functions do: their code, and the values that they use from outside."""
-    given = getattr(given, "py_func", given)
-    if id(given) in seen:
+    py_func = getattr(py_func, "py_func", py_func)
+    if id(py_func) in observed:
         return b"again"
-    seen = (*seen, id(given))
-    if isinstance(given, FunctionType):
-        cells = [cell.cell_contents for cell in given.__closure__ or ()]
-        used = [given.__globals__[name] for name in given.__code__.co_names if name in given.__globals__]
-        return b"".join(_contents(one, seen) for one in (given.__code__, *cells, given.__defaults__ or (), *used))
-    if isinstance(given, CodeType):
-        parts = (given.co_code, *(_contents(one, seen) for one in given.co_consts), repr(given.co_names).encode())
+    observed = (*observed, id(py_func))
+    if isinstance(py_func, FunctionType):
+        cells = [cell.cell_contents for cell in py_func.__closure__ or ()]
+        used = [py_func.__globals__[name] for name in py_func.__code__.co_names if name in py_func.__globals__]
+        return b"".join(
+            _contents(item, observed) for item in (py_func.__code__, *cells, py_func.__defaults__ or (), *used)
+        )
+    if isinstance(py_func, CodeType):
+        parts = (
+            py_func.co_code,
+            *(_contents(co_const, observed) for co_const in py_func.co_consts),
+            repr(py_func.co_names).encode(),
+        )
         return b"".join(parts)
-    if isinstance(given, np.ndarray):
-        return f"{given.dtype}{given.shape}".encode() + given.tobytes()
-    if isinstance(given, tuple | list):
-        return b"(" + b",".join(_contents(one, seen) for one in given) + b")"
-    if isinstance(given, bool | int | float | complex | str | bytes | np.generic) or given is None:
-        return f"{type(given).__name__}{given!r}".encode()
-    return getattr(given, "__name__", type(given).__name__).encode()
+    if isinstance(py_func, np.ndarray):
+        return f"{py_func.dtype}{py_func.shape}".encode() + py_func.tobytes()
+    if isinstance(py_func, tuple | list):
+        return b"(" + b",".join(_contents(item, observed) for item in py_func) + b")"
+    if isinstance(py_func, bool | int | float | complex | str | bytes | np.generic) or py_func is None:
+        return f"{type(py_func).__name__}{py_func!r}".encode()
+    return getattr(py_func, "__name__", type(py_func).__name__).encode()
 
 
 def _gives(function: Callable[..., Any], name: str) -> bool:
@@ -198,7 +204,7 @@ def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None
         for sign in (1.0, -1.0):
             at = NUMBERS if sign > 0.0 else 2 * NUMBERS
             w = sign * h
-            beside = _ask(
+            extra = _ask(
                 address,
                 time.real + w * time.imag,
                 x.real + w * x.imag,
@@ -208,7 +214,7 @@ def add_asked(address: int, time: Any, x: Any, y: Any, z: Any, out: Any) -> None
                 at,
             )
             for k in range(3, NUMBERS):
-                out[k] += sign * beside[k] / (2.0 * DIFFERENCE_M) * step
+                out[k] += sign * extra[k] / (2.0 * DIFFERENCE_M) * step
 
 
 # Endless rows of vortices with a soft core, and the von Karman street that two of them make.
@@ -485,9 +491,9 @@ class Flow:
         if self.grid is not None and not isinstance(self.grid, Grid):
             raise ModelError(f"flow: grid must be a Grid, got {self.grid!r}")
         for name, kind in (("waves", Wave), ("vortices", VortexRow)):
-            given: Any = getattr(self, name)
-            if not isinstance(given, (list, tuple)) or not all(isinstance(one, kind) for one in given):
-                raise ModelError(f"flow: {name}: expected a list of {kind.__name__}, got {given!r:.60}")
+            values: Any = getattr(self, name)
+            if not isinstance(values, (list, tuple)) or not all(isinstance(item, kind) for item in values):
+                raise ModelError(f"flow: {name}: expected a list of {kind.__name__}, got {values!r:.60}")
         if self.field is not None and not callable(self.field):
             raise ModelError(f"flow: field: expected a function of (x, t) or None, got {self.field!r:.60}")
         asked = None if self.compiled is None else AskedFunction(self.compiled)

@@ -61,8 +61,8 @@ class Grid:
 
     def __post_init__(self) -> None:
         """Check the axes and the velocities; ModelError names what is wrong."""
-        given = dict(zip(AXES, (self.t, self.x, self.y, self.z), strict=True))
-        axes = [np.atleast_1d(_numbers(self.name, letter, axis)) for letter, axis in given.items()]
+        values = dict(zip(AXES, (self.t, self.x, self.y, self.z), strict=True))
+        axes = [np.atleast_1d(_numbers(self.name, letter, axis)) for letter, axis in values.items()]
         for axis, letter in zip(axes, AXES, strict=True):
             if axis.ndim != 1 or not np.all(np.isfinite(axis)) or np.any(np.diff(axis) <= 0.0) or not len(axis):
                 raise ModelError(f"flow: {self.name}: {letter} must be finite numbers that rise, got {_fault(axis)}")
@@ -101,7 +101,7 @@ class Grid:
         if read is None:
             raise ModelError(f"flow: {path}: expected a .npz or .nc file (NetCDF 3)")
         try:
-            found = read(path)
+            result = read(path)
         except ModelError:
             raise
         except KeyError as fault:
@@ -113,7 +113,7 @@ class Grid:
         except (OSError, ValueError, TypeError, IndexError, BadZipFile) as fault:
             why = fault.strerror if isinstance(fault, OSError) and fault.strerror else "damaged, or of another kind"
             raise ModelError(f"flow: {path}: cannot be read as a flow grid: {why}") from None
-        return cls(**found, name=str(path))
+        return cls(**result, name=str(path))
 
     @cached_property
     def block(self) -> Array:
@@ -185,8 +185,8 @@ def _arrays(raw: BinaryIO) -> dict[str, Any]:
     with np.load(raw, allow_pickle=False) as file:
         if "u" not in file:
             raise KeyError("the array 'u' is missing")
-        found = {letter: file[letter] if letter in file else np.zeros(1) for letter in AXES}
-        return {**found, "u": file["u"]}
+        result = {letter: file[letter] if letter in file else np.zeros(1) for letter in AXES}
+        return {**result, "u": file["u"]}
 
 
 _UNITS: Mapping[str, tuple[str, ...]] = {
@@ -204,12 +204,12 @@ def _netcdf(path: Path) -> dict[str, Any]:
     opened: Any = getattr(scipy.io, "netcdf_file")  # noqa: B009  half typed
     with raw, opened(raw, "r", mmap=False, maskandscale=True) as file:
         variables = file.variables
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         axis_of: dict[str, str] = {}  # axis by the name of its dimension
         for k in AXES:
-            found[k] = np.zeros(1)
+            result[k] = np.zeros(1)
             if k in variables:
-                found[k] = _unpacked(variables[k], path, k, "t" if k == "t" else "m")
+                result[k] = _unpacked(variables[k], path, k, "t" if k == "t" else "m")
                 for dimension in variables[k].dimensions:
                     axis_of[dimension] = k
         parts = []
@@ -224,24 +224,24 @@ def _netcdf(path: Path) -> dict[str, Any]:
                 if dimension not in axis_of and part.shape[n] == 1:
                     part = part[(slice(None),) * n + (0,)]
                     del names[n]
-            strange = [one for one in names if one not in axis_of]
-            if strange or len({axis_of[one] for one in names if one in axis_of}) < len(names):
+            strange = [name for name in names if name not in axis_of]
+            if strange or len({axis_of[name] for name in names if name in axis_of}) < len(names):
                 raise ModelError(
                     f"flow: {path}: {k}: expected dimensions that are those of t, x, y, z, each once, got "
                     f"({', '.join(variables[k].dimensions)})"
                 )
-            order = [names.index(one) for axis in AXES for one in names if axis_of[one] == axis]
-            present = [axis_of[one] for one in names]
-            shape = tuple(len(found[axis]) if axis in present else 1 for axis in AXES)
+            order = [names.index(name) for axis in AXES for name in names if axis_of[name] == axis]
+            present = [axis_of[name] for name in names]
+            shape = tuple(len(result[axis]) if axis in present else 1 for axis in AXES)
             part = np.transpose(part, order).reshape(shape) if names else part.reshape((1,) * len(AXES))
-            parts.append(np.broadcast_to(part, tuple(len(found[axis]) for axis in AXES)))
-    return {**found, "u": np.stack(parts, axis=-1)}
+            parts.append(np.broadcast_to(part, tuple(len(result[axis]) for axis in AXES)))
+    return {**result, "u": np.stack(parts, axis=-1)}
 
 
 def _unpacked(variable: Any, path: Path, name: str, unit: str) -> Array:
     """Return the values of a variable, scaled; ModelError where some are missing or in another unit."""
-    given = getattr(variable, "units", b"")
-    text = given.decode("latin-1").strip() if isinstance(given, bytes) else str(given)
+    units = getattr(variable, "units", b"")
+    text = units.decode("latin-1").strip() if isinstance(units, bytes) else str(units)
     if text and text not in _UNITS[unit] and not (unit == "t" and text.startswith("seconds since")):
         raise ModelError(f"flow: {path}: {name}: expected the unit {'s' if unit == 't' else unit}, got '{text:.40}'")
     if getattr(variable, "positive", b"") in (b"down", "down"):

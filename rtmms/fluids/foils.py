@@ -57,9 +57,9 @@ def foil_tables(elements: Sequence[tuple[int, Any]]) -> tuple[Array, Array]:
         polar = getattr(element, "polar", None)
         if polar is None:
             continue
-        if not any(polar is one for one in polars):
+        if not any(polar is item for item in polars):
             polars.append(polar)
-        which = next(k for k, one in enumerate(polars) if one is polar)
+        which = next(k for k, item in enumerate(polars) if item is polar)
         foils.append((_foil(e, row, element), which))
     table, starts = stack_rows(polars)
     rows = np.zeros((len(foils), FOIL_WIDTH))

@@ -36,12 +36,12 @@ def reset_couples(fluid: Any) -> bool:
         False without couples.
     """
     strip, ambient = fluid.strips, fluid.ambient
-    found = False
+    result = False
     for i in range(strip.shape[0]):
         if strip[i, COUPLE] != 0.0:
-            found = True
+            result = True
             ambient[i, LAST] = 0.0
-    return found
+    return result
 
 
 @kernel

@@ -96,7 +96,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
     entries = archive.infolist()
     if len(entries) > MAX_ENTRIES:
         raise ModelError(f"{path}: expected at most {MAX_ENTRIES} files in an FMU, got {len(entries)}")
-    packed_otherwise = next((one for one in entries if one.compress_type not in _METHODS), None)
+    packed_otherwise = next((entry for entry in entries if entry.compress_type not in _METHODS), None)
     if packed_otherwise is not None:  # FMI has these two; others allocate what they announce
         raise ModelError(
             f"{path}: not an FMU: expected files that are stored or deflated, got another "
@@ -123,8 +123,8 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
 
 
 def _too_large(path: str, name: str) -> ModelError:
-    most = f"{MAX_UNPACKED_BYTES / (1 << 30):g} GiB"
-    return ModelError(f"{path}: expected an FMU of at most {most} unpacked, got more (at {name!r:.200})")
+    maximum = f"{MAX_UNPACKED_BYTES / (1 << 30):g} GiB"
+    return ModelError(f"{path}: expected an FMU of at most {maximum} unpacked, got more (at {name!r:.200})")
 
 
 def _within(name: str, path: str) -> PurePosixPath:

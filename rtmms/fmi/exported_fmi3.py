@@ -92,8 +92,8 @@ def _keep(slave: Any) -> None:
     """Store the references that the binary is about to drop: of the instance, its class, and its list of messages."""
     count = getattr(ctypes.pythonapi, "Py_IncRef", None)  # none where a host hides the interpreter's symbols
     if count is not None:
-        for one in (slave, type(slave), slave.log_queue):
-            count(ctypes.py_object(one))
+        for item in (slave, type(slave), slave.log_queue):
+            count(ctypes.py_object(item))
 
 
 # --- variables --------------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def state_to_bytes(state: dict[str, Any]) -> bytes:
     return _HEAD + f"{zlib.crc32(text):08x}\n".encode() + text
 
 
-def state_from_bytes(given: bytes) -> dict[str, Any]:
+def state_from_bytes(values: bytes) -> dict[str, Any]:
     """Return the state of some bytes.
 
     The binary does not show which slave makes this call and drops its references, so that references of every slave are
@@ -180,7 +180,7 @@ def state_from_bytes(given: bytes) -> dict[str, Any]:
 
     Parameters
     ----------
-    given : bytes
+    values : bytes
         Bytes from `state_to_bytes`.
 
     Returns
@@ -195,13 +195,13 @@ def state_from_bytes(given: bytes) -> dict[str, Any]:
     """
     try:
         head = len(_HEAD)
-        if given[:head] != _HEAD:
-            raise ModelError(f"serialised state: expected one of an FMU of rtmms, got {len(given)} other bytes")
-        text = given[head + 9 :]
-        if given[head : head + 9] != f"{zlib.crc32(text):08x}\n".encode():
+        if values[:head] != _HEAD:
+            raise ModelError(f"serialised state: expected one of an FMU of rtmms, got {len(values)} other bytes")
+        text = values[head + 9 :]
+        if values[head : head + 9] != f"{zlib.crc32(text):08x}\n".encode():
             raise ModelError("serialised state: expected unchanged bytes, got others (the checksum is wrong)")
-        found: dict[str, Any] = json.loads(text)
-        return found
+        content: dict[str, Any] = json.loads(text)
+        return content
     except Exception as fault:
         for slave in _alive:
             _keep(slave)
@@ -237,8 +237,8 @@ def digest(file: Path) -> str:
     ModelError
         The file cannot be read.
     """
-    given = read_input(file, max_bytes=MAX_FILE_BYTES, place="FMU:", expected="the file from which it was exported")
-    return hashlib.sha256(given).hexdigest()
+    values = read_input(file, max_bytes=MAX_FILE_BYTES, place="FMU:", expected="the file from which it was exported")
+    return hashlib.sha256(values).hexdigest()
 
 
 class Slave(Variables):
@@ -259,20 +259,20 @@ class Slave(Variables):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        given = json.loads(read_input_text(Path(self.resources) / SPECIFICATION, max_bytes=MIB))
-        for file, expected in given["files"].items():
+        content = json.loads(read_input_text(Path(self.resources) / SPECIFICATION, max_bytes=MIB))
+        for file, expected in content["files"].items():
             if digest(Path(file)) != expected:
                 raise ModelError(
                     f"'{file}': expected the file from which this FMU was exported, got another one; export the FMU "
                     "again"
                 )
         self.plant = rtmms.plant.loading.load(
-            given["robot"], dt=given["dt"], preset=given["preset"], **given["parameters"]
+            content["robot"], dt=content["dt"], preset=content["preset"], **content["parameters"]
         )
-        self.modelName = given["identifier"]
-        self.description = f"{given['robot']}, simulated by rtmms {given['version']}"
-        self.version = given["version"]
-        self.seed = int(given["seed"])
+        self.modelName = content["identifier"]
+        self.description = f"{content['robot']}, simulated by rtmms {content['version']}"
+        self.version = content["version"]
+        self.seed = int(content["seed"])
         self.command = np.array([channel.neutral for channel in self.plant.actuators], dtype=np.float64)
         self.lower = np.array([_or(channel.lower, -math.inf) for channel in self.plant.actuators])
         self.upper = np.array([_or(channel.upper, math.inf) for channel in self.plant.actuators])
@@ -392,8 +392,8 @@ class Slave(Variables):
     def _known_units(self) -> dict[str, dict[str, int]]:
         """Return the units of all channels, by name, that base units can express."""
         named = {channel.unit for channel in (*self.plant.actuators, *self.plant.outputs)}
-        found = {unit: base_units(unit) for unit in sorted(named)}
-        return {unit: exponents for unit, exponents in found.items() if exponents is not None}
+        result = {unit: base_units(unit) for unit in sorted(named)}
+        return {unit: exponents for unit, exponents in result.items() if exponents is not None}
 
 
 def limits_to_xml(root: Element, plant: Plant, of: Callable[[Element], Element]) -> None:
@@ -409,7 +409,7 @@ def limits_to_xml(root: Element, plant: Plant, of: Callable[[Element], Element])
         Returns a variable's element that has them.
     """
     channels = {channel.name: channel for channel in plant.actuators}
-    for variable in [one for one in root.iter() if one.get("causality") == "input"]:
+    for variable in [item for item in root.iter() if item.get("causality") == "input"]:
         channel = channels[variable.get("name", "")]
         for key, value in (("min", channel.lower), ("max", channel.upper)):
             if value is not None:

@@ -72,7 +72,7 @@ class Library:
         self.is_3 = description.fmiVersion.startswith("3.")
         self.keeps_state = bool(simulation.canGetAndSetFMUstate and simulation.canSerializeFMUstate)
         self.messages: deque[str] = deque(maxlen=MAX_MESSAGES)
-        words = {
+        arguments = {
             "guid": description.guid, "unzipDirectory": str(unpacked.folder), "instanceName": description.modelName,
             "modelIdentifier": simulation.modelIdentifier,
         }  # fmt: skip
@@ -81,7 +81,7 @@ class Library:
             module = import_library("fmpy.fmi3" if self.is_3 else "fmpy.fmi2", "an FMU")
             kind = module.FMU3Slave if self.is_3 else module.FMU2Slave
             with contextlib.chdir(os.getcwd()):  # fmpy goes to the binary's folder, and stays if it cannot be loaded
-                self.slave: Any = kind(**words)
+                self.slave: Any = kind(**arguments)
             self._callbacks: Any = None
             self._instantiate(module)
         except Exception as fault:
@@ -201,11 +201,11 @@ class Library:
         value : float
             The value.
         """
-        one = Values(self, [variable], np.zeros(math.prod(variable.shape or ())))
-        if one.values.size > 1:
-            one.read()
-        one.values[place] = value
-        one.write()
+        item = Values(self, [variable], np.zeros(math.prod(variable.shape or ())))
+        if item.values.size > 1:
+            item.read()
+        item.values[place] = value
+        item.write()
 
     def close(self) -> None:
         """Terminate and free the FMU, and remove its folder."""
@@ -269,18 +269,18 @@ class Values:
     def write(self) -> None:
         """Write the array into the variables."""
         for name, references, index, buffer, view in self._groups:
-            given = self.values[index]
+            values = self.values[index]
             if name == "Boolean":
-                view[:] = given >= 0.5
+                view[:] = values >= 0.5
             else:
-                view[:] = given if name in ("Float64", "Float32", "Real") else np.rint(given)
+                view[:] = values if name in ("Float64", "Float32", "Real") else np.rint(values)
             self._move("Set", name, references, buffer)
 
-    def _move(self, way: str, name: str, references: Any, buffer: Any) -> None:
+    def _move(self, route: str, name: str, references: Any, buffer: Any) -> None:
         slave, is_3 = self._library.slave, self._library.is_3
         if name == "Enumeration":
             name = "Int64" if is_3 else "Integer"
-        function = getattr(slave, f"fmi{3 if is_3 else 2}{way}{name}")
+        function = getattr(slave, f"fmi{3 if is_3 else 2}{route}{name}")
         sizes = (len(references), buffer, len(buffer)) if is_3 else (len(references), buffer)
         self._library._call(function, slave.component, references, *sizes)
 

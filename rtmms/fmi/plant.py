@@ -30,7 +30,7 @@ Array = npt.NDArray[np.float64]
 _REAL = ("Float64", "Float32", "Real")
 
 
-def parameter_value(path: str, name: str, variable: Any, given: Any) -> float:
+def parameter_value(path: str, name: str, variable: Any, values: Any) -> float:
     """Return a value of a parameter as a number.
 
     Parameters
@@ -41,7 +41,7 @@ def parameter_value(path: str, name: str, variable: Any, given: Any) -> float:
         Name of the parameter.
     variable : Any
         The variable.
-    given : Any
+    values : Any
         Flags accept true, false, 1 and 0; enumerations the name of an item or its number; whole numbers no fractions.
 
     Returns
@@ -54,21 +54,21 @@ def parameter_value(path: str, name: str, variable: Any, given: Any) -> float:
     ModelError
         It cannot; the message has file, parameter, the value, and its type and limits.
     """
-    number = _number(variable, given)
+    number = _number(variable, values)
     if number is None or not _fits(variable, number):
-        raise ModelError(f"{path}: {name}: expected {_expected(variable)}, got {given!r}")
+        raise ModelError(f"{path}: {name}: expected {_expected(variable)}, got {values!r}")
     return number
 
 
-def _number(variable: Any, given: Any) -> float | None:
-    if variable.type == "Enumeration" and isinstance(given, str):
-        return next((float(item.value) for item in _items(variable) if item.name == given), None)
-    if not isinstance(given, bool | int | float | np.number | np.bool_):
+def _number(variable: Any, values: Any) -> float | None:
+    if variable.type == "Enumeration" and isinstance(values, str):
+        return next((float(item.value) for item in _items(variable) if item.name == values), None)
+    if not isinstance(values, bool | int | float | np.number | np.bool_):
         return None
-    if isinstance(given, bool | np.bool_) and variable.type != "Boolean":
+    if isinstance(values, bool | np.bool_) and variable.type != "Boolean":
         return None
     try:
-        number = float(given)
+        number = float(values)
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
@@ -94,9 +94,9 @@ def _range(variable: Any) -> tuple[float | None, float | None]:
         # float64 holds 2^53 and what is below of 64 bits; the last one of them is 2^63 - 1024
         bounds = np.iinfo(kind)
         lower = float(bounds.min) if lower is None else max(lower, float(bounds.min))
-        most = math.nextafter(2.0**bounds.bits, 0.0) if bounds.min == 0 else math.nextafter(-float(bounds.min), 0.0)
-        most = float(bounds.max) if bounds.bits <= 32 else most
-        upper = most if upper is None else min(upper, most)
+        maximum = math.nextafter(2.0**bounds.bits, 0.0) if bounds.min == 0 else math.nextafter(-float(bounds.min), 0.0)
+        maximum = float(bounds.max) if bounds.bits <= 32 else maximum
+        upper = maximum if upper is None else min(upper, maximum)
     return lower, upper
 
 
@@ -270,8 +270,8 @@ class FmuPlant(Plant):
         DivergedError
             The FMU fails or requests the end.
         """
-        given = read_command(self.path, self.actuators, command)
-        np.clip(given, self._limits[:, 0], self._limits[:, 1], out=self._inputs.values)
+        values = read_command(self.path, self.actuators, command)
+        np.clip(values, self._limits[:, 0], self._limits[:, 1], out=self._inputs.values)
         try:
             self._inputs.write()
             going_on = self.library.do_step(self._steps * self.dt, self.dt)

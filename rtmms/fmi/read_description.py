@@ -53,25 +53,29 @@ def parse_description(path: str, folder: Path) -> Any:
     if counts.elements.get("ScalarVariable", 0) > MAX_NUMBERS:
         raise ModelError(f"{path}: expected at most {MAX_NUMBERS} numbers in all variables, got more")
     try:
-        found = fmpy.read_model_description(str(folder))
+        model_description = fmpy.read_model_description(str(folder))
     except Exception as fault:  # fmpy raises whatever its parsers do
         reason = " ".join(str(fault).replace(str(folder), path).split())[:MAX_REASON_CHARS]
         raise ModelError(f"{path}: not an FMU: {reason}") from None
-    if found.coSimulation is None:
+    if model_description.coSimulation is None:
         raise ModelError(f"{path}: expected an FMU for co-simulation, got one without the element CoSimulation")
-    if not found.fmiVersion.startswith(("2.", "3.")):
-        raise ModelError(f"{path}: expected FMI 2 or 3, got {found.fmiVersion}")
-    identifier = str(found.coSimulation.modelIdentifier)
+    if not model_description.fmiVersion.startswith(("2.", "3.")):
+        raise ModelError(f"{path}: expected FMI 2 or 3, got {model_description.fmiVersion}")
+    identifier = str(model_description.coSimulation.modelIdentifier)
     if not _C_NAME.fullmatch(identifier):
         raise ModelError(f"{path}: modelIdentifier: expected an identifier of C, got {identifier!r}")
-    _refuse_sizes(path, found.modelVariables)
+    _refuse_sizes(path, model_description.modelVariables)
     platforms = fmpy.supported_platforms(str(folder))
-    here = "x86_64-linux" if found.fmiVersion.startswith("3.") and fmpy.platform == "linux64" else fmpy.platform
+    here = (
+        "x86_64-linux"
+        if model_description.fmiVersion.startswith("3.") and fmpy.platform == "linux64"
+        else fmpy.platform
+    )
     if not {here, fmpy.platform, getattr(fmpy, "platform_tuple", here)} & set(platforms):
         raise ModelError(
             f"{path}: the FMU has no binary for this machine ({here}), only for: {', '.join(platforms) or 'none'}"
         )
-    return found
+    return model_description
 
 
 def _refuse_sizes(path: str, variables: Any) -> None:
@@ -164,7 +168,7 @@ def limits(variable: Any) -> tuple[float | None, float | None]:
     """
     kind = variable.declaredType
     pairs = ((variable.min, getattr(kind, "min", None)), (variable.max, getattr(kind, "max", None)))
-    lower, upper = (own if own is not None else common for own, common in pairs)
+    lower, upper = (current if current is not None else common for current, common in pairs)
     return None if lower is None else float(lower), None if upper is None else float(upper)
 
 
@@ -204,11 +208,11 @@ def base_units(unit: str) -> dict[str, int] | None:
     exponents: dict[str, int] = {}
     for sign, side in ((1, over), (-1, "".join(under))):
         for factor in side.split():
-            found = _FACTOR.match(factor)
-            known = (_BASE | _DERIVED).get(found[1]) if found else None
-            if found is None or known is None:
+            match = _FACTOR.match(factor)
+            known = (_BASE | _DERIVED).get(match[1]) if match else None
+            if match is None or known is None:
                 return None
-            power = sign * int(found[2] or 1)
+            power = sign * int(match[2] or 1)
             for name, exponent in known.items():
                 exponents[name] = exponents.get(name, 0) + power * exponent
     return {name: exponent for name, exponent in exponents.items() if exponent}

@@ -129,27 +129,27 @@ class _ForkedBatch:
         return failed
 
     def see(self, names: tuple[str, ...]) -> dict[str, Array]:
-        found = {}
+        result = {}
         asked = [name for name in names if name not in self.places]
         for name in names:
             if name in self.places:
                 begin, length = self.places[name]
-                found[name] = self.states[:, begin : begin + length].reshape(self.runs, *self.shape[name]).copy()
+                result[name] = self.states[:, begin : begin + length].reshape(self.runs, *self.shape[name]).copy()
         if asked:
             columns: dict[str, list[Array]] = {name: [] for name in asked}
             before = self.plant.present()
             for run, (state, count) in enumerate(zip(self.states, self.counts.tolist(), strict=True)):
-                own = self.parameters.get(run, self.in_plant)
-                if own is not self.in_plant:
-                    self.plant.set(**own)
-                    self.in_plant = own
+                current = self.parameters.get(run, self.in_plant)
+                if current is not self.in_plant:
+                    self.plant.set(**current)
+                    self.in_plant = current
                 self.plant.put(state, count)
-                seen = self.plant.observe()
+                outputs = self.plant.observe()
                 for name in asked:
-                    columns[name].append(np.asarray(seen[name], dtype=np.float64))
+                    columns[name].append(np.asarray(outputs[name], dtype=np.float64))
             self.plant.put(*before)
-            found |= {name: np.array(values) for name, values in columns.items()}
-        return found
+            result |= {name: np.array(values) for name, values in columns.items()}
+        return result
 
 
 class _Plain:
@@ -186,4 +186,4 @@ class _Plain:
         return failed
 
     def see(self, names: tuple[str, ...]) -> dict[str, Array]:
-        return {name: np.array([seen[name] for seen in self.observations]) for name in names}
+        return {name: np.array([observation[name] for observation in self.observations]) for name in names}

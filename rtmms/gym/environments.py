@@ -16,12 +16,12 @@ from rtmms.gym.ids import IDS
 from rtmms.gym.task import Task
 
 
-def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, Any]) -> Task:
+def task_of(values: Any, reward: Callable[..., Any] | None, more: Mapping[str, Any]) -> Task:
     """Return a task: the given one, one by its name (`MantaDepth`), or one made of a robot and a reward.
 
     Parameters
     ----------
-    given : Any
+    values : Any
         Task, its class, its name, or the name of a robot.
     reward : Callable[..., Any] | None
         (seen, action, memory) -> (runs,).
@@ -41,34 +41,34 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
         It is no task, or a required member is missing.
     """
     names = [task for task, _ in IDS.values()]
-    if isinstance(given, str) and (reward is None or given in names):
+    if isinstance(values, str) and (reward is None or values in names):
         from rtmms.gym import robot_tasks as tasks
 
-        if given not in names:
-            raise UnknownNameError("task", given, names, "for a robot of your own give a reward, or a rtmms.gym.Task")
-        made: Task = getattr(tasks, given)()
-    elif isinstance(given, str):
-        made = Task()
-        made.robot = given
-    elif isinstance(given, type) and issubclass(given, Task):
-        made = given()
+        if values not in names:
+            raise UnknownNameError("task", values, names, "for a robot of your own give a reward, or a rtmms.gym.Task")
+        built: Task = getattr(tasks, values)()
+    elif isinstance(values, str):
+        built = Task()
+        built.robot = values
+    elif isinstance(values, type) and issubclass(values, Task):
+        built = values()
     else:
-        made = copy(given)  # what follows writes into it, and another environment may have the given one
-    if not isinstance(made, Task):
-        raise ArgumentError(f"gym: expected a rtmms.gym.Task or a robot's name, got {given!r:.60}")
+        built = copy(values)  # what follows writes into it, and another environment may have the given one
+    if not isinstance(built, Task):
+        raise ArgumentError(f"gym: expected a rtmms.gym.Task or a robot's name, got {values!r:.60}")
     if reward is not None:
-        made.reward = reward  # type: ignore[method-assign]
-    elif type(made).reward is Task.reward and "reward" not in vars(made):
-        what = f"{type(made).__name__} has no reward(seen, action, memory)"
+        built.reward = reward  # type: ignore[method-assign]
+    elif type(built).reward is Task.reward and "reward" not in vars(built):
+        what = f"{type(built).__name__} has no reward(seen, action, memory)"
         raise ArgumentError(f"gym: task {what}; write this method, or give reward=FUNCTION")
     for name, value in more.items():
         if name.startswith("_") or not hasattr(Task, name):
-            known = [one for one in vars(Task) if not one.startswith("_")]
+            known = [var for var in vars(Task) if not var.startswith("_")]
             raise UnknownNameError("attribute of rtmms.gym.Task", name, known)
         if name == "parameters" and isinstance(value, Mapping):
-            value = {**made.parameters, **value}
-        setattr(made, name, value)
-    return made
+            value = {**built.parameters, **value}
+        setattr(built, name, value)
+    return built
 
 
 def _refuse_render(mode: str | None) -> None:
@@ -77,10 +77,11 @@ def _refuse_render(mode: str | None) -> None:
 
 
 def _spaces(episodes: Episodes) -> tuple[Any, Any]:
-    most, spaces = episodes.task.most, gymnasium.spaces
+    maximum, spaces = episodes.task.most, gymnasium.spaces
     return (
-        spaces.Box(-most, most, (episodes.width,), np.float32), spaces.Box(-1.0, 1.0, (episodes.actions,), np.float32)
-    )  # fmt: skip
+        spaces.Box(-maximum, maximum, (episodes.width,), np.float32),
+        spaces.Box(-1.0, 1.0, (episodes.actions,), np.float32),
+    )
 
 
 class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
@@ -153,10 +154,10 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         tuple[Any, float, bool, bool, dict[str, Any]]
             Observation, reward, ended, truncated (False), info.
         """
-        given = _action(action, (self.episodes.actions,))
-        seen, reward, ended, failed = self.episodes.step(given[None, :], self._episode_mask)
+        values = _action(action, (self.episodes.actions,))
+        observed, reward, ended, failed = self.episodes.step(values[None, :], self._episode_mask)
         info = {"failed": True} if failed[0] else {}
-        return self.episodes.observe(seen)[0], float(reward[0]), bool(ended[0]), False, info
+        return self.episodes.observe(observed)[0], float(reward[0]), bool(ended[0]), False, info
 
 
 class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
@@ -249,13 +250,13 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
             seeds = list(seed)
         else:
             raise ArgumentError(f"gym: seed: expected a whole number, or one for each run, got {seed!r:.60}")
-        for one in seeds:
-            check_whole("seed", one, MAX_SEED, 0)
+        for item in seeds:
+            check_whole("seed", item, MAX_SEED, 0)
         if len(seeds) != self.num_envs:
             raise ArgumentError(f"gym: seed: expected one for each of {self.num_envs} runs, got {len(seeds)}")
-        for run, one in enumerate(seeds):
-            if one is not None or not self._seeded:
-                self.episodes.random[run], _ = gymnasium.utils.seeding.np_random(one)
+        for run, item in enumerate(seeds):
+            if item is not None or not self._seeded:
+                self.episodes.random[run], _ = gymnasium.utils.seeding.np_random(item)
         self._seeded = True
         self.episodes.start(np.ones(self.num_envs, dtype=bool))
         self._lengths[:], self._over[:] = 0, False
@@ -274,11 +275,11 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         tuple[Any, Any, Any, Any, dict[str, Any]]
             Observations, rewards, ended, truncated, info.
         """
-        given = _action(actions, (self.num_envs, self.episodes.actions))
+        values = _action(actions, (self.num_envs, self.episodes.actions))
         if not self._seeded:
             raise ArgumentError("gym: step: expected a reset before the first step")
         active = ~self._over
-        seen, reward, ended, failed = self.episodes.step(given, active)
+        observed, reward, ended, failed = self.episodes.step(values, active)
         self._lengths += active
         self._lengths[~active] = 0
         cut = np.zeros(self.num_envs, dtype=bool)
@@ -287,7 +288,7 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         info: dict[str, Any] = {}
         if failed.any():
             info["failed"], info["_failed"] = failed.copy(), failed.copy()
-        observation, over = self.episodes.observe(seen), ended | cut
+        observation, over = self.episodes.observe(observed), ended | cut
         if self.mode == AutoresetMode.NEXT_STEP:
             self._over = over
         elif over.any():
@@ -301,15 +302,15 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         return observation, reward, ended, cut, info
 
 
-def _action(given: Any, shape: tuple[int, ...]) -> Any:
+def _action(values: Any, shape: tuple[int, ...]) -> Any:
     try:
-        raw = np.asarray(given)
+        raw = np.asarray(values)
         if raw.dtype.kind not in "fiub":
             raise TypeError
-        found = np.asarray(raw, dtype=np.float64)
+        result = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(f"gym: action: expected numbers of shape {shape}, got {given!r:.60}") from None
-    if found.shape != shape or not np.isfinite(found).all():
-        got = f"shape {found.shape}" if found.shape != shape else "one that is not finite"
+        raise ArgumentError(f"gym: action: expected numbers of shape {shape}, got {values!r:.60}") from None
+    if result.shape != shape or not np.isfinite(result).all():
+        got = f"shape {result.shape}" if result.shape != shape else "one that is not finite"
         raise ArgumentError(f"gym: action: expected finite numbers of shape {shape}, got {got}")
-    return found
+    return result

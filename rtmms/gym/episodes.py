@@ -25,16 +25,16 @@ MAX_THREADS = 4096
 MAX_ACTIONS = 10_000
 
 
-def check_whole(place: str, given: Any, most: int, least: int = 1) -> None:
+def check_whole(place: str, values: Any, maximum: int, least: int = 1) -> None:
     """Check that a value is None or a whole number in a range.
 
     Parameters
     ----------
     place : str
         Name of the argument, for messages.
-    given : Any
+    values : Any
         The value.
-    most, least : int
+    maximum, least : int
         Limits.
 
     Raises
@@ -42,34 +42,34 @@ def check_whole(place: str, given: Any, most: int, least: int = 1) -> None:
     ArgumentError
         It is neither.
     """
-    if given is not None and (type(given) is bool or not isinstance(given, (int, np.integer))):
-        raise ArgumentError(f"gym: {place}: expected a whole number, got {given!r:.60}")
-    if given is not None and not least <= given <= most:
-        raise ArgumentError(f"gym: {place}: expected a number from {least} to {most}, got {given!r:.60}")
+    if values is not None and (type(values) is bool or not isinstance(values, (int, np.integer))):
+        raise ArgumentError(f"gym: {place}: expected a whole number, got {values!r:.60}")
+    if values is not None and not least <= values <= maximum:
+        raise ArgumentError(f"gym: {place}: expected a number from {least} to {maximum}, got {values!r:.60}")
 
 
 def _refuse_members(task: Task) -> None:
     """Raise ArgumentError where a member of the task has another type than that of `Task`."""
-    given: Any
+    values: Any
     for name in ("start", "commands", "observation", "sensor_observation", "reward", "ended", "prepare"):
-        given = getattr(task, name)
-        if not callable(given):
-            raise ArgumentError(f"gym: {name}: expected a function, got {given!r:.60}")
-    for name, most in (("step_s", 1e6), ("most", 1e38)):
-        given = getattr(task, name)
-        if type(given) is bool or not isinstance(given, (int, float, np.floating)) or not 0.0 < given <= most:
-            raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {most:g}, got {given!r:.60}")
+        values = getattr(task, name)
+        if not callable(values):
+            raise ArgumentError(f"gym: {name}: expected a function, got {values!r:.60}")
+    for name, maximum in (("step_s", 1e6), ("most", 1e38)):
+        values = getattr(task, name)
+        if type(values) is bool or not isinstance(values, (int, float, np.floating)) or not 0.0 < values <= maximum:
+            raise ArgumentError(f"gym: {name}: expected a number > 0 and <= {maximum:g}, got {values!r:.60}")
     check_whole("actions", task.actions, MAX_ACTIONS, 0)
-    given = task.parameters
-    if not isinstance(given, Mapping):
-        raise ArgumentError(f"gym: parameters: expected a mapping, got {given!r:.60}")
-    for given in task.parameters:
-        if not isinstance(given, str) or given in ("robot", "dt"):
-            more = f"; give {given}= beside it" if given in ("robot", "dt") else ""
-            raise ArgumentError(f"gym: parameters: expected names of the robot's parameters, got {given!r:.60}{more}")
-    for given in (task.robot, *(task.outputs if isinstance(task.outputs, (tuple, list)) else (task.outputs,))):
-        if not isinstance(given, str):
-            raise ArgumentError(f"gym: robot, outputs: expected names, got {given!r:.60}")
+    values = task.parameters
+    if not isinstance(values, Mapping):
+        raise ArgumentError(f"gym: parameters: expected a mapping, got {values!r:.60}")
+    for values in task.parameters:
+        if not isinstance(values, str) or values in ("robot", "dt"):
+            more = f"; give {values}= beside it" if values in ("robot", "dt") else ""
+            raise ArgumentError(f"gym: parameters: expected names of the robot's parameters, got {values!r:.60}{more}")
+    for values in (task.robot, *(task.outputs if isinstance(task.outputs, (tuple, list)) else (task.outputs,))):
+        if not isinstance(values, str):
+            raise ArgumentError(f"gym: robot, outputs: expected names, got {values!r:.60}")
 
 
 class Episodes:
@@ -113,7 +113,7 @@ class Episodes:
             plant = seen_through(plant, read_profile(sensors, plant))
         if describe_plant(plant).truth is not None:
             self.prefix = TRUTH
-            self.measured = tuple(one.name for one in plant.outputs if not one.name.startswith(TRUTH))
+            self.measured = tuple(output.name for output in plant.outputs if not output.name.startswith(TRUTH))
         self.task, self.plant, self.runs = task, plant, runs
         known = known_step(plant, (f"task {type(task).__name__}",))
         if known is not None and known.warning:
@@ -128,7 +128,7 @@ class Episodes:
         there = {channel.name for channel in plant.outputs}
         for name in task.outputs:
             if self.prefix + name not in there:
-                raise UnknownNameError("output", name, {one.removeprefix(self.prefix) for one in there})
+                raise UnknownNameError("output", name, {item.removeprefix(self.prefix) for item in there})
         self.names = tuple(self.prefix + name for name in task.outputs)
         self.randomise = _ranges(plant, randomise or {})
         task.prepare(plant)
@@ -196,15 +196,15 @@ class Episodes:
         dict[str, Array]
             (runs, *shape) by name.
         """
-        found = self.batch.see(self.names)
-        return {name.removeprefix(self.prefix): value for name, value in found.items()}
+        result = self.batch.see(self.names)
+        return {name.removeprefix(self.prefix): value for name, value in result.items()}
 
-    def observe(self, seen: dict[str, Array] | None = None) -> npt.NDArray[np.float32]:
+    def observe(self, observed: dict[str, Array] | None = None) -> npt.NDArray[np.float32]:
         """Return the observations.
 
         Parameters
         ----------
-        seen : dict[str, Array] | None, optional
+        observed : dict[str, Array] | None, optional
             Outputs from `see`, if they are known.
 
         Returns
@@ -223,7 +223,7 @@ class Episodes:
             observation = np.asarray(self.task.sensor_observation(measured, self.memory))
         else:
             place = "observation"
-            observation = np.asarray(self.task.observation(self.see() if seen is None else seen, self.memory))
+            observation = np.asarray(self.task.observation(self.see() if observed is None else observed, self.memory))
         width = getattr(self, "width", None)
         shape = observation.shape
         if len(shape) != 2 or shape[0] != self.runs or shape[1] != (shape[1] if width is None else width):
@@ -252,56 +252,56 @@ class Episodes:
         ArgumentError
             The task's commands or `ended` have another shape.
         """
-        given = self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
-        commands = np.ascontiguousarray(_numbers("commands", given))
+        values = self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
+        commands = np.ascontiguousarray(_numbers("commands", values))
         if commands.shape not in self.shapes:
             raise ArgumentError(f"gym: commands: expected numbers of shape {self.shapes[0]}, got {commands.shape}")
         if not active.all():
             self.start(~active)
         failed = self.batch.advance(commands, self.steps, active) & active
-        seen = self.see()
-        worth = _numbers("reward", self.task.reward(seen, action, self.memory), (self.runs,), failed)
-        over = np.asarray(self.task.ended(seen, self.memory))
+        observed = self.see()
+        worth = _numbers("reward", self.task.reward(observed, action, self.memory), (self.runs,), failed)
+        over = np.asarray(self.task.ended(observed, self.memory))
         if over.shape != (self.runs,) or over.dtype != np.bool_:
             raise ArgumentError(
                 f"gym: Task.ended: expected bool of shape ({self.runs},), got {over.dtype} of shape {over.shape}"
             )
         ended = (over | failed) & active
-        return seen, np.where(failed, -1.0, np.where(active, worth, 0.0)), ended, failed
+        return observed, np.where(failed, -1.0, np.where(active, worth, 0.0)), ended, failed
 
 
 def _numbers(
-    place: str, given: Any, shape: tuple[int, ...] | None = None, but: Mask | None = None
+    place: str, values: Any, shape: tuple[int, ...] | None = None, but: Mask | None = None
 ) -> npt.NDArray[np.float64]:
     """Return the result of a task's function as float64.
 
     It raises ArgumentError where the result is something else, or is not finite in other runs than `but`.
     """
-    array = np.asarray(given)
+    array = np.asarray(values)
     if array.dtype.kind not in "fiub":
-        raise ArgumentError(f"gym: {place}: expected numbers, got {given!r:.60}")
+        raise ArgumentError(f"gym: {place}: expected numbers, got {values!r:.60}")
     if shape is not None and array.shape != shape:
         raise ArgumentError(f"gym: {place}: expected numbers of shape {shape}, got {array.shape}")
-    found = np.asarray(array, dtype=np.float64)
-    sound = np.isfinite(found)
+    result = np.asarray(array, dtype=np.float64)
+    sound = np.isfinite(result)
     if not sound.all() and (but is None or not (sound | but).all()):
-        raise ArgumentError(f"gym: {place}: expected finite numbers, got {float(found[~sound].flat[0])}")
-    return found
+        raise ArgumentError(f"gym: {place}: expected finite numbers, got {float(result[~sound].flat[0])}")
+    return result
 
 
-def _ranges(plant: Plant, given: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
-    found = {}
-    if not isinstance(given, Mapping):
-        raise ArgumentError(f"gym: randomise: expected {{parameter: (lowest, highest)}}, got {given!r:.60}")
+def _ranges(plant: Plant, values: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
+    result = {}
+    if not isinstance(values, Mapping):
+        raise ArgumentError(f"gym: randomise: expected {{parameter: (lowest, highest)}}, got {values!r:.60}")
     settable = describe_plant(plant).settable or ()
-    for name, pair in given.items():
+    for name, pair in values.items():
         if name not in settable:
             raise UnknownNameError("parameter that can change from episode to episode", name, settable)
         try:
-            low, high = (float(one) for one in pair)
+            low, high = (float(item) for item in pair)
         except (TypeError, ValueError):
             raise ArgumentError(f"gym: randomise: {name}: expected (lowest, highest), got {pair!r:.60}") from None
         if not (np.isfinite([low, high]).all() and low <= high):
             raise ArgumentError(f"gym: randomise: {name}: expected lowest <= highest, finite, got {pair!r:.60}")
-        found[name] = (low, high)
-    return found
+        result[name] = (low, high)
+    return result

@@ -113,20 +113,20 @@ class _Manta(Task):
         incidence, more = self.ranges[1] * smooth[:, :, 1], self.ranges[2] * smooth[:, :, 2]
         sides = []
         for sign in (-0.5, 0.5):
-            one = amplitude + sign * more
-            sides += [one * ahead + incidence, one * along - incidence]
+            item = amplitude + sign * more
+            sides += [item * ahead + incidence, item * along - incidence]
         memory["held"] = smooth[:, -1].copy()
         memory["phase"] = np.mod(turn[:, -1], 2.0 * np.pi)
         return np.stack(sides, axis=2)
 
-    def motion(self, seen: Seen, memory: Memory) -> list[Array]:
+    def motion(self, observed: Seen, memory: Memory) -> list[Array]:
         """Return the columns that every observation of the manta has.
 
         They are climb (m/s), slopes, speed, rates, phase and the held action.
         """
-        a, b, c = upwards(seen["quaternion"])
-        x, y, z = seen["velocity"].T
-        phase, held, rates = memory["phase"], memory["held"], seen["angular_velocity"]
+        a, b, c = upwards(observed["quaternion"])
+        x, y, z = observed["velocity"].T
+        phase, held, rates = memory["phase"], memory["held"], observed["angular_velocity"]
         return [a * x + b * y + c * z, a, b, x, *rates.T, np.sin(phase), np.cos(phase), *held.T]
 
 
@@ -140,21 +140,21 @@ class MantaDepth(_Manta):
         return {**begun, "height": begun["level"] + random.uniform(-0.5, 0.5)}
 
     @override
-    def observation(self, seen: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Seen, memory: Memory) -> Array:
         """Return the height to the goal (m), and the manta's motion."""
-        return np.stack([memory["height"] - seen["position"][:, 2], *self.motion(seen, memory)], axis=1)
+        return np.stack([memory["height"] - observed["position"][:, 2], *self.motion(observed, memory)], axis=1)
 
     @override
-    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
         """Return 1 at the depth, 0 at 0.5 m from it, less 0.05 of the largest action's square."""
-        off = np.abs(memory["height"] - seen["position"][:, 2])
+        off = np.abs(memory["height"] - observed["position"][:, 2])
         return np.asarray(1.0 - np.minimum(off / 0.5, 2.0) - 0.05 * np.max(action * action, axis=1))
 
     @override
-    def ended(self, seen: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Seen, memory: Memory) -> Mask:
         """Return whether the manta is 2 m off or upside down."""
-        upright = upwards(seen["quaternion"])[2] > 0.0
-        return np.asarray((np.abs(memory["height"] - seen["position"][:, 2]) > 2.0) | ~upright)
+        upright = upwards(observed["quaternion"])[2] > 0.0
+        return np.asarray((np.abs(memory["height"] - observed["position"][:, 2]) > 2.0) | ~upright)
 
 
 class MantaPath(_Manta):
@@ -166,39 +166,40 @@ class MantaPath(_Manta):
         side = 1.0 if random.random() < 0.5 else -1.0
         return {**self.begin(random, plant), "radius": side * random.uniform(2.0, 4.0)}
 
-    def _course(self, seen: Seen, memory: Memory) -> tuple[Array, Array, Array]:
+    def _course(self, observed: Seen, memory: Memory) -> tuple[Array, Array, Array]:
         """Return the distance from the circle, outwards (m), and the course's direction there (runs, 2)."""
         radius = memory["radius"]
-        x, y = seen["position"][:, 0], seen["position"][:, 1] - radius  # the centre is to the left of the start
+        x, y = observed["position"][:, 0], observed["position"][:, 1] - radius  # the centre is to the left of the start
         away = np.maximum(np.sqrt(x * x + y * y), 1e-9)
         side = np.sign(radius)
         return away - np.abs(radius), -side * y / away, side * x / away
 
     @override
-    def observation(self, seen: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Seen, memory: Memory) -> Array:
         """Return distance (m) and direction against the circle, its curvature (1/m), height error (m), and motion."""
-        turn = rotations(seen["quaternion"])
-        off, tx, ty = self._course(seen, memory)
+        turn = rotations(observed["quaternion"])
+        off, tx, ty = self._course(observed, memory)
         ahead, across = turn[:, 0, 0] * tx + turn[:, 1, 0] * ty, turn[:, 1, 0] * tx - turn[:, 0, 0] * ty
         curve = 1.0 / memory["radius"]
         return np.stack(
-            [off, ahead, across, curve, seen["position"][:, 2] - memory["level"], *self.motion(seen, memory)], axis=1
-        )  # fmt: skip
+            [off, ahead, across, curve, observed["position"][:, 2] - memory["level"], *self.motion(observed, memory)],
+            axis=1,
+        )
 
     @override
-    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
         """Return the speed along the course, m/s, less the distances from it, to the side and in depth, m."""
-        flow = to_world(rotations(seen["quaternion"]), seen["velocity"])
-        off, tx, ty = self._course(seen, memory)
+        flow = to_world(rotations(observed["quaternion"]), observed["velocity"])
+        off, tx, ty = self._course(observed, memory)
         along = flow[:, 0] * tx + flow[:, 1] * ty
-        return np.asarray(along - np.abs(off) - np.abs(seen["position"][:, 2] - memory["level"]))
+        return np.asarray(along - np.abs(off) - np.abs(observed["position"][:, 2] - memory["level"]))
 
     @override
-    def ended(self, seen: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Seen, memory: Memory) -> Mask:
         """Return whether the manta is 1.5 m off or upside down."""
-        off, _, _ = self._course(seen, memory)
-        upright = upwards(seen["quaternion"])[2] > 0.0
-        return np.asarray((np.abs(off) > 1.5) | (np.abs(seen["position"][:, 2] - memory["level"]) > 1.5) | ~upright)
+        off, _, _ = self._course(observed, memory)
+        upright = upwards(observed["quaternion"])[2] > 0.0
+        return np.asarray((np.abs(off) > 1.5) | (np.abs(observed["position"][:, 2] - memory["level"]) > 1.5) | ~upright)
 
 
 class _Hover(Task):
@@ -208,21 +209,21 @@ class _Hover(Task):
     speed = 1.0
     rate = 1.0
 
-    def observation(self, seen: Seen, memory: Memory) -> Array:
-        turn = rotations(seen["quaternion"])
-        parts = [seen["position"] / self.error_scale_m, to_world(turn, seen["velocity"]) / self.speed]
-        parts += [turn.reshape(-1, 9), seen["angular_velocity"] / self.rate]
+    def observation(self, observed: Seen, memory: Memory) -> Array:
+        turn = rotations(observed["quaternion"])
+        parts = [observed["position"] / self.error_scale_m, to_world(turn, observed["velocity"]) / self.speed]
+        parts += [turn.reshape(-1, 9), observed["angular_velocity"] / self.rate]
         parts += [value[:, None] if value.ndim == 1 else value for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
-    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
         """Return 1 at the place, 0 at `error_scale_m` from it, less 0.05 of the largest action's square."""
-        off = size(seen["position"]) / self.error_scale_m
+        off = size(observed["position"]) / self.error_scale_m
         return np.asarray(1.0 - np.minimum(off, 2.0) - 0.05 * np.max(action * action, axis=1))
 
-    def ended(self, seen: Seen, memory: Memory) -> Mask:
-        upright = upwards(seen["quaternion"])[2] > 0.0
-        return np.asarray((size(seen["position"]) > 3.0 * self.error_scale_m) | ~upright)
+    def ended(self, observed: Seen, memory: Memory) -> Mask:
+        upright = upwards(observed["quaternion"])[2] > 0.0
+        return np.asarray((size(observed["position"]) > 3.0 * self.error_scale_m) | ~upright)
 
 
 class QuadrotorHover(_Hover):
@@ -265,10 +266,10 @@ class MothHover(_Hover):
     @override
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
         """Push the moth by random velocities."""
-        seen = plant.observe()
+        outputs = plant.observe()
         plant.place(
-            velocity=seen["velocity"] + random.uniform(-0.02, 0.02, 3),
-            angular_velocity=seen["angular_velocity"] + random.uniform(-0.2, 0.2, 3),
+            velocity=outputs["velocity"] + random.uniform(-0.02, 0.02, 3),
+            angular_velocity=outputs["angular_velocity"] + random.uniform(-0.2, 0.2, 3),
         )  # fmt: skip
         return {"stroke": np.array([0.0, 1.0])}
 
@@ -300,7 +301,7 @@ class EelCourse(Task):
     @override
     def prepare(self, plant: Plant) -> None:
         """Find the yaw and pitch actuators."""
-        names = [one.name for one in plant.actuators]
+        names = [actuator.name for actuator in plant.actuators]
         self.yaw = [k for k, name in enumerate(names) if name.startswith("yaw")]
         self.pitch = [k for k, name in enumerate(names) if name.startswith("pitch")]
         self.count = len(names)
@@ -309,9 +310,9 @@ class EelCourse(Task):
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
         """Draw the heading and the phase of the wave."""
         course = random.uniform(-np.pi / 2.0, np.pi / 2.0)
-        way = np.array([np.cos(course), np.sin(course)])
+        route = np.array([np.cos(course), np.sin(course)])
         held, level = np.array([-1.0, 0.0, 0.0]), start_height(plant)
-        return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": held, "way": way, "level": level}
+        return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": held, "way": route, "level": level}
 
     @override
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
@@ -322,39 +323,39 @@ class EelCourse(Task):
         smooth = action[:, None, :] + (held - action)[:, None, :] * share
         turn = phase[:, None] + 2.0 * np.pi * self.frequency_hz * time
         amplitude = np.radians(8.0) + self.ranges[0] * smooth[:, :, 0]
-        found = np.zeros((len(action), steps, self.count))
+        result = np.zeros((len(action), steps, self.count))
         along = np.arange(len(self.yaw))
         wave = np.sin(turn[:, :, None] - self.lag * along)
-        found[:, :, self.yaw] = amplitude[:, :, None] * wave + (self.ranges[1] * smooth[:, :, 1])[:, :, None]
-        found[:, :, self.pitch] = (self.ranges[2] * smooth[:, :, 2])[:, :, None]
+        result[:, :, self.yaw] = amplitude[:, :, None] * wave + (self.ranges[1] * smooth[:, :, 1])[:, :, None]
+        result[:, :, self.pitch] = (self.ranges[2] * smooth[:, :, 2])[:, :, None]
         memory["held"] = smooth[:, -1].copy()
         memory["phase"] = np.mod(turn[:, -1], 2.0 * np.pi)
-        return found
+        return result
 
     @override
-    def observation(self, seen: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Seen, memory: Memory) -> Array:
         """Return the observation of the eel.
 
         It has the heading against the course, slopes, the height error (m), velocities, rates, phase, and the held
         action.
         """
-        turn, phase, way = rotations(seen["quaternion"]), memory["phase"], memory["way"]
-        flow = to_world(turn, seen["velocity"])
-        ahead = turn[:, 0, 0] * way[:, 0] + turn[:, 1, 0] * way[:, 1]
-        across = turn[:, 0, 0] * way[:, 1] - turn[:, 1, 0] * way[:, 0]
-        columns = [ahead, across, turn[:, 2, 0], turn[:, 2, 1], seen["position"][:, 2] - memory["level"], *flow.T]
-        columns += [*seen["angular_velocity"].T, np.sin(phase), np.cos(phase), *memory["held"].T]
+        turn, phase, route = rotations(observed["quaternion"]), memory["phase"], memory["way"]
+        flow = to_world(turn, observed["velocity"])
+        ahead = turn[:, 0, 0] * route[:, 0] + turn[:, 1, 0] * route[:, 1]
+        across = turn[:, 0, 0] * route[:, 1] - turn[:, 1, 0] * route[:, 0]
+        columns = [ahead, across, turn[:, 2, 0], turn[:, 2, 1], observed["position"][:, 2] - memory["level"], *flow.T]
+        columns += [*observed["angular_velocity"].T, np.sin(phase), np.cos(phase), *memory["held"].T]
         return np.stack(columns, axis=1)
 
     @override
-    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
         """Return the speed along the course, m/s, less the change of depth, m."""
-        flow, way = to_world(rotations(seen["quaternion"]), seen["velocity"]), memory["way"]
+        flow, route = to_world(rotations(observed["quaternion"]), observed["velocity"]), memory["way"]
         return np.asarray(
-            flow[:, 0] * way[:, 0] + flow[:, 1] * way[:, 1] - np.abs(seen["position"][:, 2] - memory["level"])
+            flow[:, 0] * route[:, 0] + flow[:, 1] * route[:, 1] - np.abs(observed["position"][:, 2] - memory["level"])
         )
 
     @override
-    def ended(self, seen: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Seen, memory: Memory) -> Mask:
         """Return whether the eel is 1.5 m off its depth."""
-        return np.asarray(np.abs(seen["position"][:, 2] - memory["level"]) > 1.5)
+        return np.asarray(np.abs(observed["position"][:, 2] - memory["level"]) > 1.5)

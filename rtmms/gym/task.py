@@ -77,15 +77,16 @@ class Task:
         ArgumentError
             An actuator has one limit only.
         """
-        for one in plant.actuators:
-            if (one.lower is None) != (one.upper is None):
-                side = "upper" if one.lower is None else "lower"
+        for actuator in plant.actuators:
+            if (actuator.lower is None) != (actuator.upper is None):
+                side = "upper" if actuator.lower is None else "lower"
                 raise ArgumentError(
-                    f"gym: actuator '{one.name}' has a limit on its {side} side only, so its range is unknown; write "
+                    f"gym: actuator '{actuator.name}' has a limit on its {side} side only, so its range is "
+                    "unknown; write "
                     "a Task with `prepare` and `commands`"
                 )
-        low = [-1.0 if one.lower is None else one.lower for one in plant.actuators]
-        high = [1.0 if one.upper is None else one.upper for one in plant.actuators]
+        low = [-1.0 if item.lower is None else item.lower for item in plant.actuators]
+        high = [1.0 if item.upper is None else item.upper for item in plant.actuators]
         self.middle = 0.5 * (np.array(low) + np.array(high))
         self.half = 0.5 * (np.array(high) - np.array(low))
 
@@ -127,12 +128,12 @@ class Task:
         """
         return np.asarray((self.middle + self.half * action)[:, None, :])
 
-    def observation(self, seen: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Seen, memory: Memory) -> Array:
         """Return an agent's observation, of constant length k.
 
         Parameters
         ----------
-        seen : Seen
+        observed : Seen
             Outputs (runs, *shape) by name.
         memory : Memory
             Memory of the runs.
@@ -142,7 +143,7 @@ class Task:
         Array
             (runs, k).
         """
-        parts = [seen[name].reshape(len(seen[name]), -1) for name in self.outputs]
+        parts = [observed[name].reshape(len(observed[name]), -1) for name in self.outputs]
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
@@ -166,12 +167,12 @@ class Task:
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
-    def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
         """Return the reward of the last step; a subclass must have it.
 
         Parameters
         ----------
-        seen : Seen
+        observed : Seen
             Outputs (runs, *shape) by name, at the step's end.
         action : Array
             (runs, actions) from -1 to 1.
@@ -193,12 +194,12 @@ class Task:
             "returns an array (runs,)"
         )
 
-    def ended(self, seen: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Seen, memory: Memory) -> Mask:
         """Return whether the episode ends.
 
         Parameters
         ----------
-        seen : Seen
+        observed : Seen
             Outputs (runs, *shape) by name.
         memory : Memory
             Memory of the runs.
@@ -208,4 +209,4 @@ class Task:
         Mask
             (runs,).
         """
-        return np.zeros(len(next(iter(seen.values()))), dtype=bool)
+        return np.zeros(len(next(iter(observed.values()))), dtype=bool)

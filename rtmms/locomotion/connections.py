@@ -849,22 +849,22 @@ def is_level(model: Model) -> bool:
     bool
         True where they do.
     """
-    own = [row[G_ROW:] for row in model.ground.rows if row[G_BODY] == 0 and row[G_JOINT] == 0]
-    held = np.array([*own, np.zeros(6)])
+    current = [row[G_ROW:] for row in model.ground.rows if row[G_BODY] == 0 and row[G_JOINT] == 0]
+    held = np.array([*current, np.zeros(6)])
     return all(
         np.linalg.matrix_rank(np.vstack([held, unit]), tol=1e-9) == np.linalg.matrix_rank(held, tol=1e-9)
         for unit in np.eye(6)[2:5]
     )
 
 
-def warm(one: Connection) -> None:
+def warm(item: Connection) -> None:
     """Compile the kernels of `Connection`, or load them, with a report.
 
     Parameters
     ----------
-    one : Connection
+    item : Connection
         Connection of the mechanism.
     """
     with compile_progress("the kernels of rtmms.locomotion"):
-        q = np.zeros((1, one.model.n))
-        one.along(q, q)
+        q = np.zeros((1, item.model.n))
+        item.along(q, q)

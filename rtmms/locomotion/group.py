@@ -75,12 +75,12 @@ def logarithm(pose: Array) -> Array:
     return np.concatenate([np.linalg.solve(left_jacobian(turn), pose[:3]), turn])
 
 
-def compose_poses(one: Array, other: Array) -> Array:
-    """Return the pose of `other`, given in the frame `one`, in the frame in which `one` is given.
+def compose_poses(item: Array, other: Array) -> Array:
+    """Return the pose of `other`, given in the frame `item`, in the frame in which `item` is given.
 
     Parameters
     ----------
-    one, other : (7,) array
+    item, other : (7,) array
         Position and quaternion.
 
     Returns
@@ -88,8 +88,8 @@ def compose_poses(one: Array, other: Array) -> Array:
     (7,) array
         Position and quaternion.
     """
-    turn = quaternion_product(one[3:], other[3:])
-    return np.concatenate([one[:3] + quaternion_matrix(one[3:]) @ other[:3], turn])
+    turn = quaternion_product(item[3:], other[3:])
+    return np.concatenate([item[:3] + quaternion_matrix(item[3:]) @ other[:3], turn])
 
 
 def inverted(pose: Array) -> Array:
@@ -137,12 +137,12 @@ def add_bracket(factor: float, a: Any, b: Any, out: Any) -> None:
 
 
 @kernel
-def magnus(one: Any, two: Any, three: Any, h: float, z: Any) -> None:
+def magnus(item: Any, two: Any, three: Any, h: float, z: Any) -> None:
     """Write the logarithm of the motion over a step to z[0].
 
     Parameters
     ----------
-    one, two, three : (6,) array
+    item, two, three : (6,) array
         Twists of the body at the three nodes.
     h : float
         Length of the step, s.
@@ -156,8 +156,8 @@ def magnus(one: Any, two: Any, three: Any, h: float, z: Any) -> None:
     omega, a1, a2, a3, c1, c2, left, right = z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7]
     for k in range(6):
         a1[k] = h * two[k]
-        a2[k] = np.sqrt(15.0) / 3.0 * h * (three[k] - one[k])
-        a3[k] = 10.0 / 3.0 * h * (three[k] - 2.0 * two[k] + one[k])
+        a2[k] = np.sqrt(15.0) / 3.0 * h * (three[k] - item[k])
+        a3[k] = 10.0 / 3.0 * h * (three[k] - 2.0 * two[k] + item[k])
         c1[k] = c2[k] = 0.0
         omega[k] = a1[k] + a3[k] / 12.0
     add_bracket(-1.0, a1, a2, c1)  # C1 = [a1, a2]

@@ -62,14 +62,14 @@ class Best:
 
 
 def best_gait(
-    one: Connection, goal: str | None = None, per: str = "cost", *, least: Any = None, greatest: Any = None,
+    connection: Connection, goal: str | None = None, per: str = "cost", *, least: Any = None, greatest: Any = None,
     size: float = 1.0, waves: int = 5,
 ) -> Best:  # fmt: skip
     """Find the best gait of a mechanism.
 
     Parameters
     ----------
-    one : Connection
+    connection : Connection
         Connection of the mechanism.
     goal : str, optional
         'distance' or 'turn', see `GOALS`; None for the first of them.
@@ -94,40 +94,40 @@ def best_gait(
     UnknownNameError
         The goal or the measure does not exist.
     """
-    goals = GOALS[one.planar]
+    goals = GOALS[connection.planar]
     goal = goals[0] if goal is None else goal
     if goal not in goals:
         raise UnknownNameError("goal of a gait", goal, goals)
     if per not in PER:
         raise UnknownNameError("measure of a gait", per, PER)
-    p = one.shape_size
+    p = connection.shape_size
     if p < 2:
-        raise ModelError(f"{one.model.name}: a gait needs at least 2 shape variables, got {p}")
-    search = _Search(one, goal, per, least, greatest)
+        raise ModelError(f"{connection.model.name}: a gait needs at least 2 shape variables, got {p}")
+    search = _Search(connection, goal, per, least, greatest)
     starts = [_circle(p, a * size, c * size) for a, c in ((0.6, 0.0), (1.0, 0.0), (1.5, 0.0), (1.0, 1.5))]
-    found = [search.climb(start) for start in starts if search.inside(start)]
-    if not found:
+    result = [search.climb(start) for start in starts if search.inside(start)]
+    if not result:
         raise ModelError(
-            f"{one.model.name}: size: every circle of radius {0.6 * size:g} exceeds the limits of the joints; "
+            f"{connection.model.name}: size: every circle of radius {0.6 * size:g} exceeds the limits of the joints; "
             "give a smaller size"
         )
-    table = max(found, key=lambda one: (search.is_admissible(one), search.score(one)))
+    table = max(result, key=lambda item: (search.is_admissible(item), search.score(item)))
     for count in (3, waves):
         table = search.climb(_widened(table, count))
     path = Path.fourier(table)
-    motion = reconstruct(one, path)
+    motion = reconstruct(connection, path)
     length = search.measure(path, "length")
-    net = holonomy(one, path)
+    net = holonomy(connection, path)
     cost = motion.cost if per == "cost" else length
     return Best(path, table, net, motion.cost, length, search.reached(net) / cost, search.count)
 
 
-def score(one: Connection, path: Path, goal: str, per: str) -> float:
+def score(connection: Connection, path: Path, goal: str, per: str) -> float:
     """Return the ratio that `best_gait` maximises, for a gait.
 
     Parameters
     ----------
-    one : Connection
+    connection : Connection
         Connection of the mechanism.
     path : Path
         The gait.
@@ -141,9 +141,9 @@ def score(one: Connection, path: Path, goal: str, per: str) -> float:
     float
         m or rad, over cost or length.
     """
-    search = _Search(one, goal, per, None, None)
-    cost = search.measure(path, "length") if per == "length" else reconstruct(one, path).cost
-    return search.reached(holonomy(one, path)) / cost
+    search = _Search(connection, goal, per, None, None)
+    cost = search.measure(path, "length") if per == "length" else reconstruct(connection, path).cost
+    return search.reached(holonomy(connection, path)) / cost
 
 
 def _circle(p: int, a: float, c: float) -> Array:
@@ -174,9 +174,9 @@ class _Search:
         Limits of the shape; None for none.
     """
 
-    def __init__(self, one: Connection, goal: str, per: str, least: Any, greatest: Any) -> None:
-        p = one.shape_size
-        self.connection, self.goal, self.per, self.count = one, goal, per, 0
+    def __init__(self, connection: Connection, goal: str, per: str, least: Any, greatest: Any) -> None:
+        p = connection.shape_size
+        self.connection, self.goal, self.per, self.count = connection, goal, per, 0
         self.least = np.full(p, -np.inf) if least is None else np.asarray(least, dtype=float)
         self.greatest = np.full(p, np.inf) if greatest is None else np.asarray(greatest, dtype=float)
         self.grid = np.linspace(0.0, CYCLE_S, CYCLE_SHAPES, endpoint=False)
@@ -219,8 +219,8 @@ class _Search:
         float
             m or rad.
         """
-        turn, way = (net[2:], net[:2]) if self.connection.planar else (net[:3], net[3:])
-        part = turn if self.goal == "turn" else way
+        turn, route = (net[2:], net[:2]) if self.connection.planar else (net[:3], net[3:])
+        part = turn if self.goal == "turn" else route
         return float(np.sqrt(part @ part))
 
     def net(self, path: Path) -> Array:
@@ -280,9 +280,9 @@ class _Search:
             )  # fmt: skip
         except ModelError:  # a line search that ran into a singular shape
             return start
-        found: Array = done.x.reshape(shape)
-        better = bool(np.all(np.isfinite(found))) and self.score(found) >= self.score(start)
-        return found if better and self.is_admissible(found) else start
+        result: Array = done.x.reshape(shape)
+        better = bool(np.all(np.isfinite(result))) and self.score(result) >= self.score(start)
+        return result if better and self.is_admissible(result) else start
 
     def is_admissible(self, table: Array) -> bool:
         """Return whether a gait goes straight where it has to, and stays within the limits.
@@ -297,7 +297,9 @@ class _Search:
         bool
             True where it does.
         """
-        straight = not (self.connection.planar and self.goal == "distance") or abs(self.net(Path.fourier(table))[2]) < 1e-6
+        straight = (
+            not (self.connection.planar and self.goal == "distance") or abs(self.net(Path.fourier(table))[2]) < 1e-6
+        )
         return self.inside(table) and straight
 
     def inside(self, table: Array) -> bool:

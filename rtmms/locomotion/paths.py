@@ -109,7 +109,7 @@ class Path:
             r, rd = self.motion(start + end - t)
             return r, -rd
 
-        return Path(back, tuple(start + end - one for one in reversed(self.breaks)))
+        return Path(back, tuple(start + end - item for item in reversed(self.breaks)))
 
     def retimed(self, clock: Callable[[Array], Array], rate: Callable[[Array], Array], breaks: Sequence[float]) -> Path:
         """Return the same way at another pace: at time t it is where this path is at clock(t).
@@ -161,7 +161,7 @@ class Path:
             The path, from t = 0.
         """
         start, share = self.breaks[0], self.duration / seconds
-        breaks = [(one - start) / share for one in self.breaks]
+        breaks = [(item - start) / share for item in self.breaks]
         return self.retimed(lambda t: start + share * t, lambda t: np.full_like(t, share), breaks)
 
     @classmethod
@@ -326,19 +326,19 @@ class Path:
             return path
         if not callable(path):
             return cls.polygon(path, duration)
-        found: Callable[[Any], Any] = path
-        return cls(lambda t: _evaluated(found, t), (0.0, duration) if breaks is None else tuple(breaks))
+        result: Callable[[Any], Any] = path
+        return cls(lambda t: _evaluated(result, t), (0.0, duration) if breaks is None else tuple(breaks))
 
 
 def _evaluated(function: Callable[[Any], Any], t: Array) -> tuple[Array, Array]:
     """Return shapes and rates of a user's function at times t."""
     shapes, rates = [], []
-    for one in t:
-        value = function(float(one))
+    for item in t:
+        value = function(float(item))
         if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[0]) == 1:
             r, rd = value
         else:
-            r, rd = value, _rate(function, float(one))
+            r, rd = value, _rate(function, float(item))
         shapes.append(np.asarray(r, dtype=float))
         rates.append(np.asarray(rd, dtype=float))
     return np.array(shapes), np.array(rates)
@@ -491,7 +491,7 @@ FORMS: dict[str, tuple[Callable[..., Path], dict[str, float]]] = {
 
 
 def gait_path(
-    word: str, size: int, own: Mapping[str, Gait] | None = None, names: Sequence[str] | None = None
+    word: str, size: int, current: Mapping[str, Gait] | None = None, names: Sequence[str] | None = None
 ) -> Path:  # fmt: skip
     """Return the path of a word.
 
@@ -501,7 +501,7 @@ def gait_path(
         A form such as 'circle:a=1', the name of a gait of the robot, or a file that ends in .csv.
     size : int
         Number of shape variables of the mechanism.
-    own : Mapping[str, Gait], optional
+    current : Mapping[str, Gait], optional
         Gaits of the robot, by name.
     names : Sequence[str], optional
         Names of the shape variables, for the heading of a file.
@@ -526,43 +526,43 @@ def gait_path(
     """
     if word.lower().endswith(".csv"):
         return read_shapes(word, size, names)
-    name, _, rest = word.partition(":")
-    own = own or {}
-    if name in own and not (rest and name in FORMS):
-        if rest:
+    name, _, remaining = word.partition(":")
+    current = current or {}
+    if name in current and not (remaining and name in FORMS):
+        if remaining:
             raise ModelError(f"gait '{word}': '{name}' takes no parameters")
-        found = own[name]
-        if isinstance(found, Sines):
-            return found.path(name, size)
-        return found if isinstance(found, Path) else gait_path(found, size)
+        result = current[name]
+        if isinstance(result, Sines):
+            return result.path(name, size)
+        return result if isinstance(result, Path) else gait_path(result, size)
     if name not in FORMS:
-        raise UnknownNameError("gait", name, [*own, *FORMS], "a file of shapes ends in .csv")
+        raise UnknownNameError("gait", name, [*current, *FORMS], "a file of shapes ends in .csv")
     make, defaults = FORMS[name]
     if size != 2:
         raise ModelError(f"gait '{word}': a {name} has 2 shape variables, but the robot has {size}; give a FILE.csv")
-    return make(**{**defaults, **_numbers(word, name, rest, defaults)})
+    return make(**{**defaults, **_numbers(word, name, remaining, defaults)})
 
 
-def _numbers(word: str, name: str, rest: str, known: Mapping[str, float]) -> dict[str, float]:
+def _numbers(word: str, name: str, remaining: str, known: Mapping[str, float]) -> dict[str, float]:
     """Return the parameters of a word, key=value,..."""
-    found: dict[str, float] = {}
-    for part in rest.split(",") if rest else ():
+    result: dict[str, float] = {}
+    for part in remaining.split(",") if remaining else ():
         key, equals, text = (piece.strip() for piece in part.partition("="))
         if not equals or not key:
             raise ModelError(f"gait '{word}': expected {name}:key=value,..., got '{part}'")
         if key not in known:
             raise UnknownNameError(f"parameter of gait '{name}'", key, known)
-        if key in found:
+        if key in result:
             raise ModelError(f"gait '{word}': {key} is given twice")
         try:
-            found[key] = float(text)
+            result[key] = float(text)
         except ValueError:
-            found[key] = math.nan
-        if not math.isfinite(found[key]):
+            result[key] = math.nan
+        if not math.isfinite(result[key]):
             raise ModelError(f"gait '{word}': {key} must be a finite number, got '{text}'")
-        if key not in ("c1", "c2") and found[key] == 0.0:
+        if key not in ("c1", "c2") and result[key] == 0.0:
             raise ModelError(f"gait '{word}': {key} must not be 0")
-    return found
+    return result
 
 
 MAX_SHAPES = 100_000
@@ -607,7 +607,7 @@ def read_shapes(name: str, size: int, names: Sequence[str] | None = None) -> Pat
                         f"gait '{name}' line 1: expected the heading {','.join(names)}, in any order, got "
                         f"'{','.join(heading)}'"
                     ) from None
-                order = [heading.index(one) for one in names or ()] or order
+                order = [heading.index(name) for name in names or ()] or order
                 continue
             raise ModelError(f"gait '{name}' line {number}: expected {size} numbers, got '{','.join(cells)}'") from None
         if len(row) != size or not np.isfinite(row).all():

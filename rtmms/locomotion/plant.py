@@ -171,12 +171,12 @@ def glide(system: Any) -> int:
     """
     tree, work, joints, pose, dt = system.tree, system.work, system.joints, system.pose, system.dt
     twists, poses, lengths, bandwidth = system.twists, system.poses, system.lengths, system.bandwidth
-    driven, given, q, qd = system.driven, system.given, work.q, work.qd
-    if not finite(given):
+    driven, values, q, qd = system.driven, system.given, work.q, work.qd
+    if not finite(values):
         return BAD_COMMAND
-    saturate(given, system.limits)
+    saturate(values, system.limits)
     for a in range(driven.shape[0]):
-        joints[0, driven[a]] = given[a]
+        joints[0, driven[a]] = values[a]
     spent = 0.0
     for i in range(3):
         joints_at(joints, bandwidth, NODES[i] * dt, q, qd)

@@ -128,26 +128,26 @@ def holonomy(
     ModelError
         The path or the number of cycles is wrong, or the motion does not converge.
     """
-    one = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
-    way = path_of(one, path)
-    check_path(one.model, way)
+    item = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
+    route = path_of(item, path)
+    check_path(item.model, route)
     if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
         raise ModelError(f"holonomy: cycles must be a whole number >= 1, got {cycles!r}")
-    if cycles > 1 and not is_closed(one.model, way):
-        raise ModelError(f"holonomy: {cycles} cycles need a path that ends where it begins, got {_end_of(way)}")
-    pose, turned = _once(one, way, tolerance)
+    if cycles > 1 and not is_closed(item.model, route):
+        raise ModelError(f"holonomy: {cycles} cycles need a path that ends where it begins, got {_end_of(route)}")
+    pose, turned = _once(item, route, tolerance)
     whole = pose
     for _ in range(cycles - 1):
         whole = compose_poses(whole, pose)
-    return displacement(whole, cycles * turned, one.planar)
+    return displacement(whole, cycles * turned, item.planar)
 
 
-def net_pose(one: Connection, path: Any, tolerance: float = TOLERANCE) -> Array:
+def net_pose(connection: Connection, path: Any, tolerance: float = TOLERANCE) -> Array:
     """Return the pose at the end of a path, in the starting frame.
 
     Parameters
     ----------
-    one : Connection
+    connection : Connection
         Connection of the mechanism.
     path : Path, str, array_like or callable
         A Path, a word such as 'circle:a=1' (`gait_path`), or whatever `Path.of` takes.
@@ -159,17 +159,17 @@ def net_pose(one: Connection, path: Any, tolerance: float = TOLERANCE) -> Array:
     (7,) array
         Position, m, and quaternion.
     """
-    way = path_of(one, path)
-    check_path(one.model, way)
-    return _once(one, way, tolerance)[0]
+    route = path_of(connection, path)
+    check_path(connection.model, route)
+    return _once(connection, route, tolerance)[0]
 
 
-def path_of(one: Connection, path: Any) -> Path:
+def path_of(connection: Connection, path: Any) -> Path:
     """Return the path that a value describes, for the shape variables of a connection.
 
     Parameters
     ----------
-    one : Connection
+    connection : Connection
         Connection of the mechanism.
     path : Path, str, array_like or callable
         A Path, a word such as 'circle:a=1' (`gait_path`), or whatever `Path.of` takes.
@@ -179,17 +179,17 @@ def path_of(one: Connection, path: Any) -> Path:
     Path
         The path.
     """
-    return gait_path(path, one.shape_size) if isinstance(path, str) else Path.of(path)
+    return gait_path(path, connection.shape_size) if isinstance(path, str) else Path.of(path)
 
 
-def check_path(model: Model, way: Path) -> None:
+def check_path(model: Model, path: Path) -> None:
     """Raise ModelError where a path has another number of shape variables than a model.
 
     Parameters
     ----------
     model : Model
         Compiled model.
-    way : Path
+    path : Path
         The path.
 
     Raises
@@ -197,20 +197,21 @@ def check_path(model: Model, way: Path) -> None:
     ModelError
         The numbers differ.
     """
-    if way.size != model.n:
+    if path.size != model.n:
         raise ModelError(
-            f"{model.name}: a path must have {model.n} shape variables ({', '.join(model.joint_names)}), got {way.size}"
+            f"{model.name}: a path must have {model.n} shape variables ({', '.join(model.joint_names)}), got "
+            f"{path.size}"
         )
 
 
-def is_closed(model: Model, way: Path, within: float = 1e-9) -> bool:
+def is_closed(model: Model, path: Path, within: float = 1e-9) -> bool:
     """Return whether a path ends at its first shape, or whole turns of revolute joints from it.
 
     Parameters
     ----------
     model : Model
         Compiled model.
-    way : Path
+    path : Path
         The path.
     within : float, default 1e-09
         Tolerance, as a share of the last shape's size, at least 1.
@@ -220,43 +221,45 @@ def is_closed(model: Model, way: Path, within: float = 1e-9) -> bool:
     bool
         True for a closed path.
     """
-    first, last = way.ends
+    first, last = path.ends
     gap = last - first
     turns = model.topology[1:, T_KIND] != PRISMATIC
     gap = np.where(turns, gap - 2.0 * np.pi * np.round(gap / (2.0 * np.pi)), gap)
     return bool(np.max(np.abs(gap)) <= within * max(1.0, float(np.max(np.abs(last)))))
 
 
-def _end_of(way: Path) -> str:
+def _end_of(path: Path) -> str:
     """Return the first and the last shape as text."""
-    first, last = way.ends
+    first, last = path.ends
     return f"{np.round(first, 6).tolist()} and {np.round(last, 6).tolist()}"
 
 
-def _grid(way: Path, steps: int) -> tuple[Array, Array]:
+def _grid(path: Path, steps: int) -> tuple[Array, Array]:
     """Return the ends of `steps` steps in each smooth piece, (k,) s, and all nodes, (3 (k - 1),) s."""
-    pieces = [np.linspace(a, b, steps + 1)[:-1] for a, b in zip(way.breaks[:-1], way.breaks[1:], strict=True)]
-    ends = np.array([*np.concatenate(pieces), way.breaks[-1]])
+    pieces = [np.linspace(a, b, steps + 1)[:-1] for a, b in zip(path.breaks[:-1], path.breaks[1:], strict=True)]
+    ends = np.array([*np.concatenate(pieces), path.breaks[-1]])
     nodes = (ends[:-1, None] + np.diff(ends)[:, None] * NODES).ravel()
     return ends, nodes
 
 
-def _moved(one: Connection, way: Path, steps: int) -> tuple[Array, Array, Array, Array]:
+def _moved(connection: Connection, path: Path, steps: int) -> tuple[Array, Array, Array, Array]:
     """Return the ends of steps, poses, headings, and efforts at the nodes."""
-    ends, nodes = _grid(way, steps)
-    twists, efforts = one.along(*way.motion(nodes))
+    ends, nodes = _grid(path, steps)
+    twists, efforts = connection.along(*path.motion(nodes))
     poses, turned = np.zeros((len(ends), 7)), np.zeros(len(ends))
     poses[0, 3] = 1.0
     transport(twists, np.diff(ends), poses, turned, np.zeros((8, 6)))
     return ends, poses, turned, efforts
 
 
-def _once(one: Connection, way: Path, tolerance: float) -> tuple[Array, float]:
+def _once(connection: Connection, path: Path, tolerance: float) -> tuple[Array, float]:
     """Return pose and heading at the end of the path; steps are doubled until they change by at most `tolerance`."""
     steps, before, change = MIN_STEPS, None, np.inf
     while True:
-        _, poses, turned, _ = _moved(one, way, steps)
-        now = np.array([*poses[-1], turned[-1] if one.planar else 0.0])  # in space that sum has no limit of its own
+        _, poses, turned, _ = _moved(connection, path, steps)
+        now = np.array(
+            [*poses[-1], turned[-1] if connection.planar else 0.0]
+        )  # in space that sum has no limit of its own
         if before is not None:
             last, change = change, float(np.max(np.abs(now - before)))
             if change <= tolerance or (last < 1e-10 and change >= 0.25 * last):  # what is left is rounding
@@ -264,7 +267,7 @@ def _once(one: Connection, way: Path, tolerance: float) -> tuple[Array, float]:
         steps *= 2
         if steps > MAX_STEPS:
             raise ModelError(
-                f"{one.model.name}: the motion along the path does not converge: it changes by {change:.2g} "
+                f"{connection.model.name}: the motion along the path does not converge: it changes by {change:.2g} "
                 "at the last doubling of the steps; expected a path that is smooth between its breaks"
             )
         before = now
@@ -304,21 +307,21 @@ def reconstruct(
     ModelError
         The path is wrong, or the motion does not converge.
     """
-    one = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
-    way = path_of(one, path)
-    check_path(one.model, way)
-    last = _once(one, way, TOLERANCE)[0]
+    item = mechanism if isinstance(mechanism, Connection) else Connection(mechanism, kind, planar)
+    route = path_of(item, path)
+    check_path(item.model, route)
+    last = _once(item, route, TOLERANCE)[0]
     while True:
-        ends, poses, turned, efforts = _moved(one, way, steps)
+        ends, poses, turned, efforts = _moved(item, route, steps)
         if np.max(np.abs(poses[-1] - last)) < 100.0 * TOLERANCE or steps >= MAX_STEPS:
             break
         steps *= 2
     lengths = np.diff(ends)
-    shape, rate = way.motion(ends)
-    twist, effort = one.along(shape, rate)
+    shape, rate = route.motion(ends)
+    twist, effort = item.along(shape, rate)
     weighted = lengths * (efforts.reshape(-1, 3) @ WEIGHTS)
     cost = float(np.sum(lengths * (np.sqrt(np.maximum(efforts, 0.0)).reshape(-1, 3) @ WEIGHTS)))
-    work = float(weighted.sum()) if one.kind == "stokes" else _put_in(efforts)
+    work = float(weighted.sum()) if item.kind == "stokes" else _put_in(efforts)
     pose, heading = [poses], [turned]
     for _ in range(cycles - 1):
         last = pose[-1][-1]
@@ -327,9 +330,9 @@ def reconstruct(
     rows = np.concatenate([np.arange(len(ends)), *([np.arange(1, len(ends))] * (cycles - 1))])
     cycle = np.concatenate([np.zeros(len(ends)), *(np.full(len(ends) - 1, k) for k in range(1, cycles))])
     return Motion(
-        ends[rows] + cycle * way.duration, shape[rows], rate[rows], np.concatenate(pose), np.concatenate(heading),
-        twist[rows], effort[rows], cycles * work, cycles * cost, one.planar,
-        "Power, W" if one.kind == "stokes" else "Twice the kinetic energy, J",
+        ends[rows] + cycle * route.duration, shape[rows], rate[rows], np.concatenate(pose), np.concatenate(heading),
+        twist[rows], effort[rows], cycles * work, cycles * cost, item.planar,
+        "Power, W" if item.kind == "stokes" else "Twice the kinetic energy, J",
     )  # fmt: skip
 
 

@@ -151,12 +151,12 @@ def reduced(model: Model, state: State, drive: Any, *, wrench: Any = None, least
         )
     particular = size[free] * (v[:rank].T @ ((u[:, :rank].T @ right) / s[:rank]))
     h = size[free][:, None] * v[rank:].T
-    own = m[np.ix_(free, free)]
+    current = m[np.ix_(free, free)]
     answer = particular
     if h.shape[1]:
-        answer = particular + h @ np.linalg.solve(h.T @ own @ h, h.T @ (force - own @ particular))
+        answer = particular + h @ np.linalg.solve(h.T @ current @ h, h.T @ (force - current @ particular))
     nu[free] = answer
-    reaction = np.linalg.lstsq(whole[:, free].T, own @ answer - force, rcond=RANK)[0]
+    reaction = np.linalg.lstsq(whole[:, free].T, current @ answer - force, rcond=RANK)[0]
     total, spare = m @ nu + c, u[:, rank:]
     if least == "torque" and spare.shape[1] and held.any():
         of_torque = whole[:, held].T @ spare
@@ -253,19 +253,20 @@ def nonholonomic(model: Model, r: Any) -> Array:
         The rank of A is below 6; the message has the free motions and the joints.
     """
     q = _shape(model, r)
-    found = rank(model, q)
-    if found.rank < 6:
+    result = rank(model, q)
+    if result.rank < 6:
         raise ModelError(
-            f"{model.name}: {found.sentence()}, so the shape alone does not determine the motion; simulate the dynamics"
+            f"{model.name}: {result.sentence()}, so the shape alone does not determine the motion; simulate "
+            "the dynamics"
         )
-    if found.weak:
-        warnings.warn(f"{model.name}: {found.sentence()}", RtmmsWarning, stacklevel=2)
+    if result.weak:
+        warnings.warn(f"{model.name}: {result.sentence()}", RtmmsWarning, stacklevel=2)
     a, b = contact_rows(model, q)
     size = scaled(model, np.ones((1, 6)))[0]
     a = a * size  # (A^T A)^-1 A^T, which takes complex numbers
-    own, form = a.T @ a, np.linalg.solve(a.T @ a, a.T @ b)
+    current, form = a.T @ a, np.linalg.solve(a.T @ a, a.T @ b)
     for _ in range(2):  # what forming A^T A cost
-        form = form + np.linalg.solve(own, a.T @ (b - a @ form))
+        form = form + np.linalg.solve(current, a.T @ (b - a @ form))
     out: Array = size[:, None] * form
     return out
 
@@ -300,11 +301,11 @@ def rates(model: Model, r: Any, rd: Any, twist: Any = None) -> tuple[Array, Arra
     rate = np.array(rd, dtype=float)
     if rate.shape != (model.n,) or eta.shape != (6,):
         raise ModelError(f"{model.name}: rates must have shapes ({model.n},) and (6,), got {rate.shape}, {eta.shape}")
-    given = np.concatenate([eta, rate])
-    open_ = np.isnan(given)
+    values = np.concatenate([eta, rate])
+    open_ = np.isnan(values)
     whole = np.hstack(contact_rows(model, q))
     size = scaled(model, np.ones((1, 6 + model.n)))[0]
-    right = -whole[:, ~open_] @ given[~open_]
+    right = -whole[:, ~open_] @ values[~open_]
     u, s, v = np.linalg.svd(whole[:, open_] * size[open_])
     count = int(np.sum(s > RANK * s[0])) if len(s) else 0
     if count < open_.sum():
@@ -316,7 +317,7 @@ def rates(model: Model, r: Any, rd: Any, twist: Any = None) -> tuple[Array, Arra
             "simulate the dynamics"
         )
     left = u[:, count:].T @ right
-    scale = float(np.abs(given[~open_] / size[~open_]).max(initial=0.0))
+    scale = float(np.abs(values[~open_] / size[~open_]).max(initial=0.0))
     if np.any(np.abs(left) > 1e-9 * max(scale, 1e-300)):
         follow = followers(model, q)
         hint = f"; let {', '.join(follow)} follow" if follow else ""
@@ -325,5 +326,5 @@ def rates(model: Model, r: Any, rd: Any, twist: Any = None) -> tuple[Array, Arra
             f"{model.name}: the rates of {', '.join(moved)} contradict the contacts by "
             f"{np.abs(left).max():.3g} m/s{hint}"
         )
-    given[open_] = size[open_] * (v[:count].T @ ((u[:, :count].T @ right) / s[:count]))
-    return given[:6], given[6:]
+    values[open_] = size[open_] * (v[:count].T @ ((u[:, :count].T @ right) / s[:count]))
+    return values[:6], values[6:]

@@ -61,35 +61,35 @@ def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion
     """
     from scipy.integrate import solve_ivp  # type: ignore[attr-defined]
 
-    way = Path.of(path)
-    check_path(model, way)
+    route = Path.of(path)
+    check_path(model, route)
     if not len(model.ground.rows):
         raise ModelError(f"{model.name}: travel: expected contacts (Mechanism.contacts), got none")
-    if cycles > 1 and not is_closed(model, way):
+    if cycles > 1 and not is_closed(model, route):
         raise ModelError(
             f"{model.name}: expected a closed path for {cycles} cycles, got one that ends elsewhere than it begins"
         )
-    one = _PathDynamics(model, way)
+    item = _PathDynamics(model, route)
     y, samples = np.zeros(SIZE), []
     y[3] = 1.0
-    rate = way.motion(np.array([way.breaks[0]]))[1][0]
-    y[TWIST] = one.nearest(way.ends[0], rate)
+    rate = route.motion(np.array([route.breaks[0]]))[1][0]
+    y[TWIST] = item.nearest(route.ends[0], rate)
     for cycle in range(cycles):
-        for a, b in zip(way.breaks[:-1], way.breaks[1:], strict=True):
-            one.piece = (a, b)
-            first = one.shape(a)
+        for a, b in zip(route.breaks[:-1], route.breaks[1:], strict=True):
+            item.piece = (a, b)
+            first = item.shape(a)
             y = y.copy()
-            y[TWIST] = one.jumped(y[TWIST], first[0], rate, first[1])
+            y[TWIST] = item.jumped(y[TWIST], first[0], rate, first[1])
             t = np.linspace(a, b, steps + 1)
-            done = solve_ivp(one.rates, (a, b), y, "DOP853", t, rtol=ERROR, atol=ERROR)
+            done = solve_ivp(item.rates, (a, b), y, "DOP853", t, rtol=ERROR, atol=ERROR)
             if not done.success:
                 raise ModelError(
                     f"{model.name}: the motion along the path cannot be integrated beyond t = "
                     f"{done.t[-1]:.6g} s; the mechanism may be singular there"
                 )
-            samples.append((cycle * way.duration, t, done.y.T))
-            y, rate = done.y[:, -1], one.shape(b)[1]
-    return one.motion(samples, cycles)
+            samples.append((cycle * route.duration, t, done.y.T))
+            y, rate = done.y[:, -1], item.shape(b)[1]
+    return item.motion(samples, cycles)
 
 
 class _PathDynamics:
@@ -103,12 +103,12 @@ class _PathDynamics:
         The path.
     """
 
-    def __init__(self, model: Model, way: Path) -> None:
+    def __init__(self, model: Model, path: Path) -> None:
         """Let the path drive all joints of the model."""
         topology = model.topology.copy()
         topology[1:, T_IMPOSED] = 1  # all joints by their motion
         topology.flags.writeable = False
-        self.model, self.path, self.piece = replace(model, topology=topology), way, way.breaks[:2]
+        self.model, self.path, self.piece = replace(model, topology=topology), path, path.breaks[:2]
 
     def shape(self, t: float) -> tuple[Array, Array, Array]:
         """Return shape, rate and acceleration, of this piece alone.
@@ -256,16 +256,16 @@ class _PathDynamics:
         for k, (_, t, y) in enumerate(samples):
             pieces = len(self.path.breaks) - 1
             self.piece = (self.path.breaks[k % pieces], self.path.breaks[k % pieces + 1])
-            own = []
+            current = []
             for now, row in zip(t, y, strict=True):
                 r, rd, rdd = self.shape(now)
                 torque = ground_dynamics(self.model, self.state(row, r, rd), rdd).torque
                 shape.append(r)
                 rate.append(rd)
-                own.append(float(torque @ rd))
-            power += own
-            work += float(np.trapezoid(np.maximum(own, 0.0), t))
-            cost += float(np.trapezoid(np.abs(own), t))
+                current.append(float(torque @ rd))
+            power += current
+            work += float(np.trapezoid(np.maximum(current, 0.0), t))
+            cost += float(np.trapezoid(np.abs(current), t))
         states = np.concatenate([y for _, _, y in samples])
         pose = states[:, POSE].copy()
         pose[:, 3:] /= np.sqrt(np.sum(pose[:, 3:] ** 2, axis=1))[:, None]

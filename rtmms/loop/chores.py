@@ -135,7 +135,7 @@ class View:
         from rtmms.plant.protocol import HasCompiledStep  # here, as the words of a run are read without numpy
 
         compiled = isinstance(plant, HasCompiledStep)  # its outputs have the shapes of their memory
-        self._shapes = [] if compiled else [(one.name, tuple(one.shape)) for one in plant.outputs]
+        self._shapes = [] if compiled else [(output.name, tuple(output.shape)) for output in plant.outputs]
         self.step_recorder: StepRecorder | None = None
         self._step = -1
         self._outputs: Mapping[str, Array] = {}
@@ -189,7 +189,7 @@ class View:
             observer.start(self.outputs(step))
         self.due = self._next()
 
-    def show(self, step: int, command: Array, applied: Applied, kept: bool) -> None:
+    def show(self, step: int, command: Array, applied: Applied, stored: bool) -> None:
         """Send the end of a step to the observers that asked for it.
 
         Parameters
@@ -200,12 +200,12 @@ class View:
             The command over the step.
         applied : Applied
             Results of the step's exchange.
-        kept : bool
+        stored : bool
             Whether the step recorder has its row already.
         """
         outputs, time = self.outputs(step + 1), (step + 1) * self._plant.dt
         for observer in self.observers:
-            if observer.due <= step and not (kept and observer is self.step_recorder):
+            if observer.due <= step and not (stored and observer is self.step_recorder):
                 observer.after_step(step, time, outputs, command, applied)
         self.due = self._next()
 
@@ -293,11 +293,11 @@ class Agenda:
         list[ScheduledChange]
             The changes up to this step.
         """
-        taken = []
+        used = []
         while self.next <= step:
-            taken.append(self._acts[self._at])
+            used.append(self._acts[self._at])
             self._advance()
-        return taken
+        return used
 
     def _advance(self) -> None:
         self._at += 1

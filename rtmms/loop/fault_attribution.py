@@ -451,9 +451,11 @@ class FaultAttribution:
         exchange_ns : int
             Time from the state to the last command, ns.
         """
-        usual = self.usual_ns
-        little = max(_MIN_MEDIAN_STEP_NS, usual >> 6)
-        self.usual_ns = exchange_ns if not usual else usual + little if exchange_ns > usual else usual - little
+        usual_ns = self.usual_ns
+        little = max(_MIN_MEDIAN_STEP_NS, usual_ns >> 6)
+        self.usual_ns = (
+            exchange_ns if not usual_ns else usual_ns + little if exchange_ns > usual_ns else usual_ns - little
+        )
 
     def record_slack_end(self, now_ns: int, due_ns: int) -> None:
         """Record the end of the slack's work; counters from here on belong to the next step.
@@ -471,14 +473,14 @@ class FaultAttribution:
 
     # --- in the slack -----------------------------------------------------------------------------------------------
 
-    def judge(self, now_ns: int, most: int = MAX_UNJUDGED, *, last: bool = False) -> None:
+    def judge(self, now_ns: int, maximum: int = MAX_UNJUDGED, *, last: bool = False) -> None:
         """Judge the steps that can be judged.
 
         Parameters
         ----------
         now_ns : int
             Present instant, ns.
-        most : int, default MAX_UNJUDGED
+        maximum : int, default MAX_UNJUDGED
             Most steps, 5 us each.
         last : bool, default False
             Whether the run is over, so that all steps are judged.
@@ -497,7 +499,7 @@ class FaultAttribution:
         good = self._faults - self._first_counts[0] - self._bad_counts[0]  # the usual rate is that of good steps
         good_switches = self._switches - self._first_counts[1] - self._bad_counts[1]
         setting = Setting(limit, room, good / looks, good_switches / looks)
-        for _ in range(min(most, self.waiting)):
+        for _ in range(min(maximum, self.waiting)):
             at = self._first * _WIDTH
             step = BadStep(*self._rows[at : at + _WIDTH])
             if not last and now_ns - step.ended < PATIENCE_NS and (looked_ns <= step.ended or self._undecided(step)):
@@ -601,8 +603,8 @@ class FaultAttribution:
         """Bad steps with their causes and parts, in order: the first of each kind."""
         places = [*range(self._listed[0]), *range(MAX_LISTED, MAX_LISTED + self._listed[1])]
         rows = (self._list[at * (_WIDTH + 2) : (at + 1) * (_WIDTH + 2)] for at in places)
-        found = [_as_data(BadStep(*row[:_WIDTH]), row[_WIDTH], row[_WIDTH + 1]) for row in rows]
-        return sorted(found, key=lambda fault: fault["at_ns"])
+        result = [_as_data(BadStep(*row[:_WIDTH]), row[_WIDTH], row[_WIDTH + 1]) for row in rows]
+        return sorted(result, key=lambda fault: fault["at_ns"])
 
     def counts(self) -> dict[str, int]:
         """Return misses and overruns together.

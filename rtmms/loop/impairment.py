@@ -149,25 +149,25 @@ class Direction:
         tuple[int, Any] | None
             Number and message; None if there is no new one.
         """
-        found: tuple[int, Any] | None = None
+        result: tuple[int, Any] | None = None
         waiting = self._under_way
         while waiting and waiting[0][0] <= now:
             _, number, _, delay, message = heapq.heappop(waiting)
             self._counts.timed, self._counts.steps = self._counts.timed + 1, self._counts.steps + delay
             if number > self._newest:
                 self._counts.overtaken += self._taken_at == now  # within one step, even of two calls
-                self._newest, found, self._taken_at = number, (number, message), now
+                self._newest, result, self._taken_at = number, (number, message), now
             elif number < self._newest:  # a duplicate of the newest is not newer, and nothing overtook it
                 self._counts.overtaken += 1
-        return found
+        return result
 
     def _copies(self, now: int, drawn_by: int) -> Iterable[int]:
         """Return the delay in steps of each copy that is not lost."""
         held = now * self._dt
-        active = next((one for one in self._impairments if one.holds(held)), None)
+        active = next((impairment for impairment in self._impairments if impairment.holds(held)), None)
         if active is None:
             return (0,)
-        found, counts = [], self._counts
+        result, counts = [], self._counts
         copies = 1
         if active.duplicate and self._uniform(drawn_by, 0) < active.duplicate:
             copies, counts.duplicated = 2, counts.duplicated + 1
@@ -182,8 +182,8 @@ class Direction:
             else:
                 delay = self._delay(active, drawn_by, first + 2)
             counts.delayed += delay > 0
-            found.append(delay)
-        return found
+            result.append(delay)
+        return result
 
     def _delay(self, active: Impairment, drawn_by: int, draw: int) -> int:
         """Return the delay in whole steps: a message that arrives within a step is seen at the next."""
@@ -228,11 +228,11 @@ class ImpairedLink:
     """
 
     def __init__(self, impairments: Sequence[Impairment], dt: float, seed: int) -> None:
-        own = _mixed((seed << 32) ^ crc32(impairments[0].controller.encode()))
+        current = _mixed((seed << 32) ^ crc32(impairments[0].controller.encode()))
         self._impairments, self._dt, self._counts = tuple(impairments), dt, Counts()
-        self.states = Direction(self._impairments, dt, _mixed(own + _STATES), self._counts)
-        self.commands = Direction(self._impairments, dt, _mixed(own + _COMMANDS), self._counts)
-        most_ms = max(one.delay_ms + one.jitter_ms for one in impairments)
+        self.states = Direction(self._impairments, dt, _mixed(current + _STATES), self._counts)
+        self.commands = Direction(self._impairments, dt, _mixed(current + _COMMANDS), self._counts)
+        most_ms = max(impairment.delay_ms + impairment.jitter_ms for impairment in impairments)
         self.longest = math.ceil(most_ms * 1e-3 / dt)
         self._owed: dict[int, int] = {}
 
@@ -258,7 +258,7 @@ class ImpairedLink:
             True if the state is sent.
         """
         time = step * self._dt
-        active = next((one for one in self._impairments if one.holds(time)), None)
+        active = next((impairment for impairment in self._impairments if impairment.holds(time)), None)
         if active is None or active.rate_hz is None:
             return True
         before = (step - every) * self._dt
@@ -349,7 +349,7 @@ def impaired_links(impairments: Iterable[Impairment], dt: float, seed: int) -> d
     dict[str, ImpairedLink]
         Links by controller.
     """
-    found: dict[str, list[Impairment]] = {}
-    for one in impairments:
-        found.setdefault(one.controller, []).append(one)
-    return {name: ImpairedLink(some, dt, seed) for name, some in found.items()}
+    result: dict[str, list[Impairment]] = {}
+    for impairment in impairments:
+        result.setdefault(impairment.controller, []).append(impairment)
+    return {name: ImpairedLink(subset, dt, seed) for name, subset in result.items()}

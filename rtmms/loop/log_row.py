@@ -137,8 +137,8 @@ def fields_of(topic: str) -> dict[str, LogColumn]:
         Columns by name, in their order.
     """
     hints = get_type_hints(RowHead, include_extras=True)
-    found = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints.items()}
-    return {name: one for name, one in found.items() if one is not None and one.topic == topic}
+    result = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints.items()}
+    return {name: item for name, item in result.items() if item is not None and item.topic == topic}
 
 
 OUTCOME_COLUMNS = fields_of(_OUTCOME)

@@ -191,7 +191,7 @@ class Loop:
         self._looks, self._looked_ns = exchange.looks, clock.now()
         self.prepared, self.sent, self.answered = (-1, 0), (0, 0), False
         compiling = exchange if isinstance(clock, MonotonicClock) else None
-        self._step_recorder = next((one for one in observers if isinstance(one, StepRecorder)), None)
+        self._step_recorder = next((observer for observer in observers if isinstance(observer, StepRecorder)), None)
         self._general, self._compiled = GeneralPath(self), CompiledPath(self, compiling, self._step_recorder)
         self.view.step_recorder, self._step_progress = self._compiled.step_recorder, StepProgress()
         pace.bind(self)
@@ -500,44 +500,57 @@ class Loop:
         step : int
             Index of the step.
         """
-        taken = self._step_progress
-        taken.clear()
-        self._compiled.run(step, taken)
-        if self._general.run(step, taken):
-            self._finish(step, taken)
+        used = self._step_progress
+        used.clear()
+        self._compiled.run(step, used)
+        if self._general.run(step, used):
+            self._finish(step, used)
 
-    def _finish(self, step: int, taken: StepProgress) -> None:
+    def _finish(self, step: int, step_progress: StepProgress) -> None:
         """Count, record and judge a finished step, and do the work of its slack."""
         now, pace, statistics, attribution = self.clock.now, self.pace, self.statistics, self.attribution
         self.step = step + 1
-        statistics.count(taken.outcome)
-        if self.view.due <= step or (self.view.step_recorder is not None and not taken.is_recorded):
-            self.view.show(step, self.command, self.exchange.applied, taken.is_recorded)
+        statistics.count(step_progress.outcome)
+        if self.view.due <= step or (self.view.step_recorder is not None and not step_progress.is_recorded):
+            self.view.show(step, self.command, self.exchange.applied, step_progress.is_recorded)
         if self.commands is not None:
-            self.commands.record(step, self.command, taken.outcome, self.exchange.applied, self.outputs(step + 1))
-        ended, missed, overruns = now(), taken.outcome == StepOutcome.MISSED, statistics.overruns
-        due = taken.begun if taken.wake == UNDEFINED else taken.begun - taken.wake
+            self.commands.record(
+                step, self.command, step_progress.outcome, self.exchange.applied, self.outputs(step + 1)
+            )
+        ended, missed, overruns = now(), step_progress.outcome == StepOutcome.MISSED, statistics.overruns
+        due = step_progress.begun if step_progress.wake == UNDEFINED else step_progress.begun - step_progress.wake
         if attribution is not None and (missed or ended - due > attribution.busy_ns):
             attribution.look(self.exchange.silent() if missed else ())
         slack = pace.finish(step, ended)
         asked, self.answered = self.claims.any and not self.answered, False
-        exchange_ns = taken.gathered - taken.begun
-        statistics.record(taken.wake, exchange_ns if asked else UNDEFINED, taken.stepped - taken.called, slack)
+        exchange_ns = step_progress.gathered - step_progress.begun
+        statistics.record(
+            step_progress.wake, exchange_ns if asked else UNDEFINED, step_progress.stepped - step_progress.called, slack
+        )
         overran = statistics.overruns != overruns
         if self._governor is not None:
-            self._give_way(self._governor, ended - due, taken.stepped - taken.called)
+            self._give_way(self._governor, ended - due, step_progress.stepped - step_progress.called)
         if self._limited and not self.ended and ended >= self.fallback.grace.until_ns:
             self._hold_to_limits(
-                missed and not self.fallback.excused, overran, taken.outcome == StepOutcome.STALE
+                missed and not self.fallback.excused, overran, step_progress.outcome == StepOutcome.STALE
             )  # fmt: skip
         if self.exchange.looks is not None:
             self._see_newcomers()
         if attribution is not None:
-            if taken.complete and asked:
+            if step_progress.complete and asked:
                 attribution.answered(exchange_ns)
             if missed or overran:
                 published, deadline = self.sent
-                times = Times(due, taken.begun, published, taken.gathered, taken.called, taken.stepped, ended, deadline)
+                times = Times(
+                    due,
+                    step_progress.begun,
+                    published,
+                    step_progress.gathered,
+                    step_progress.called,
+                    step_progress.stepped,
+                    ended,
+                    deadline,
+                )
                 attribution.keep(step, missed, overran, times)
             attribution.record_slack_end(now(), due)
 

@@ -84,11 +84,11 @@ def parse_affinity(text: str, cores: Sequence[int]) -> str | Cores:
     """
     if text in ("auto", "off"):
         return text
-    first, colon, rest = text.partition(":")
-    words = [first, *(rest.split(",") if colon else [])]
-    if not all(word.isascii() and word.isdigit() for word in words):
+    first, colon, remaining = text.partition(":")
+    arguments = [first, *(remaining.split(",") if colon else [])]
+    if not all(word.isascii() and word.isdigit() for word in arguments):
         raise ModelError(f"affinity: expected auto, off, CORE or CORE:CORE,... (controllers' cores), got '{text}'")
-    numbers = [int(word) for word in words]
+    numbers = [int(word) for word in arguments]
     strange = [number for number in numbers if cores and number not in cores]
     if strange:
         raise ModelError(
@@ -123,19 +123,19 @@ class CoreClaim:
         """
         if core in self._held or sys.platform != "linux":
             return True
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        built = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
-            made.bind(f"\0{NAME}-{core}")
+            built.bind(f"\0{NAME}-{core}")
         except OSError:
-            made.close()
+            built.close()
             return False
-        self._held[core] = made
+        self._held[core] = built
         return True
 
     def close(self) -> None:
         """Release all claims."""
-        for one in self._held.values():
-            one.close()
+        for item in self._held.values():
+            item.close()
         self._held.clear()
 
 
@@ -318,12 +318,12 @@ def prefault() -> list[Any]:
             libc.mallopt(_M_TRIM_THRESHOLD, 1 << 30)
             libc.mallopt(_M_TOP_PAD, _HEAP_PAD)
     objects = [bytes(_OBJECT_BYTES) for _ in range(_OBJECTS)]
-    kept: list[Any] = objects[::_KEPT_STRIDE]
+    stored: list[Any] = objects[::_KEPT_STRIDE]
     nested: list[Any] = []
     for _ in range(_STACK_DEPTH):
         nested = [nested]
     repr(nested)  # recurses in C: some 100 KiB of stack
-    return kept
+    return stored
 
 
 # Preparation of this process for real time. The code tries each part and reports it as done, or as failed with a
@@ -716,14 +716,14 @@ def shortest_wait_s(samples: int = WAIT_SAMPLES) -> float:
     float
         Time, s.
     """
-    taken: list[int] = []
-    one, other = socket.socketpair()
-    with one, other:
+    used: list[int] = []
+    item, other = socket.socketpair()
+    with item, other:
         for _ in range(samples):
             begun = monotonic_ns()
-            select.select([one], (), (), MIN_WAIT_S)
-            taken.append(monotonic_ns() - begun)
-    return sorted(taken)[(9 * samples) // 10] * 1e-9
+            select.select([item], (), (), MIN_WAIT_S)
+            used.append(monotonic_ns() - begun)
+    return sorted(used)[(9 * samples) // 10] * 1e-9
 
 
 SAMPLES = 200
@@ -757,7 +757,7 @@ def costs(samples: int = SAMPLES) -> dict[str, float]:
     with here, there:
         there.send(b"1")
         ready = select.epoll() if hasattr(select, "epoll") else None
-        found = {
+        result = {
             "wake_up": _median(_late, samples), "past_sleep": _median(lambda: _timed(lambda: sleep(0.0)), samples),
             "call_hot": _median(lambda: _timed(os.getppid), samples), "call_cold": _median(_cold, samples),
         }  # fmt: skip
@@ -765,14 +765,14 @@ def costs(samples: int = SAMPLES) -> dict[str, float]:
             ready.register(here.fileno(), select.EPOLLIN)
             # a waiting message ends the wait at once, so the cost is that of setting and cancelling the timer
             without = _median(lambda: _timed(ready.poll), samples)
-            found["timer"] = _median(lambda: _timed(lambda: ready.poll(_TIMEOUT_S)), samples) - without
+            result["timer"] = _median(lambda: _timed(lambda: ready.poll(_TIMEOUT_S)), samples) - without
             ready.close()
-    return {name: round(found[name], 2) for name in COSTS if name in found}
+    return {name: round(result[name], 2) for name in COSTS if name in result}
 
 
-def _median(one: Callable[[], int], samples: int) -> float:
-    one()
-    return sorted(one() for _ in range(samples))[samples // 2] * 1e-3
+def _median(item: Callable[[], int], samples: int) -> float:
+    item()
+    return sorted(item() for _ in range(samples))[samples // 2] * 1e-3
 
 
 def _timed(call: Callable[[], object]) -> int:

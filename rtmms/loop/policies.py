@@ -110,9 +110,9 @@ def parse_limit(text: str) -> int | Share:
     >>> parse_limit("0.1%")
     Share(value=0.001)
     """
-    number, percent, rest = text.strip().partition("%")
+    number, percent, remaining = text.strip().partition("%")
     with suppress(ValueError):
-        if percent and not rest and 0.0 <= (share := float(number)) <= 100.0:
+        if percent and not remaining and 0.0 <= (share := float(number)) <= 100.0:
             return Share(share / 100.0)
         if not percent and 0 <= (count := int(number)) <= MAX_COUNT:
             return count
@@ -195,9 +195,9 @@ def limit_message(limits: Limits, counts: Counts) -> str:
         The sentence; empty if none is exceeded.
     """
     for name, (what, option) in WORDS.items():
-        most, count = getattr(limits, name), getattr(counts, name)
-        if isinstance(most, int) and count > most:
-            return f"{count} {what}, {most} allowed ({option})"
+        maximum, count = getattr(limits, name), getattr(counts, name)
+        if isinstance(maximum, int) and count > maximum:
+            return f"{count} {what}, {maximum} allowed ({option})"
     return ""
 
 
@@ -219,9 +219,9 @@ def exceeded_share(limits: Limits, counts: Counts, steps: int) -> str:
         The sentence; empty if none is exceeded.
     """
     for name, (what, option) in WORDS.items():
-        most, count = getattr(limits, name), getattr(counts, name)
-        if isinstance(most, Share) and count > most.value * steps:
-            return f"{count} {what} of {steps} steps ({Share(count / steps)}), {most} allowed ({option})"
+        maximum, count = getattr(limits, name), getattr(counts, name)
+        if isinstance(maximum, Share) and count > maximum.value * steps:
+            return f"{count} {what} of {steps} steps ({Share(count / steps)}), {maximum} allowed ({option})"
     return ""
 
 
@@ -364,9 +364,9 @@ class Policies:
         if not 0 <= self.grace_s < math.inf:
             raise ModelError(f"policies: grace_s must be >= 0 s, got {self.grace_s:g}")
         for name in WORDS:
-            most = getattr(self.limits, name)
-            if isinstance(most, int) and most < 0:
-                raise ModelError(f"policies: limits.{name} must be >= 0, got {most}")
+            maximum = getattr(self.limits, name)
+            if isinstance(maximum, int) and maximum < 0:
+                raise ModelError(f"policies: limits.{name} must be >= 0, got {maximum}")
 
 
 # Changes of a plant to a cheaper variant of itself and back, by the load of the periods.
@@ -427,11 +427,11 @@ class Governor:
 
     def __init__(self, plant: HasLevels, period_ns: float, thresholds: Thresholds | None = None) -> None:
         self._plant, self._period_ns = plant, period_ns
-        one = thresholds or Thresholds()
-        self._thresholds = one
-        self._down_ns = one.down * period_ns
-        self._calm_steps = max(1, round(one.calm_s * 1e9 / period_ns))
-        self._spared = int(one.spared * self._calm_steps)
+        item = thresholds or Thresholds()
+        self._thresholds = item
+        self._down_ns = item.down * period_ns
+        self._calm_steps = max(1, round(item.calm_s * 1e9 / period_ns))
+        self._spared = int(item.spared * self._calm_steps)
         self.steps = [0] * len(plant.costs)
         self.changes: list[tuple[int, int]] = []
         self.clear()
@@ -506,4 +506,4 @@ class Governor:
         dict[str, Any]
             Values by name.
         """
-        return {"steps": list(self.steps), "changes": [list(one) for one in self.changes]}
+        return {"steps": list(self.steps), "changes": [list(change) for change in self.changes]}

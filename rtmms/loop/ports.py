@@ -433,14 +433,14 @@ class FastPath(Protocol):
             None if it was interrupted before anything was done.
         """
 
-    def run_batch(self, step: int, most: int, until_ns: int, published_ns: int, answered: bool) -> Batched | None:
+    def run_batch(self, step: int, maximum: int, until_ns: int, published_ns: int, answered: bool) -> Batched | None:
         """Take steps without a clock.
 
         Parameters
         ----------
         step : int
             Index of the first step.
-        most : int
+        maximum : int
             Most steps.
         until_ns : int
             Instant after which no step begins, ns.

@@ -191,7 +191,7 @@ class Requests:
             Whether one of them stopped the run.
         """
         self.fetch()
-        for request in [one for one in self.pending if one.op in AFTER_BEGIN]:
+        for request in [item for item in self.pending if item.op in AFTER_BEGIN]:
             self.pending.remove(request)
             error = "the run has not begun; it waits for its peers"
             self.run.exchange.reply(request, ok=False, error=error)
@@ -203,11 +203,11 @@ class Requests:
         self.begun = True
         changes = self.agenda.of_peers()
         peers = self.run.exchange.report().get("peers", ()) if changes else ()
-        tunable = {one["name"]: one.get("settable", {}) for one in peers}
+        tunable = {peer["name"]: peer.get("settable", {}) for peer in peers}
         for act in changes:
             known = tunable.get(act.owner)
-            own = [name.removeprefix(f"{act.owner}.") for name in act.values]
-            unknown = None if known is None else next((name for name in own if name not in known), None)
+            current = [name.removeprefix(f"{act.owner}.") for name in act.values]
+            unknown = None if known is None else next((name for name in current if name not in known), None)
             if unknown is not None:
                 reason = f"'{act.owner}' has no parameters that can change while it runs"
                 if known:
@@ -301,7 +301,7 @@ def _set(requests: Requests, args: Mapping[str, Any]) -> None:
     if about.set is None:
         raise ValueError("set: this plant has no parameters that can be changed while it runs")
     # a plant without a list for `set` may refuse the second of two after it accepted the first: one by one
-    parts = [dict(args)] if about.settable is not None or not args else [{name: one} for name, one in args.items()]
+    parts = [dict(args)] if about.settable is not None or not args else [{name: arg} for name, arg in args.items()]
     for values in parts:
         try:
             about.set(**values)
@@ -313,11 +313,11 @@ def _set(requests: Requests, args: Mapping[str, Any]) -> None:
 def _of_a_peer(requests: Requests, error: UnknownNameError) -> ModelError:
     """Return an error that names a peer's parameter in the form of `set`, if a peer has it."""
     peers = requests.run.exchange.report().get("peers", [])
-    theirs = {one["name"]: tuple(one.get("settable", ())) for one in peers}
+    theirs = {peer["name"]: tuple(peer.get("settable", ())) for peer in peers}
     owned = [f"{name}.{error.name}" for name, settable in theirs.items() if error.name in settable]
     if owned:
         return ModelError(f"unknown {error.kind} '{error.name}'; did you mean {' or '.join(owned)}?")
-    known = [*error.known, *(f"{name}.{one}" for name, settable in theirs.items() for one in settable)]
+    known = [*error.known, *(f"{name}.{item}" for name, settable in theirs.items() for item in settable)]
     if error.name in known:
         return ModelError(f"{error.name}: its peer is not ready yet; send the request again")
     return UnknownNameError(error.kind, error.name, known)
@@ -345,7 +345,7 @@ def _note(requests: Requests, args: Mapping[str, Any]) -> None:
         raise ModelError(f"note: expected at most {MAX_NOTE_NAMES} names, got {len(args)}")
     for name, value in args.items():
         items = value if isinstance(value, list | tuple) else [value]
-        if len(items) > MAX_NOTE_VALUES or not all(type(one) in (int, float, bool, str) for one in items):
+        if len(items) > MAX_NOTE_VALUES or not all(type(item) in (int, float, bool, str) for item in items):
             raise ModelError(f"note: {name}: expected numbers or texts, {MAX_NOTE_VALUES} at most, got {value!r:.60}")
     requests.run.note(args)
 

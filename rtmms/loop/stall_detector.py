@@ -71,16 +71,16 @@ def settle(parent: int | None = None) -> None:
     ctypes.CDLL(None).mlockall(_MCL_BOTH)
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Start one process for each core but the first, which this process watches.
 
     Parameters
     ----------
-    words : list[str]
+    arguments : list[str]
         Descriptor, period in ns, priority and cores, as text.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    descriptor, period_ns, priority, *cores = (int(word) for word in words)
+    descriptor, period_ns, priority, *cores = (int(word) for word in arguments)
     settle()
     stalls = Stalls(cores, descriptor)
     gc.disable()
@@ -240,7 +240,7 @@ class Stalls:
         list[tuple[int, int, int]]
             Begin and end, ns, and core of each.
         """
-        found = []
+        result = []
         for place, core in enumerate(self.cores):
             written = self._cells[_line(place) + _WRITTEN]
             first = max(self._read[place], written - ROWS + 1)
@@ -248,9 +248,9 @@ class Stalls:
             for count in range(first, written):
                 row = self._row(place, count)
                 due = self._cells[row]
-                found.append((due, due + self._cells[row + 1], core))
+                result.append((due, due + self._cells[row + 1], core))
             self._read[place] = written
-        return sorted(found)
+        return sorted(result)
 
     def close(self) -> None:
         """Release the memory; a second call does nothing.
@@ -346,9 +346,9 @@ class StallDetector:
                 "CAP_SYS_NICE"
             )
         self.stalls = Stalls(cores or sorted(os.sched_getaffinity(0)))
-        words = [str(word) for word in (self.stalls.descriptor, self.period_ns, self.priority, *self.stalls.cores)]
+        arguments = [str(word) for word in (self.stalls.descriptor, self.period_ns, self.priority, *self.stalls.cores)]
         self.process = start_python(
-            ["-m", "rtmms.loop.stall_detector", *words], pass_fds=(self.stalls.descriptor,),
+            ["-m", "rtmms.loop.stall_detector", *arguments], pass_fds=(self.stalls.descriptor,),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 

@@ -224,8 +224,8 @@ class Statistics:
             if histogram.get_total_count() == 0:
                 table[part] = dict.fromkeys(QUANTILES)
                 continue
-            found = histogram.get_percentile_to_value_dict([share for share, _ in QUANTILES.values()])
-            table[part] = {name: found[share] * 1e-3 for name, (share, _) in QUANTILES.items()}
+            result = histogram.get_percentile_to_value_dict([share for share, _ in QUANTILES.values()])
+            table[part] = {name: result[share] * 1e-3 for name, (share, _) in QUANTILES.items()}
         return table
 
     def histogram(self, part: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:

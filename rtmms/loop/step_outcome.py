@@ -104,15 +104,15 @@ class Claims:
             Whether they have changed.
         """
         claimed = self._exchange.claimed
-        seen = claimed.tobytes()
-        if seen == self._previous_claims:
+        observed = claimed.tobytes()
+        if observed == self._previous_claims:
             return False
-        taken = claimed & ~self.held
+        used = claimed & ~self.held
         now_ns, known = self._now(), self._actuators
-        known["valued_ns"][taken] = known["since_ns"][taken] = now_ns  # the age of its value counts from the claim
-        known["answered"][taken] = False
+        known["valued_ns"][used] = known["since_ns"][used] = now_ns  # the age of its value counts from the claim
+        known["answered"][used] = False
         self.held[:] = claimed
-        self._previous_claims, self.any = seen, bool(claimed.any())
+        self._previous_claims, self.any = observed, bool(claimed.any())
         return True
 
 

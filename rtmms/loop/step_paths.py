@@ -130,14 +130,14 @@ class GeneralPath:
         # a plant in plain Python may write into its argument, and the run holds the command for later steps
         self._command_copy = None if isinstance(run.plant, HasCompiledStep) else np.empty_like(run.command)
 
-    def run(self, step: int, taken: StepProgress) -> bool:
+    def run(self, step: int, step_progress: StepProgress) -> bool:
         """Continue a step to the end of the plant's step.
 
         Parameters
         ----------
         step : int
             Index of the step.
-        taken : StepProgress
+        step_progress : StepProgress
             Its progress, changed in place.
 
         Returns
@@ -146,22 +146,22 @@ class GeneralPath:
             False if the run ended before it.
         """
         run, now = self._run, self._now
-        if taken.stage == Stage.BEGUN:
-            taken.wake = run.pace.begin(step)
-            taken.begun = now()
-            taken.complete = run.pace.gather(step)
-            taken.gathered = now()
-        elif taken.stage == Stage.PUBLISHED:
-            taken.complete = run.pace.collect_commands(step)
-            taken.gathered = now()
-        if taken.stage < Stage.RESOLVED:
-            if not taken.complete and run.ended:
+        if step_progress.stage == Stage.BEGUN:
+            step_progress.wake = run.pace.begin(step)
+            step_progress.begun = now()
+            step_progress.complete = run.pace.gather(step)
+            step_progress.gathered = now()
+        elif step_progress.stage == Stage.PUBLISHED:
+            step_progress.complete = run.pace.collect_commands(step)
+            step_progress.gathered = now()
+        if step_progress.stage < Stage.RESOLVED:
+            if not step_progress.complete and run.ended:
                 return False
-            taken.outcome = run.fallback.resolve(step, taken.complete, taken.gathered)
-        if taken.stage < Stage.STEPPED:
+            step_progress.outcome = run.fallback.resolve(step, step_progress.complete, step_progress.gathered)
+        if step_progress.stage < Stage.STEPPED:
             if step < len(run.tape):
                 run.tape[step] = run.command
-            taken.called = now()
+            step_progress.called = now()
             command = run.command
             if self._command_copy is not None:
                 self._command_copy[:] = command
@@ -170,7 +170,7 @@ class GeneralPath:
                 run.plant.step(command)
             except SystemExit as end:  # else the whole process would end, without a report
                 raise RuntimeError(f"the plant ended its program (sys.exit, {end.code!r}) in step {step}") from end
-            taken.stepped = now()
+            step_progress.stepped = now()
         return True
 
 
@@ -210,14 +210,14 @@ class CompiledPath:
         """Whether there is a fast path at all."""
         return self._fast is not None
 
-    def run(self, step: int, taken: StepProgress) -> bool:
+    def run(self, step: int, step_progress: StepProgress) -> bool:
         """Take a step as far as it is usual; exceptions of the plant's step pass through.
 
         Parameters
         ----------
         step : int
             Index of the step.
-        taken : StepProgress
+        step_progress : StepProgress
             Its progress, changed in place.
 
         Returns
@@ -229,13 +229,21 @@ class CompiledPath:
         progress = handed if handed is not None or self._fast is None else self._call(self._fast, step)
         if progress is None:
             return False
-        taken.begun, taken.complete, taken.gathered = progress.begun, progress.complete, progress.gathered
-        taken.wake = progress.begun - self._due if self._due else UNDEFINED
-        taken.stage, taken.is_recorded = Stage.PUBLISHED, progress.is_recorded
+        step_progress.begun, step_progress.complete, step_progress.gathered = (
+            progress.begun,
+            progress.complete,
+            progress.gathered,
+        )
+        step_progress.wake = progress.begun - self._due if self._due else UNDEFINED
+        step_progress.stage, step_progress.is_recorded = Stage.PUBLISHED, progress.is_recorded
         if progress.resolved:
-            taken.stage, taken.outcome = Stage.RESOLVED, self._run.fallback.resolved(progress.complete)
+            step_progress.stage, step_progress.outcome = Stage.RESOLVED, self._run.fallback.resolved(progress.complete)
         if progress.stepped:
-            taken.stage, taken.called, taken.stepped = Stage.STEPPED, progress.called, progress.stepped
+            step_progress.stage, step_progress.called, step_progress.stepped = (
+                Stage.STEPPED,
+                progress.called,
+                progress.stepped,
+            )
             self._entered.finish_compiled_step(progress.status)  # type: ignore[union-attr]
         return True
 
@@ -266,38 +274,38 @@ class CompiledPath:
         """
         run, fast = self._run, self._fast
         until, step = run.pace.batch(), run.step
-        most = min(run.steps, run.view.due + 1, run.check_at, run.requests.agenda.next) - step
-        if until is None or fast is None or most < 1 or not run.claims.any or run.fallback.homing:
+        maximum = min(run.steps, run.view.due + 1, run.check_at, run.requests.agenda.next) - step
+        if until is None or fast is None or maximum < 1 or not run.claims.any or run.fallback.homing:
             return False
-        found = fast.run_batch(step, most, *until)
-        if found is None:
+        result = fast.run_batch(step, maximum, *until)
+        if result is None:
             return False
-        self._handed, self._due, run.answered = found.handed, 0, False
-        if found.done:
-            self._note(found)
+        self._handed, self._due, run.answered = result.handed, 0, False
+        if result.done:
+            self._note(result)
             now = run.clock.now()
             if self._handed is None:
                 if now >= until[0]:
                     run.prepare(run.step, 0)  # for telemetry and newcomers
                 run.pace.finish(run.step - 1, now)
-        return found.done > 0 and self._handed is None
+        return result.done > 0 and self._handed is None
 
-    def _note(self, found: Batched) -> None:
+    def _note(self, batched: Batched) -> None:
         """Count the steps of a batch, and send the last to the observers.
 
         Exceptions of the plant's step pass through.
         """
-        run, times = self._run, found.times
+        run, times = self._run, batched.times
         last = times[-1]
         outcome = StepOutcome(int(last["outcome"]))
-        run.step += found.done - (found.status != 0)
+        run.step += batched.done - (batched.status != 0)
         run.view.forget()
         run.forget_prepared()
-        run.pace.batched(found.published_ns, found.answered)
+        run.pace.batched(batched.published_ns, batched.answered)
         run.fallback.resolved(outcome != run.fallback.late)
         run.statistics.add(times[:-1])
-        self._entered.finish_compiled_step(found.status)  # type: ignore[union-attr]
+        self._entered.finish_compiled_step(batched.status)  # type: ignore[union-attr]
         run.statistics.count(outcome)
-        if run.view.due < run.step or (self.step_recorder is not None and not found.is_recorded):
-            run.view.show(run.step - 1, run.command, run.exchange.applied, found.is_recorded)
+        if run.view.due < run.step or (self.step_recorder is not None and not batched.is_recorded):
+            run.view.show(run.step - 1, run.command, run.exchange.applied, batched.is_recorded)
         run.statistics.record(UNDEFINED, int(last["exchange_ns"]), int(last["plant_ns"]), UNDEFINED)

@@ -119,10 +119,10 @@ class Trace(Observer):
         tuple[Array, dict[str, Array]]
             Time (k,), s, and (k, *shape) values by name.
         """
-        kept = np.flatnonzero((self._step >= 0) & (self._step % self.stride == 0))
-        kept = kept[np.argsort(self._step[kept])]
-        time: Array = self._step[kept].astype(np.float64) * self.dt
-        return time, {name: column[kept] for name, column in self._values.items()}
+        stored = np.flatnonzero((self._step >= 0) & (self._step % self.stride == 0))
+        stored = stored[np.argsort(self._step[stored])]
+        time: Array = self._step[stored].astype(np.float64) * self.dt
+        return time, {name: column[stored] for name, column in self._values.items()}
 
 
 class Recent(Observer):
@@ -181,10 +181,10 @@ class Recent(Observer):
         tuple[Array, dict[str, Array]]
             Time (k,), s, and (k, *shape) values by name.
         """
-        kept = np.flatnonzero(self._step >= 0)
-        kept = kept[np.argsort(self._step[kept])]
-        time: Array = self._step[kept].astype(np.float64) * self.dt
-        return time, {name: column[kept] for name, column in self._values.items()}
+        stored = np.flatnonzero(self._step >= 0)
+        stored = stored[np.argsort(self._step[stored])]
+        time: Array = self._step[stored].astype(np.float64) * self.dt
+        return time, {name: column[stored] for name, column in self._values.items()}
 
 
 # The trace of a run's commands: a lockstep replay needs them for the same bits, and compares its results with the
@@ -330,7 +330,7 @@ _TRUTH = ("position", "quaternion", "velocity")
 
 def _angle(k: int) -> Callable[[Mapping[str, Array]], float]:
     def angle_of(outputs: Mapping[str, Array]) -> float:
-        w, x, y, z = (float(one) for one in outputs["quaternion"])
+        w, x, y, z = (float(output) for output in outputs["quaternion"])
         if k == 0:
             return math.degrees(math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)))
         if k == 1:
@@ -471,9 +471,9 @@ class Tracking(Observer):
         """
         if prefix:
             for begin in (prefix + TRUTH, prefix):
-                found = {name: outputs[begin + name] for name in _TRUTH if begin + name in outputs}
-                if found:
-                    return found
+                result = {name: outputs[begin + name] for name in _TRUTH if begin + name in outputs}
+                if result:
+                    return result
             return {}
         for name in _TRUTH:
             if TRUTH + name in outputs:
@@ -499,21 +499,21 @@ class Tracking(Observer):
             error = (error + 180.0) % 360.0 - 180.0
         return error, float(wanted)
 
-    def _off_course(self, place: str, words: str, position: Array) -> float:
-        key = place + " " + words
+    def _off_course(self, place: str, arguments: str, position: Array) -> float:
+        key = place + " " + arguments
         if key not in self._courses:
             try:
-                self._courses[key] = read_course(words), 0.0
+                self._courses[key] = read_course(arguments), 0.0
             except ModelError:
                 self._courses[key] = None, 0.0
-        found, along = self._courses[key]
-        if found is None:
+        result, along = self._courses[key]
+        if result is None:
             return math.nan
-        along = found.nearest(position, along)
-        self._courses[key] = found, along
-        if along >= found.whole_m - 1e-6:
+        along = result.nearest(position, along)
+        self._courses[key] = result, along
+        if along >= result.whole_m - 1e-6:
             return math.nan
-        return float(np.linalg.norm(position - found.at(along)[0]))
+        return float(np.linalg.norm(position - result.at(along)[0]))
 
     def warnings(self) -> list[str]:
         """Return a sentence for the set-points that cannot be compared with anything.
@@ -562,11 +562,11 @@ def _judged(name: str, rows: Array, from_s: float) -> dict[str, float | None]:
         elif time[last - 1] - time[first] < HELD_S:  # the set-point moves all the time
             counts[first:last] = True
     counts &= time >= from_s
-    kept = error[counts]
-    if not len(kept):
+    stored = error[counts]
+    if not len(stored):
         return {"rms": None, "max": None, "mean": None, "settled_s": settled}
     return {
-        "rms": float(np.sqrt(np.mean(kept**2))), "max": float(np.max(np.abs(kept))), "mean": float(np.mean(kept)),
+        "rms": float(np.sqrt(np.mean(stored**2))), "max": float(np.max(np.abs(stored))), "mean": float(np.mean(stored)),
         "settled_s": settled,
     }  # fmt: skip
 
@@ -574,8 +574,8 @@ def _judged(name: str, rows: Array, from_s: float) -> dict[str, float | None]:
 def _held(within: Any, samples: int) -> int | None:
     """Return the index of the first of `samples` consecutive true values; None if there are none."""
     run = 0
-    for k, one in enumerate(within):
-        run = run + 1 if one else 0
+    for k, item in enumerate(within):
+        run = run + 1 if item else 0
         if run >= samples:
             return k - samples + 1
     return None

@@ -97,10 +97,11 @@ class Attachment:
         ModelError
             Another actuator of the joint has one of these roles.
         """
-        for one in others:
-            if (j, one) in self._roles:
+        for other in others:
+            if (j, other) in self._roles:
                 raise ModelError(
-                    f"{self.place}: {self._roles[j, one]} acts on joint '{self.model.joint_names[j]}' already, and the "
+                    f"{self.place}: {self._roles[j, other]} acts on joint '{self.model.joint_names[j]}' "
+                    "already, and the "
                     "two would set the same numbers; expected one of them"
                 )
         self._roles[j, role] = self.place
@@ -245,14 +246,14 @@ class Attachment:
             raise ModelError(f"{self.place}: neutral must be within its limits {lower} and {upper}, got {neutral:g}")
         return Channel(name, unit, lower=lower, upper=upper, neutral=neutral)
 
-    def limit_rate(self, j: int, most: Any, braking_time: Any) -> None:
+    def limit_rate(self, j: int, maximum: Any, braking_time: Any) -> None:
         """Set a highest rate of a joint, the lowest of several, and the braking time of its limits.
 
         Parameters
         ----------
         j : int
             Index of the coordinate.
-        most : float or None
+        maximum : float or None
             Highest rate, rad/s or m/s.
         braking_time : float or None
             Braking time, s.
@@ -262,8 +263,8 @@ class Attachment:
         ModelError
             Another actuator of the joint has another braking time.
         """
-        if most is not None:
-            self.bounds[j, MAX_SPEED] = min(self.bounds[j, MAX_SPEED], self.number("max_rate", most, above=True))
+        if maximum is not None:
+            self.bounds[j, MAX_SPEED] = min(self.bounds[j, MAX_SPEED], self.number("max_rate", maximum, above=True))
         if braking_time is None:
             return
         time = self.number("braking_time", braking_time, above=True)
@@ -323,8 +324,8 @@ class Attachment:
             raise ModelError(f"{self.place}: placement must be a Placement, got {placement!r}")
         if any(momentum) and not lag > 0.0:
             raise ModelError(f"{self.place}: a rotor with inertia needs time_constant > 0 s, got {lag:g}")
-        model, (carrier, own) = self.model, self.body(body)
-        pose = own @ placement
+        model, (carrier, current) = self.model, self.body(body)
+        pose = current @ placement
         row = np.zeros(PUSH_WIDTH)
         row[ROW], row[CHANNEL], row[LAG] = carrier, len(self.drives), lag
         row[LINEAR], row[QUADRATIC], row[FIRST], row[LENGTH] = *coefficients, len(self.curve), len(curve)
@@ -446,15 +447,15 @@ def arrays_of_actuators(
     """
     to = Attachment(model, rods, strained)
     to.drives += drives
-    for k, one in enumerate(list_of_actuators(actuators)):
-        to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
-        if isinstance(one, type) or not isinstance(one, ActuatorDescription):
+    for k, item in enumerate(list_of_actuators(actuators)):
+        to.place = f"{model.name}: actuators[{k}] ({type(item).__name__})"
+        if isinstance(item, type) or not isinstance(item, ActuatorDescription):
             kinds = (
                 "JointTorque, JointServo, JointAffine, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, "
                 "DirectedWrench, Thruster, Rotor, ReactionWheel, Tendon"
             )
-            raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
-        one.attach(to)
+            raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {item!r}")
+        item.attach(to)
     to.drives = [_at_most(drive, to) for drive in to.drives]
     momentum = np.array(to.momentum).reshape(-1, 3)
     return ActuatorArrays(
@@ -470,16 +471,16 @@ def _at_most(drive: Actuator, to: Attachment) -> Actuator:
     j, channel = drive.joint, drive.channel
     if drive.kind != OFFSET or not 0 <= j < to.model.n or not to.bandwidth[j] < 0.0:
         return drive
-    most = float(to.bounds[j, MAX_SPEED])
-    if math.isinf(most):
+    maximum = float(to.bounds[j, MAX_SPEED])
+    if math.isinf(maximum):
         return drive
-    if abs(channel.neutral) > most:
+    if abs(channel.neutral) > maximum:
         raise ModelError(
             f"{to.model.name}: '{channel.name}': neutral must be at most the maximum speed of the joint, "
-            f"{most:g}, got {channel.neutral:g}"
+            f"{maximum:g}, got {channel.neutral:g}"
         )
-    lower = -most if channel.lower is None else min(max(channel.lower, -most), most)
-    upper = most if channel.upper is None else min(max(channel.upper, -most), most)
+    lower = -maximum if channel.lower is None else min(max(channel.lower, -maximum), maximum)
+    upper = maximum if channel.upper is None else min(max(channel.upper, -maximum), maximum)
     return replace(drive, channel=replace(channel, lower=lower, upper=upper))
 
 

@@ -71,9 +71,9 @@ class JointTorque(ActuatorDescription):
         j = to.joint(self.joint)
         refuse_imposed(to, j)
         to.limit_rate(j, self.max_rate, self.braking_time)
-        most = None if self.limit is None else to.number("limit", self.limit, above=True)
-        least = None if most is None else -most
-        to.on_joint(to.channel(self.name or f"{self.joint}.torque", to.effort(j), least, most), TORQUE, j)
+        maximum = None if self.limit is None else to.number("limit", self.limit, above=True)
+        least = None if maximum is None else -maximum
+        to.on_joint(to.channel(self.name or f"{self.joint}.torque", to.effort(j), least, maximum), TORQUE, j)
 
 
 @renamed_fields(fastest="max_rate")
@@ -453,10 +453,12 @@ class BodyWrench(ActuatorDescription):
             if component not in COMPONENTS:
                 raise UnknownNameError(f"component of {to.place}", str(component), COMPONENTS)
             k = COMPONENTS.index(component)
-            given = self.force_limit if k < 3 else self.moment_limit
-            most = None if given is None else to.number("limit", given, above=True)
+            values = self.force_limit if k < 3 else self.moment_limit
+            maximum = None if values is None else to.number("limit", values, above=True)
             unit = "N" if k < 3 else "N m"
-            channel = to.channel(f"{self.name or self.body}.{component}", unit, None if most is None else -most, most)
+            channel = to.channel(
+                f"{self.name or self.body}.{component}", unit, None if maximum is None else -maximum, maximum
+            )
             to.on_body(channel, self.body, self.placement, np.eye(6)[k])
 
 
@@ -619,8 +621,8 @@ class Rotor(ActuatorDescription):
     def attach(self, to: Attachment) -> None:
         if self.spin not in (1, -1):
             raise ModelError(f"{to.place}: spin must be 1 or -1, got {self.spin!r}")
-        most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
-        channel = to.channel(f"{self.name or f'{self.body}.rotor'}.speed", "rad/s", 0.0, most)
+        maximum = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
+        channel = to.channel(f"{self.name or f'{self.body}.rotor'}.speed", "rad/s", 0.0, maximum)
         k_t = to.number("thrust_coefficient", self.thrust_coefficient, above=True)
         k_d = to.number("drag_coefficient", self.drag_coefficient)
         wrench = np.array([0.0, 0.0, 1.0, 0.0, 0.0, -self.spin * k_d / k_t])
@@ -665,9 +667,9 @@ class ReactionWheel(ActuatorDescription):
 
     @override
     def attach(self, to: Attachment) -> None:
-        most = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
-        least = None if most is None else -most
-        channel = to.channel(f"{self.name or f'{self.body}.wheel'}.speed", "rad/s", least, most)
+        maximum = None if self.max_speed is None else to.number("max_speed", self.max_speed, above=True)
+        least = None if maximum is None else -maximum
+        channel = to.channel(f"{self.name or f'{self.body}.wheel'}.speed", "rad/s", least, maximum)
         momentum = (0.0, 0.0, to.number("inertia", self.inertia, above=True))
         lag = to.number("time_constant", self.time_constant, above=True)
         to.on_body(
@@ -722,9 +724,9 @@ def imposing(mechanism: Mechanism, actuators: Sequence[Any]) -> Mechanism:
         The same object where nothing is imposed.
     """
     wanted = {
-        one.joint
-        for one in list_of_actuators(actuators)
-        if isinstance(one, JointSpeed) or (isinstance(one, JointMotion) and one.limit is None)
+        item.joint
+        for item in list_of_actuators(actuators)
+        if isinstance(item, JointSpeed) or (isinstance(item, JointMotion) and item.limit is None)
     }
     if not wanted:
         return mechanism

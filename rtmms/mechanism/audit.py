@@ -206,6 +206,6 @@ def given_rates(
     if slew is not None and goal is not None:
         for j in np.flatnonzero(np.isfinite(slew)):
             moved = [slewed(servo[j, 0], servo[j, 1], target[j, 0], goal[j], slew[j], bandwidth[j], t) for t in since]
-            offset[j] = [one[1] for one in moved]
+            offset[j] = [item[1] for item in moved]
     gain = 1.0 + value[:, 1]
     return np.asarray(rate[:, 1] * f * wave + gain * (fd * wave + f * turning) + offset)

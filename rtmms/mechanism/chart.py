@@ -56,21 +56,21 @@ def coordinates(plant: Any) -> Coordinates:
     rows += [(model.joint_names[j], unit[j], size[j], base + 7 + j, False) for j in free]
     rate = [(f"{model.joint_names[j]}.rate", f"{unit[j] or 1}/s", RATE_RAD_S * size[j]) for j in range(n)]
     rows += [(*rate[j], base + 13 + n + j, False) for j in free]
-    hold, seen = system.hold, set()
+    hold, observed = system.hold, set()
     servo, target = _find_first_index(system, hold.servo), _find_first_index(system, hold.target)
     for drive in plant.drives:
         for j in range(n) if drive.joint < 0 else [drive.joint]:
-            if drive.kind not in (OFFSET, GAIN) or (drive.kind, j) in seen:
+            if drive.kind not in (OFFSET, GAIN) or (drive.kind, j) in observed:
                 continue
-            seen.add((drive.kind, j))
+            observed.add((drive.kind, j))
             where = f"[{model.joint_names[j]}]" if drive.joint < 0 else ""
             name, at = f"{drive.channel.name}.filter", servo + 4 * j + 2 * (drive.kind - 1)
             dependents = bool(imposed[j])
-            one = ("", 1.0) if drive.kind == GAIN else (unit[j], size[j])
-            rows.append((name + where, one[0], one[1], at, dependents))
-            rows.append((f"{name}_rate{where}", f"{one[0] or '1'}/s", RATE_RAD_S * one[1], at + 1, dependents))
+            item = ("", 1.0) if drive.kind == GAIN else (unit[j], size[j])
+            rows.append((name + where, item[0], item[1], at, dependents))
+            rows.append((f"{name}_rate{where}", f"{item[0] or '1'}/s", RATE_RAD_S * item[1], at + 1, dependents))
             if drive.kind == OFFSET and np.isfinite(hold.slew[j]):
-                rows.append((f"{drive.channel.name}.target{where}", one[0], one[1], target + 2 * j, False))
+                rows.append((f"{drive.channel.name}.target{where}", item[0], item[1], target + 2 * j, False))
     motor = _find_first_index(system, system.pushes.motor)
     for i, push in enumerate(plant.attached.pushes):
         channel = plant.actuators[int(push[CHANNEL])]
@@ -80,7 +80,10 @@ def coordinates(plant: Any) -> Coordinates:
     for i, tendon in enumerate(plant.attached.tendons):
         if tendon[KIND] == FIXED:
             continue
-        channel, at = plant.actuators[int(tendon[TENDON_CHANNEL])], _find_first_index(system, system.tendons.servo) + 2 * i
+        channel, at = (
+            plant.actuators[int(tendon[TENDON_CHANNEL])],
+            _find_first_index(system, system.tendons.servo) + 2 * i,
+        )
         span = 0.0 if channel.lower is None or channel.upper is None else (channel.upper - channel.lower) / 2.0
         if tendon[KIND] != TENSION:
             long = float(tendon[START]) or length
@@ -88,9 +91,9 @@ def coordinates(plant: Any) -> Coordinates:
             rows.append((f"{channel.name}.filter_rate", "m/s", RATE_RAD_S * long, at + 1, False))
         elif tendon[SPEED] > 0.0:
             rows.append((f"{channel.name}.lag", channel.unit, span or 1.0, at, False))
-    names, units, sizes, words, has_dependents = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    names, units, sizes, arguments, has_dependents = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     return Coordinates(
-        names, units, np.array(sizes, dtype=float), np.array(words, dtype=np.int64),
+        names, units, np.array(sizes, dtype=float), np.array(arguments, dtype=np.int64),
         base if model.base_mode == BASE_FREE else -1, np.array(has_dependents, dtype=bool),
         np.array([_find_first_index(system, system.motion.counts)], dtype=np.int64),
     )  # fmt: skip

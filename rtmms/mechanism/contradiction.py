@@ -85,7 +85,8 @@ def contradiction(model: Model, vector: Array, step: int | None = None) -> tuple
     more = f"; let {_listed(follow)} follow (drive='torque')" if follow else ""
     return (
         f"joint{'s' if len(joints) > 1 else ''} {_listed(joints)}",
-        f"{_choose_plural(joints, 'moves', 'move')} against the ground{'' if step is None else f' in step {step}'}: of the rows "
+        f"{_choose_plural(joints, 'moves', 'move')} against the "
+        f"ground{'' if step is None else f' in step {step}'}: of the rows "
         f"{_listed(rows)}, which depend on each other, '{model.ground.names[worst]}' slips by "
         f"{abs(slip[worst]):.3g} m/s{more}",
     )
@@ -110,11 +111,11 @@ def divergence(model: Model, vector: Array, step: int) -> tuple[str, str]:
     """
     n = model.n
     twist, qd = vector[7 + n : 13 + n], vector[13 + n :]
-    found = rank_of(model, vector[7 : 7 + n])
+    result = rank_of(model, vector[7 : 7 + n])
     return (
         "the base",
         f"is thrown about at {np.abs(twist[:3]).max():.3g} m/s by joints at {np.abs(qd).max(initial=0.0):.3g} rad/s in "
-        f"step {step}: {found.sentence()}; keep away from that shape, or let a joint follow (drive='torque')",
+        f"step {step}: {result.sentence()}; keep away from that shape, or let a joint follow (drive='torque')",
     )
 
 

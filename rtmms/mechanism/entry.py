@@ -344,10 +344,10 @@ def entries(system: Record) -> Entries | None:
     """
     if not COMPILED:
         return None
-    tree, further = system.tree, system.tendons is not None
+    tree, additional = system.tree, system.tendons is not None
     if tree.modal is not None:
         return Entries(enter_modal_step, enter_modal_outputs, enter_modal_settle)
-    if tree.ground is not None and further:
+    if tree.ground is not None and additional:
         return Entries(
             enter_further_step_on_ground, enter_further_outputs_on_ground, enter_further_settle_on_ground,
             enter_further_keep_to_ground,
@@ -356,6 +356,6 @@ def entries(system: Record) -> Entries | None:
         return Entries(
             enter_step_on_ground, enter_outputs_on_ground, enter_settle_on_ground, enter_keep_to_ground
         )  # fmt: skip
-    if further:
+    if additional:
         return Entries(enter_further_step, enter_further_outputs, enter_further_settle)
     return Entries(enter_step, enter_outputs, enter_settle)

@@ -61,8 +61,8 @@ WORK = Layout(
 )  # fmt: skip
 """Scratch of one evaluation.
 
-`stop` has the torques of limits that are never passed. `wanted` has the accelerations of joints held firmly. `original_drive`,
-`held`, `side` and `grip` belong to `keep_within_limits`.
+`stop` has the torques of limits that are never passed. `wanted` has the accelerations of joints held firmly.
+`original_drive`, `held`, `side` and `grip` belong to `keep_within_limits`.
 """
 MAX_ROUNDS = 12
 """Largest number of solutions until the active limits of the joints are consistent."""
@@ -157,32 +157,39 @@ def keep_within_limits(
     """
     bounds, imposed = tree.bounds, tree.imposed
     s, qdd, q, qd, torque, drive = work.s, work.qdd, work.q, work.qd, work.torque, work.drive
-    stop, wanted, given, held, side, grip = work.stop, work.wanted, work.original_drive, work.held, work.side, work.grip
+    stop, wanted, values, held, side, grip = (
+        work.stop,
+        work.wanted,
+        work.original_drive,
+        work.held,
+        work.side,
+        work.grip,
+    )
     n, begun = q.shape[0], False
     for j in range(n):
-        given[j], held[j], side[j], grip[j], stop[j] = drive[j], s[j + 1, S_HELD], FREE, TRACKING, 0.0 * q[j]
+        values[j], held[j], side[j], grip[j], stop[j] = drive[j], s[j + 1, S_HELD], FREE, TRACKING, 0.0 * q[j]
         begun = begun or (bounds[j, FIRM] == HELD_FIRMLY and not imposed[j])
     for turn in range(MAX_ROUNDS):
         changed = begun and turn == 0
         if not changed:
             for j in range(n):
                 if bounds[j, GREAT] > 0.0 and not imposed[j]:
-                    found = next_side(bounds, j, side[j], q[j], qd[j], qdd[j], least)
-                    if bounds[j, FIRM] > 0.0 and found == side[j]:
+                    result = next_side(bounds, j, side[j], q[j], qd[j], qdd[j], least)
+                    if bounds[j, FIRM] > 0.0 and result == side[j]:
                         tight = grip[j]
-                        if found == FREE:
-                            tight = next_grip(bounds, j, grip[j], wanted[j], qdd[j], given[j], held[j])
+                        if result == FREE:
+                            tight = next_grip(bounds, j, grip[j], wanted[j], qdd[j], values[j], held[j])
                         changed = changed or tight != grip[j]
                         grip[j] = tight
-                    changed = changed or found != side[j]
-                    side[j] = found
+                    changed = changed or result != side[j]
+                    side[j] = result
         if not changed:
             break
         for j in range(n):
             if bounds[j, GREAT] > 0.0 and not imposed[j]:
                 great, extra, target = bounds[j, GREAT], 0.0, 0.0 * q[j]
                 if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
-                    extra, target = -held[j], grip[j] * bounds[j, MAX_TORQUE] - given[j]
+                    extra, target = -held[j], grip[j] * bounds[j, MAX_TORQUE] - values[j]
                 elif bounds[j, FIRM] == HELD_FIRMLY:
                     if grip[j] == TRACKING:
                         extra, target = great, great * wanted[j]
@@ -191,19 +198,19 @@ def keep_within_limits(
                 if side[j] != FREE:
                     extra += great
                     target += great * acceleration_within(bounds, j, side[j], q[j], qd[j], least)
-                drive[j], s[j + 1, S_HELD] = given[j] + target, held[j] + extra
+                drive[j], s[j + 1, S_HELD] = values[j] + target, held[j] + extra
         solve_tree(tree, ground, modal, fluid, work, implicit)
     for j in range(n):
         if bounds[j, GREAT] > 0.0 and not imposed[j]:
-            great, own = bounds[j, GREAT], given[j]
+            great, current = bounds[j, GREAT], values[j]
             if side[j] != FREE:
                 stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j], least) - qdd[j])
-            kept = held[j]
+            stored = held[j]
             if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
-                own, kept = grip[j] * bounds[j, MAX_TORQUE] + 0.0 * q[j], 0.0 * held[j]
+                current, stored = grip[j] * bounds[j, MAX_TORQUE] + 0.0 * q[j], 0.0 * held[j]
             elif bounds[j, FIRM] == HELD_FIRMLY:
-                own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MAX_TORQUE]
-            drive[j], torque[j], s[j + 1, S_HELD] = own, own, kept
+                current += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MAX_TORQUE]
+            drive[j], torque[j], s[j + 1, S_HELD] = current, current, stored
 
 
 @kernel(inline=True)
@@ -247,10 +254,10 @@ def drive_joint(
         time = braking_time(bounds, j, least)
         wanted = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time
         # no more than the joint's limits allow: drive and stop would hold it against each other
-        most = acceleration_within(bounds, j, FROM_ABOVE, q[j], qd[j], least)
+        maximum = acceleration_within(bounds, j, FROM_ABOVE, q[j], qd[j], least)
         fewest = acceleration_within(bounds, j, FROM_BELOW, q[j], qd[j], least)
-        if wanted.real > most.real:
-            wanted = most
+        if wanted.real > maximum.real:
+            wanted = maximum
         if wanted.real < fewest.real:
             wanted = fewest
         work.wanted[j] = wanted

@@ -124,9 +124,9 @@ def press_point(points: Any, anchor: Any, loads: Any, i: int, s: Any) -> None:
         y = s[j, S_WORLD_POS + 1] + s[j, w + 3] * px + s[j, w + 4] * py + s[j, w + 5] * pz - anchor[i, ANCHOR_Y]
         loads[i, STORED] += 0.5 * k * (x * x + y * y)
     x, y = -k * x - slow * vx, -k * y - slow * vy
-    size, most = x * x + y * y, points[i, F_FRICTION] * normal
-    if size.real > (most * most).real:
-        share = most / np.sqrt(size)
+    size, maximum = x * x + y * y, points[i, F_FRICTION] * normal
+    if size.real > (maximum * maximum).real:
+        share = maximum / np.sqrt(size)
         x, y = share * x, share * y
     fx = s[j, w] * x + s[j, w + 3] * y + s[j, w + 6] * normal
     fy = s[j, w + 1] * x + s[j, w + 4] * y + s[j, w + 7] * normal
@@ -180,10 +180,10 @@ def finish_floor(floor: Any, tree: Any, work: Any, state: Any) -> None:
                     anchor[i, ANCHOR_X], anchor[i, ANCHOR_Y], anchor[i, TOUCHES] = x, y, 1.0
                 else:
                     a, b = x - anchor[i, ANCHOR_X], y - anchor[i, ANCHOR_Y]
-                    far, most = np.sqrt(a * a + b * b), points[i, F_FRICTION] * d
-                    if far > most:
-                        anchor[i, ANCHOR_X] = x - a * most / far
-                        anchor[i, ANCHOR_Y] = y - b * most / far
+                    far, maximum = np.sqrt(a * a + b * b), points[i, F_FRICTION] * d
+                    if far > maximum:
+                        anchor[i, ANCHOR_X] = x - a * maximum / far
+                        anchor[i, ANCHOR_Y] = y - b * maximum / far
 
 
 @kernel

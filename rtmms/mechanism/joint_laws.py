@@ -513,9 +513,9 @@ def bind(bounds: Any, j: Any, q: Any, qd: Any, implicit: float, drive: Any, s: A
     s : (rows, S_WIDTH) array
         Scratch of the evaluation, columns S_* of `rtmms.model.layout`; read and written.
     """
-    most = bounds[j, MAX_TORQUE]
-    if abs(drive[j].real) > most:
-        drive[j] = most if drive[j].real > 0.0 else -most
+    maximum = bounds[j, MAX_TORQUE]
+    if abs(drive[j].real) > maximum:
+        drive[j] = maximum if drive[j].real > 0.0 else -maximum
         s[j + 1, S_HELD] = 0.0
     beyond = 0.0 * q
     if q.real < bounds[j, LOWER]:
@@ -646,7 +646,7 @@ def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any, least: 
 
 
 @scalar
-def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, given: Any, held: Any) -> Any:
+def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, values: Any, held: Any) -> Any:
     """Return whether the torque of a firmly held joint suffices, after a solution with the present grip.
 
     Parameters
@@ -659,7 +659,7 @@ def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, given: Any,
         Present one of TRACKING, TOO_MUCH, TOO_LITTLE.
     wanted, qdd : float
         Acceleration by the joint's law, and of the solution.
-    given, held : float
+    values, held : float
         Drive and S_HELD of the joint's own law.
 
     Returns
@@ -668,8 +668,14 @@ def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, given: Any,
         TRACKING, TOO_MUCH or TOO_LITTLE.
     """
     if bounds[j, FIRM] == SATURATES:
-        own = given.real - held.real * qdd.real
-        return TOO_MUCH if own > bounds[j, MAX_TORQUE] else TOO_LITTLE if own < -bounds[j, MAX_TORQUE] else TRACKING
+        current = values.real - held.real * qdd.real
+        return (
+            TOO_MUCH
+            if current > bounds[j, MAX_TORQUE]
+            else TOO_LITTLE
+            if current < -bounds[j, MAX_TORQUE]
+            else TRACKING
+        )
     if grip == TRACKING:
         torque = bounds[j, GREAT] * (wanted.real - qdd.real)
         if torque > bounds[j, MAX_TORQUE]:

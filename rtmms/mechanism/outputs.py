@@ -171,7 +171,7 @@ def resolve_outputs(
             continue
         body, _, quantity = name.rpartition(".")
         if body not in model.body_names or quantity not in OF_A_BODY:
-            whole = [*known, *markers, *(f"{one}.{what}" for one in model.body_names for what in OF_A_BODY)]
+            whole = [*known, *markers, *(f"{body_name}.{what}" for body_name in model.body_names for what in OF_A_BODY)]
             raise UnknownNameError(f"output of {model.name}", name, whole)
         if body not in places:
             k, row = model.body(body), np.zeros(POINT_WIDTH)
@@ -435,15 +435,15 @@ def shape_of_tree(model: Model, mechanism: Mechanism | None, pushing: Iterable[A
 
 
 def _cords(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    for one in pushing:
-        if isinstance(one, Tendon):
-            points = one.points(Attachment(model, () if mechanism is None else mechanism.rods))
+    for item in pushing:
+        if isinstance(item, Tendon):
+            points = item.points(Attachment(model, () if mechanism is None else mechanism.rods))
             numbers = [[int(p[ROW]), *(_short(x) for x in p[PLACE : PLACE + 3])] for p in points]
-            yield {"name": one.name, "points": numbers}
+            yield {"name": item.name, "points": numbers}
 
 
 def _discs(model: Model, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    for k, rotor in enumerate(one for one in pushing if isinstance(one, Rotor)):
+    for k, rotor in enumerate(item for item in pushing if isinstance(item, Rotor)):
         body = model.body(rotor.body)
         place = Placement(model.offset_rotation[body], model.offset_position[body]) @ rotor.placement
         wide = 1.1 * float(np.linalg.norm(rotor.placement.position)) or 0.1
@@ -452,7 +452,7 @@ def _discs(model: Model, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]]:
     bodies = {} if mechanism is None else {body.name: body for body in mechanism.bodies}
-    seen: set[int] = set()
+    visited: set[int] = set()
     for k, name in enumerate(model.body_names):
         row = int(model.carrier[k])
         offset = Placement(model.offset_rotation[k], model.offset_position[k])
@@ -463,7 +463,7 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
                 **drawing.as_data(),
                 **colour,
             }
-            seen.add(row)
+            visited.add(row)
         if name in bodies and bodies[name].drawings:
             continue
         for solid in bodies[name].solids if name in bodies else ():
@@ -471,28 +471,28 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
                 shown = mesh(solid.vertices, solid.triangles, solid.placement)
                 if shown is not None:
                     yield {**_part(name, row, shown.kind, offset @ shown.placement, shown.size), **shown.as_data()}
-                    seen.add(row)
+                    visited.add(row)
                 continue
-            made = _solid(solid)
-            if made is not None:
-                kind, place, size = made
+            built = _solid(solid)
+            if built is not None:
+                kind, place, size = built
                 yield _part(name, row, kind, offset @ place, size)
-                seen.add(row)
+                visited.add(row)
     names = {int(row): name for row, name in zip(model.carrier[::-1], model.body_names[::-1], strict=True)}
     for part in _pieces(model, mechanism):
         yield part
-        seen.add(part["body"])
+        visited.add(part["body"])
     for row, element in model.elements:
         if isinstance(element, Strip | Blade) and element.polar is not None:
             yield _wing(names.get(row, f"body{row}"), row, element)
-    modelled = frozenset(seen)
+    modelled = frozenset(visited)
     for row, element in model.elements:
         place = element.placement
         if row in modelled or not isinstance(element, Strip | Blade) or element.polar is not None:
             continue
         if isinstance(element, Strip) and model.constant[row, C_MASS] > 0.0:
             continue
-        seen.add(row)
+        visited.add(row)
         if isinstance(element, Strip):
             # as wide as its displaced fluid, a round section of water; a tenth of its length where it displaces none
             wide = 2.0 * float(np.sqrt(element.displaced / (1000.0 * np.pi))) or 0.1 * element.length
@@ -502,7 +502,7 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
             size = (element.length, THIN * element.chord, element.chord)
             yield _part(names.get(row, f"body{row}"), row, "box", place @ middle, size)
     for row in range(model.n + 1):
-        if row not in seen and model.constant[row, C_MASS] > 0.0:
+        if row not in visited and model.constant[row, C_MASS] > 0.0:
             place, size = _ellipsoid(model.constant[row])
             yield _part(names.get(row, f"body{row}"), row, "ellipsoid", place, size)
 

@@ -223,8 +223,8 @@ class TreePlant(Running):
         if self._entries is None:
             return ("",)
         kernels = self._entries.outputs, self._entries.step
-        words = kernels[0].__module__, *(kernel.__name__ for kernel in kernels)
-        return f"from rtmms.base.compile_ahead import compile_from_the_end; compile_from_the_end{words}", *kernels
+        arguments = kernels[0].__module__, *(kernel.__name__ for kernel in kernels)
+        return f"from rtmms.base.compile_ahead import compile_from_the_end; compile_from_the_end{arguments}", *kernels
 
     def _compiled(self) -> Model:
         if isinstance(self.mechanism, Model):
@@ -264,8 +264,8 @@ class TreePlant(Running):
 
     def _immerse(self, model: Model, flow: Flow) -> Record:
         more = self.attached
-        further = len(more.tendons) > 0 or more.momentum is not None or len(model.floor) > 0
-        return immerse(model, flow, **self.nodes, polars=int(further))
+        additional = len(more.tendons) > 0 or more.momentum is not None or len(model.floor) > 0
+        return immerse(model, flow, **self.nodes, polars=int(additional))
 
     def _floor(self, model: Model) -> dict[str, Any]:
         """Return the floor's record: without points where the tree has none."""
@@ -305,30 +305,32 @@ class TreePlant(Running):
     def _check_types(self) -> None:
         """Raise ModelError for a member of another type, before it is used."""
         name = self.model.name
-        given: Any = self.law
-        if not all(hasattr(given, part) for part in ("motion", "kp", "kd", "bandwidth")):
-            raise ModelError(f"{name}: law: expected a Law, got {given!r:.60}")
+        values: Any = self.law
+        if not all(hasattr(values, part) for part in ("motion", "kp", "kd", "bandwidth")):
+            raise ModelError(f"{name}: law: expected a Law, got {values!r:.60}")
         for member in ("trace_outputs", "recent_outputs", "settable", "outputs"):
-            given = getattr(self, member)
-            optional = member == "outputs" and given is None
-            if not optional and not (isinstance(given, (list, tuple)) and all(isinstance(one, str) for one in given)):
-                raise ModelError(f"{name}: {member}: expected names, got {given!r:.60}")
+            values = getattr(self, member)
+            optional = member == "outputs" and values is None
+            if not optional and not (
+                isinstance(values, (list, tuple)) and all(isinstance(entry, str) for entry in values)
+            ):
+                raise ModelError(f"{name}: {member}: expected names, got {values!r:.60}")
         for member in ("nodes", "trim_options"):
-            given = getattr(self, member)
-            if not isinstance(given, Mapping):
-                raise ModelError(f"{name}: {member}: expected a mapping, got {given!r:.60}")
+            values = getattr(self, member)
+            if not isinstance(values, Mapping):
+                raise ModelError(f"{name}: {member}: expected a mapping, got {values!r:.60}")
         for member, kind in (("drives", Actuator), ("extra", tuple)):
-            given = getattr(self, member)
-            if not isinstance(given, (list, tuple)) or not all(isinstance(one, kind) for one in given):
-                raise ModelError(f"{name}: {member}: expected a tuple of {kind.__name__}, got {given!r:.60}")
-        for one in self.extra:
-            if len(one) != 2 or not isinstance(one[0], Channel) or not callable(one[1]):
-                raise ModelError(f"{name}: extra: expected pairs of a Channel and a function, got {one!r:.60}")
-        given = self.density
-        if given is not None and not (isinstance(given, (int, float)) and math.isfinite(given) and given >= 0.0):
-            raise ModelError(f"{name}: density: expected a number >= 0 kg/m3, got {given!r:.60}")
+            values = getattr(self, member)
+            if not isinstance(values, (list, tuple)) or not all(isinstance(entry, kind) for entry in values):
+                raise ModelError(f"{name}: {member}: expected a tuple of {kind.__name__}, got {values!r:.60}")
+        for item in self.extra:
+            if len(item) != 2 or not isinstance(item[0], Channel) or not callable(item[1]):
+                raise ModelError(f"{name}: extra: expected pairs of a Channel and a function, got {item!r:.60}")
+        values = self.density
+        if values is not None and not (isinstance(values, (int, float)) and math.isfinite(values) and values >= 0.0):
+            raise ModelError(f"{name}: density: expected a number >= 0 kg/m3, got {values!r:.60}")
 
-    def set(self, **given: Any) -> None:
+    def set(self, **values: Any) -> None:
         """Change parameters of `settable` at the present state, from the next step on; they persist over a reset.
 
         Snapshots from before the change then belong to another plant.
@@ -345,8 +347,8 @@ class TreePlant(Running):
         """
         if self.rebuild is None:
             raise ModelError(f"set: {self.model.name} has no parameters that can change while it runs")
-        refuse_fixed(self.model.name, given, self.settable, (f.name for f in fields(self.parameters)))
-        new = self.rebuild(self, given)
+        refuse_fixed(self.model.name, values, self.settable, (f.name for f in fields(self.parameters)))
+        new = self.rebuild(self, values)
         immersed = self._immerse(new.model, new.flow)
         self.parameters, self.model, self.law, self.flow = new.parameters, new.model, new.law, new.flow
         self.immersed = immersed
@@ -365,9 +367,9 @@ class TreePlant(Running):
         bounds = self._bounds(model)
         slew = np.where(self.bandwidth < 0.0, np.inf, bounds[:, MAX_SPEED])  # of rates: see `arrays_of_actuators`
         on_ground = len(model.ground.rows) > 0 or bool(np.any(self.attached.bandwidth < 0.0))
-        fluid, further = self.immersed, self._has_optional_parts
+        fluid, additional = self.immersed, self._has_optional_parts
         works = (SPENT if self.audited else 1) + (1 if len(more.tendons) else 0)
-        momentum = np.zeros((len(more.pushes), 3)) if further and more.momentum is None else more.momentum
+        momentum = np.zeros((len(more.pushes), 3)) if additional and more.momentum is None else more.momentum
         law = {"motion": motion, "omega": self.law.omega, "ramp": self.law.ramp, "kp": kp + more.kp, "kd": kd + more.kd}
         out = O_TORQUE + n + POINT_OUT * len(self._observed.points) + (AUDIT if self.audited else 0)
         self.system = system = SYSTEM.make(
@@ -378,8 +380,8 @@ class TreePlant(Running):
                     "slews": bool(np.isfinite(slew).any()),
                 },
                 "pushes": {"numbers": more.pushes, "curve": more.curve, "momentum": momentum},
-                "tendons": {"numbers": more.tendons, "points": more.tendon_points} if further else None,
-                "floor": self._floor(model) if further else None,
+                "tendons": {"numbers": more.tendons, "points": more.tendon_points} if additional else None,
+                "floor": self._floor(model) if additional else None,
                 "tree": {
                     "topology": model.topology, "constant": model.constant, "base_mode": model.base_mode,
                     "gravity": model.gravity, "imposed": model.imposed, "bounds": bounds,
@@ -407,14 +409,14 @@ class TreePlant(Running):
             motion, np.array([system.law.omega, system.law.ramp]), system.law.kp, system.law.kd, self.bandwidth,
             bounds, more.pushes, more.curve,
         ]  # fmt: skip
-        if further:
+        if additional:
             tendons = more.tendons if np.any(more.tendons[:, FACTOR] != 1.0) else more.tendons[:, :FACTOR]
             decisive += [momentum, tendons, more.tendon_points, fluid.foils, fluid.polars, fluid.resistances]
         if np.any(self._gains != 1.0):
             decisive.append(self._gains)
         contents = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
-        words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.contents
-        self._key = hashlib.sha256(words + contents + self._kinds.tobytes() + self._joints.tobytes()).digest()
+        arguments = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.contents
+        self._key = hashlib.sha256(arguments + contents + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     def _bounds(self, model: Model) -> Array:
         """Return the joints' bounds (n, BOUND_WIDTH) with H of limits that are never passed (see `joint_laws`)."""
@@ -480,7 +482,7 @@ class TreePlant(Running):
                 f"{' '.join(contradiction(self.model, self.vector))}"
             )
 
-    def place(self, state: State | None = None, **given: Any) -> None:
+    def place(self, state: State | None = None, **values: Any) -> None:
         """Put the mechanism into a state; joints whose motion is imposed remain where their law has them.
 
         The angle of a joint whose rate is commanded (JointSpeed) is a state: such a joint is placed, and turns on from
@@ -489,7 +491,7 @@ class TreePlant(Running):
         Parameters
         ----------
         state : State, optional
-            The new state; None for the present one with `given`.
+            The new state; None for the present one with `values`.
         **given : array_like
             Parts that differ from the present state, by the names of the outputs: position (3,) m, quaternion (4,),
             velocity (3,) m/s and angular_velocity (3,) rad/s in base axes, joint_position and joint_velocity (n,).
@@ -507,9 +509,9 @@ class TreePlant(Running):
         stops a velocity along it.
         """
         if state is None:
-            state = self._placed(given)
-        elif given:
-            raise ModelError(f"{self.model.name}: place: expected a state or {', '.join(given)}, got both")
+            state = self._placed(values)
+        elif values:
+            raise ModelError(f"{self.model.name}: place: expected a state or {', '.join(values)}, got both")
         state = self._checked("place", state)
         y, n = self.vector, self.model.n
         y[:3], y[3:7], y[7 : 7 + n] = state.position, state.orientation, state.q
@@ -543,17 +545,17 @@ class TreePlant(Running):
             servo[rated, :2] += placed[rated] - reached[rated]
             follow(self.system, vector, self.time)
 
-    def _placed(self, given: Mapping[str, Any]) -> State:
+    def _placed(self, values: Mapping[str, Any]) -> State:
         """Return the present state with the given parts."""
         where, n = f"{self.model.name}: place", self.model.n
-        for name in given:
+        for name in values:
             if name not in _PLACES:
                 raise UnknownNameError("part of a state", name, _PLACES)
         vector = self.vector.copy()
-        read_pose(where, given, vector[:7], vector[7 + n : 13 + n])
+        read_pose(where, values, vector[:7], vector[7 + n : 13 + n])
         for name, part in (("joint_position", vector[7 : 7 + n]), ("joint_velocity", vector[13 + n :])):
-            if name in given:
-                part[:] = read_numbers(where, name, given[name], (n,))
+            if name in values:
+                part[:] = read_numbers(where, name, values[name], (n,))
         return State(vector[:3], vector[3:7], vector[7 : 7 + n], vector[7 + n : 13 + n], vector[13 + n :])
 
     def start(self, vector: Array, steps: int) -> None:

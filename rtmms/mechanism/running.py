@@ -58,7 +58,7 @@ def _places(memory: Array, parts: dict[str, Any]) -> slice:
     Any two places are evenly spaced, so that a slice can have them.
     """
     works = [parts["motion.spent"][:1], *([parts["tree.ground.lost"][1:]] if "tree.ground.lost" in parts else [])]
-    places = [(one.ctypes.data - memory.ctypes.data) // memory.itemsize for one in works]
+    places = [(work.ctypes.data - memory.ctypes.data) // memory.itemsize for work in works]
     return slice(places[0], places[-1] + 1, max(1, places[-1] - places[0]))
 
 
@@ -98,8 +98,8 @@ class TreeErrorEstimator(RecordErrorEstimator):
     @property
     @override
     def finer(self) -> tuple[str, float]:
-        found: tuple[str, float] = self.plant.finer
-        return found
+        result: tuple[str, float] = self.plant.finer
+        return result
 
     def _view_saved_state(self, memory: Array) -> SavedState:
         parts, n = self._parts(memory), self.plant.model.n
@@ -107,8 +107,8 @@ class TreeErrorEstimator(RecordErrorEstimator):
         return SavedState(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], memory[_places(memory, parts)])
 
     def _parts(self, memory: Array) -> dict[str, Any]:
-        found: dict[str, Any] = self.plant.system.state_views(memory[:-1])
-        return found
+        result: dict[str, Any] = self.plant.system.state_views(memory[:-1])
+        return result
 
     @override
     def start(self, at: SavedState, halves: bool) -> None:
@@ -239,8 +239,8 @@ class Running(KernelPlant):
             "position": (at, 3), "quaternion": (at + 3, 4), "velocity": (at + 7 + n, 3),
             "angular_velocity": (at + 10 + n, 3), "joint_position": (at + 7, n), "joint_velocity": (at + 13 + n, n),
         }  # fmt: skip
-        own = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
-        return {name: place for name, place in places.items() if name not in own and place[1]}
+        current = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
+        return {name: place for name, place in places.items() if name not in current and place[1]}
 
     def _account_of(self, system: Any) -> CompiledOutputs | None:
         """Return compiled outputs of a record; `observe` computes those of `extra` and the power of spinning rotors."""
@@ -278,31 +278,40 @@ class Running(KernelPlant):
             derived["dissipated_energy"] = tuple(losses), np.add
         if powers and system.pushes.momentum is None:
             derived["power"] = powers, partial(_power, n, width)
-        own = {channel.name for channel, _ in self.extra}
-        numbers = {name: (part.ctypes.data, part.size) for name, part in parts.items() if part.size and name not in own}
-        derived = {name: one for name, one in derived.items() if name not in own}
+        current = {channel.name for channel, _ in self.extra}
+        numbers = {
+            name: (part.ctypes.data, part.size) for name, part in parts.items() if part.size and name not in current
+        }
+        derived = {name: item for name, item in derived.items() if name not in current}
         return CompiledOutputs(native(self._entries.outputs, system.address), (system.address,), numbers, derived)
 
     @property
     def joint_limits(self) -> dict[str, dict[str, float]]:
         """Limits by joint, if any: lower, upper (rad, m), velocity (rad/s, m/s), effort (N m, N)."""
-        found: dict[str, dict[str, float]] = {}
-        words = {"lower": (FLOOR, LOWER), "upper": (CEILING, UPPER), "velocity": (MAX_SPEED,), "effort": (MAX_TORQUE,)}
+        result: dict[str, dict[str, float]] = {}
+        arguments = {
+            "lower": (FLOOR, LOWER),
+            "upper": (CEILING, UPPER),
+            "velocity": (MAX_SPEED,),
+            "effort": (MAX_TORQUE,),
+        }
         for name, row in zip(self.model.joint_names, self.attached.bounds, strict=True):
-            own = {word: float(row[k]) for word, columns in words.items() for k in columns[::-1] if np.isfinite(row[k])}
-            if own:
-                found[name] = own
+            current = {
+                word: float(row[k]) for word, columns in arguments.items() for k in columns[::-1] if np.isfinite(row[k])
+            }
+            if current:
+                result[name] = current
         for drive in self.drives:
             if drive.kind in (TORQUE, OFFSET) and 0 <= drive.joint < self.model.n:
-                own = found.setdefault(self.model.joint_names[drive.joint], {})
+                current = result.setdefault(self.model.joint_names[drive.joint], {})
                 upper = drive.channel.upper
                 if drive.kind == TORQUE and upper is not None:
-                    own["effort"] = upper * abs(drive.gain)
+                    current["effort"] = upper * abs(drive.gain)
                 elif drive.kind == OFFSET and self.bandwidth[drive.joint] > 0.0:
                     for word, value in (("lower", drive.channel.lower), ("upper", upper)):
                         if value is not None:
-                            own.setdefault(word, value)
-        return {name: own for name, own in found.items() if own}
+                            current.setdefault(word, value)
+        return {name: local for name, local in result.items() if local}
 
     def _sample_field(self, ahead: float) -> None:
         """Sample a flow that is a function, `ahead` seconds from now; the values are held over a step."""
@@ -337,9 +346,9 @@ class Running(KernelPlant):
             f"long for {self.method} here; take a smaller step ({knob} < {step:.3g} s), or weaker forces"
         )
         if len(self.model.ground.rows):
-            found = rank_of(self.model, self.vector[7 : 7 + n])
-            if found.weak or found.rank < 6:
-                reason += f"; {found.sentence()}"
+            result = rank_of(self.model, self.vector[7 : 7 + n])
+            if result.weak or result.rank < 6:
+                reason += f"; {result.sentence()}"
         raise DivergedError(self.time + self.dt, name, good, reason)
 
     def _left_the_flow(self) -> str:
@@ -359,8 +368,8 @@ class Running(KernelPlant):
     @property
     def finer(self) -> tuple[str, float]:
         """Parameter that shortens the method's own step, and its value, s."""
-        own = getattr(self.parameters, "step_s", None)
-        return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
+        step_s = getattr(self.parameters, "step_s", None)
+        return ("dt", self.dt) if step_s is None else ("step_s", self.dt / self.substeps)
 
     def coordinates(self) -> Coordinates:
         """Return the coordinates of the state (rtmms.plant.protocol.HasCoordinates).

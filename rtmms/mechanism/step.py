@@ -220,14 +220,14 @@ def let_go(rows: Any, reaction: Any, active: Any) -> bool:
     bool
         False where no row pulls.
     """
-    worst, most = -1, 0.0
+    worst, maximum = -1, 0.0
     largest = 0.0
     for r in range(rows.shape[0]):
         if active[r] > 0.0:
             largest = max(largest, abs(reaction[r]))
     for r in range(rows.shape[0]):
-        if rows[r, G_SIDE] > 0.0 and active[r] > 0.0 and reaction[r] < min(most, -1e-9 * largest):
-            worst, most = r, reaction[r]
+        if rows[r, G_SIDE] > 0.0 and active[r] > 0.0 and reaction[r] < min(maximum, -1e-9 * largest):
+            worst, maximum = r, reaction[r]
     if worst >= 0:
         active[worst] = 0.0
     return worst >= 0
@@ -615,15 +615,15 @@ def take_step(system: Any) -> int:
         SOUND, the status of `advance`, or BAD_COMMAND, with which nothing has happened.
     """
     command, hold, pushes = system.command, system.hold, system.pushes
-    given, memory, last, dt, substeps = command.given, system.memory, system.last, system.dt, system.substeps
-    if not finite(given):
+    values, memory, last, dt, substeps = command.given, system.memory, system.last, system.dt, system.substeps
+    if not finite(values):
         return BAD_COMMAND
-    saturate(given, command.limits)
-    hold_commands(command, given, hold.torque, hold.target, hold.slew, hold.goal)
+    saturate(values, command.limits)
+    hold_commands(command, values, hold.torque, hold.target, hold.slew, hold.goal)
     for k in range(memory.shape[0]):
         last[k] = memory[k]
-    for k in range(given.shape[0]):
-        pushes.command[k] = given[k]
+    for k in range(values.shape[0]):
+        pushes.command[k] = values[k]
     status = advance(system, dt / substeps, substeps)
     if status == SOUND:
         finish_servo(hold, hold.coast, dt)

@@ -160,11 +160,11 @@ class Tendon(ActuatorDescription):
 
     def _start(self, to: Attachment, taut: float) -> tuple[float, float]:
         """Return the filtered command at the start, and the neutral command."""
-        given = None if self.neutral is None else to.number("neutral", self.neutral, least=-math.inf)
+        values = None if self.neutral is None else to.number("neutral", self.neutral, least=-math.inf)
         if self.command in ("length", "none"):
-            length = taut if given is None else given
+            length = taut if values is None else values
             return length, length
-        neutral = 0.0 if given is None else given
+        neutral = 0.0 if values is None else values
         return (taut if self.command == "rate" else self.gain * neutral), neutral
 
     def points(self, to: Attachment) -> list[Array]:
@@ -243,15 +243,15 @@ def on_body(to: Attachment, name: str, point: Array, place: str) -> tuple[int, A
         check_within(bent, float(point[0]), place)
         node = float(np.argmin(np.abs(along - point[0])))
         return -1 - list(to.strained).index(name), np.array([node, point[1], point[2]])
-    rod = next((one for one in to.rods if one.name == name), None)
+    rod = next((rod for rod in to.rods if rod.name == name), None)
     if rod is not None:
         name, point = on_link(rod, point, place)
     elif name not in to.model.body_names:
         raise UnknownNameError(
-            f"body of {place}", name, (*to.model.body_names, *(one.name for one in to.rods), *to.strained)
+            f"body of {place}", name, (*to.model.body_names, *(rod.name for rod in to.rods), *to.strained)
         )
-    row, own = to.body(name)
-    return row, own.position + own.rotation @ point
+    row, current = to.body(name)
+    return row, current.position + current.rotation @ point
 
 
 def check_within(rod: Rod, x: float, place: str) -> None:
@@ -352,12 +352,12 @@ def taut_length(to: Attachment, points: Sequence[Array]) -> float:
     stand(model, state.position, state.orientation, state.q, s)
     places = []
     for point in points:
-        row, own = int(point[ROW]), point[PLACE : PLACE + 3]
+        row, current = int(point[ROW]), point[PLACE : PLACE + 3]
         if row < 0:
             rod, along = list(to.strained.values())[-1 - row]
             row, carrier = to.body(rod.body)
-            section = carrier @ rod.placement @ at_rest(rod, float(along[int(own[0])]))
-            own = section.position + section.rotation @ np.array([0.0, own[1], own[2]])
+            section = carrier @ rod.placement @ at_rest(rod, float(along[int(current[0])]))
+            current = section.position + section.rotation @ np.array([0.0, current[1], current[2]])
         turn = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
-        places.append(s[row, S_WORLD_POS : S_WORLD_POS + 3] + turn @ own)
+        places.append(s[row, S_WORLD_POS : S_WORLD_POS + 3] + turn @ current)
     return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())

@@ -36,15 +36,15 @@ def thruster_table(model: Model, actuators: Iterable[Any]) -> dict[str, list[Map
     - `curve`: points (command, N); or `coefficient`, N for a command of 1, of a thrust coefficient |x| x
     """
     rows: list[Mapping[str, Any]] = []
-    for one in actuators:
-        if isinstance(one, Thruster):
-            body = model.body(one.body)
-            pose = Placement(model.offset_rotation[body], model.offset_position[body]) @ one.placement
-            law = {"curve": [list(map(float, point)) for point in one.curve]} if len(one.curve) else {
-                "coefficient": float(one.coefficient or 0.0)}  # fmt: skip
+    for actuator in actuators:
+        if isinstance(actuator, Thruster):
+            body = model.body(actuator.body)
+            pose = Placement(model.offset_rotation[body], model.offset_position[body]) @ actuator.placement
+            law = {"curve": [list(map(float, point)) for point in actuator.curve]} if len(actuator.curve) else {
+                "coefficient": float(actuator.coefficient or 0.0)}  # fmt: skip
             rows.append({
-                "actuator": one.channel_name, "body": int(model.carrier[body]),
+                "actuator": actuator.channel_name, "body": int(model.carrier[body]),
                 "position": pose.position.tolist(), "direction": pose.rotation[:, 0].tolist(),
-                "moment": float(one.moment), **law,
+                "moment": float(actuator.moment), **law,
             })  # fmt: skip
     return {"thrusters": rows} if rows else {}

@@ -79,7 +79,7 @@ def _with_elements(mechanism: Mechanism, where: str) -> Mechanism:
     """Return the mechanism with the elements that name their body among that body's."""
     if isinstance(mechanism.elements, str) or not isinstance(mechanism.elements, Sequence):
         raise ModelError(f"{where}: elements: expected a list of elements, got {mechanism.elements!r}")
-    own: dict[str, list[Element]] = {body.name: list(body.elements) for body in mechanism.bodies}
+    current: dict[str, list[Element]] = {body.name: list(body.elements) for body in mechanism.bodies}
     for body in mechanism.bodies:
         for k, element in enumerate(body.elements):
             if isinstance(element, Resistance) and element.body != body.name:
@@ -94,12 +94,12 @@ def _with_elements(mechanism: Mechanism, where: str) -> Mechanism:
         element.check(place)
         if not isinstance(element.placement, Placement):
             raise ModelError(f"{place}: placement: expected a Placement, got {element.placement!r}")
-        if element.body not in own:
-            raise ModelError(f"{place}: body: {UnknownNameError('body', element.body, own)}")
-        own[element.body].append(element)
+        if element.body not in current:
+            raise ModelError(f"{place}: body: {UnknownNameError('body', element.body, current)}")
+        current[element.body].append(element)
     if not mechanism.elements:
         return mechanism
-    return replace(mechanism, bodies=[replace(b, elements=own[b.name]) for b in mechanism.bodies], elements=())
+    return replace(mechanism, bodies=[replace(b, elements=current[b.name]) for b in mechanism.bodies], elements=())
 
 
 MAX_INERTIA = 1e100
@@ -399,7 +399,7 @@ def _rigid_inertia(body: Body, place: str) -> Array:
     inertia = _symmetric(checked_numbers(body.inertia, (3, 3), f"{place}: inertia"), f"{place}: inertia")
     if max(mass, *np.abs(moment)) > MAX_INERTIA:
         raise ModelError(f"{place}: mass and first_moment must be at most {MAX_INERTIA:g} kg, kg m, got more")
-    own = inertia_matrix(mass, moment, inertia)
+    current = inertia_matrix(mass, moment, inertia)
     if mass == 0.0 and np.any(moment != 0.0):
         raise ModelError(f"{place}: first_moment must be 0 where the mass is 0, got {moment.tolist()}")
     if mass > 0.0:
@@ -417,8 +417,8 @@ def _rigid_inertia(body: Body, place: str) -> Array:
                 f"{place}: no body has principal moments {moments.tolist()} kg m2: the largest exceeds the others' sum"
             )
     for k, solid in enumerate(body.solids):
-        own = own + inertia_of(solid, f"{place}: solid {k}")
-    return own
+        current = current + inertia_of(solid, f"{place}: solid {k}")
+    return current
 
 
 def _displaced(body: Body, place: str) -> tuple[float, Array]:
@@ -461,7 +461,7 @@ def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tupl
     if body.added is not None:
         matrix = _symmetric(checked_numbers(body.added, (6, 6), f"{place}: added"), f"{place}: added")
     left = displaced - sum(element.displaced_mass for element in body.elements)
-    away = moment - sum((one.displaced_mass * one.centre for one in body.elements), np.zeros(3))
+    away = moment - sum((element.displaced_mass * element.centre for element in body.elements), np.zeros(3))
     theirs = left > NEGLIGIBLE * displaced
     if not theirs and abs(left) <= NEGLIGIBLE * displaced:
         theirs = bool(np.abs(away).max() <= NEGLIGIBLE * (displaced + np.abs(moment).max()))
@@ -495,14 +495,14 @@ def _check_inertias(model: Model, where: str) -> None:
             imposed = 1
         k = 5 if kind == at.REVOLUTE else 2
         if not imposed:
-            own = m[k, k] + c[at.C_ROTOR]
+            current = m[k, k] + c[at.C_ROTOR]
             scale = float(np.trace(m)) if k == 5 else m[0, 0] + m[1, 1]
-            if own <= 1e-13 * scale or own <= 0.0:
+            if current <= 1e-13 * scale or current <= 0.0:
                 raise ModelError(
                     f"{where}: joint '{model.joint_names[row - 1]}' is driven by torque, but its bodies have "
                     "no inertia; give them mass, or the joint a rotor inertia or drive='motion'"
                 )
-            m = m - np.outer(m[:, k], m[:, k]) / own
+            m = m - np.outer(m[:, k], m[:, k]) / current
         x = adjoint(c[at.C_ROT : at.C_ROT + 9].reshape(3, 3), c[at.C_POS : at.C_POS + 3])
         total[parent] = total[parent] + x.T @ m @ x
     if model.base_mode == at.BASE_FREE:

@@ -74,7 +74,7 @@ def compile_ground(
     ModelError
         A contact is wrong; the message names it, the value and what is expected.
     """
-    made: list[tuple[str, Array]] = []
+    built: list[tuple[str, Array]] = []
     for k, contact in enumerate(contacts):
         place = f"{where}: contacts[{k}]"
         if isinstance(contact, Floor):
@@ -83,10 +83,10 @@ def compile_ground(
             raise ModelError(f"{place}: expected an Axle, a Wheel, a Plane or a Floor, got {contact!r}")
         place = f"{place} ({type(contact).__name__})"
         if isinstance(contact, Wheel):
-            made += _wheel(contact, offsets, joints, place)
+            built += _wheel(contact, offsets, joints, place)
         else:
-            made += _on_body(contact, offsets, place)
-    names = [name for name, _ in made]
+            built += _on_body(contact, offsets, place)
+    names = [name for name, _ in built]
     for name in names:
         if names.count(name) > 1:
             raise ModelError(
@@ -94,13 +94,13 @@ def compile_ground(
             )
     count = max((row for row, _ in offsets.values()), default=0) + 1
     count = max(count, 1 + max((r for _, rows in joints.values() for r in rows), default=0))
-    order = sorted(range(len(made)), key=lambda i: made[i][1][G_BODY])
-    rows = np.array([made[i][1] for i in order]).reshape(-1, G_WIDTH)
+    order = sorted(range(len(built)), key=lambda i: built[i][1][G_BODY])
+    rows = np.array([built[i][1] for i in order]).reshape(-1, G_WIDTH)
     joint = np.full(count, -1, dtype=np.int64)
     for i, row in enumerate(rows):
         if row[G_JOINT]:
             if joint[int(row[G_JOINT])] >= 0:
-                name = next(name for name, (_, own) in joints.items() if own[0] == int(row[G_JOINT]))
+                name = next(name for name, (_, current) in joints.items() if current[0] == int(row[G_JOINT]))
                 raise ModelError(f"{where}: contacts: joint '{name}' has two wheels; expected a joint for each wheel")
             joint[int(row[G_JOINT])] = i
     first = np.searchsorted(rows[:, G_BODY], np.arange(count + 1)).astype(np.int64)

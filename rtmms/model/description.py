@@ -115,7 +115,7 @@ def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tupl
     return Drawing("mesh", place, (float(size[0]), float(size[1]), float(size[2])), points - middle, faces, colour)
 
 
-def simplify_mesh(vertices: Array, triangles: Indices, most: int) -> tuple[Array, Indices]:
+def simplify_mesh(vertices: Array, triangles: Indices, maximum: int) -> tuple[Array, Indices]:
     """Return a mesh with a limited number of points.
 
     The points within a cell of a grid become their mean, and triangles without a surface are removed.
@@ -126,7 +126,7 @@ def simplify_mesh(vertices: Array, triangles: Indices, most: int) -> tuple[Array
         m.
     triangles : (k, 3) array of int64
         Indices of vertices.
-    most : int
+    maximum : int
         Largest number of points, at least MIN_DRAWN_POINTS.
 
     Returns
@@ -134,13 +134,13 @@ def simplify_mesh(vertices: Array, triangles: Indices, most: int) -> tuple[Array
     (array, array)
         Points (p, 3), m, and triangles (f, 3).
     """
-    most = max(most, MIN_DRAWN_POINTS)
+    maximum = max(maximum, MIN_DRAWN_POINTS)
     low, span = vertices.min(axis=0), float(np.max(np.ptp(vertices, axis=0), initial=1e-9))
     cells, least, largest = 512.0, 1.0, 4096.0
     numbers = _cells(vertices, low, span / cells)
     for _ in range(24):
         numbers = _cells(vertices, low, span / cells)
-        if numbers.max() + 1 > most:
+        if numbers.max() + 1 > maximum:
             largest = cells
         else:
             least = cells
@@ -151,8 +151,8 @@ def simplify_mesh(vertices: Array, triangles: Indices, most: int) -> tuple[Array
     np.add.at(points, numbers, vertices)
     points /= np.bincount(numbers, minlength=count)[:, None]
     faces = numbers[triangles]
-    kept = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    faces = np.unique(faces[kept], axis=0)
+    stored = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    faces = np.unique(faces[stored], axis=0)
     return points, faces
 
 

@@ -87,9 +87,9 @@ def elongated_body(
         a, b = _section(name, half_axes, start + x)
         area, rim = math.pi * a * b, water * math.pi
         m, centre = density * area * length, np.array([x, 0.0, 0.0])
-        own = 0.25 * m * np.diag([a * a + b * b, b * b, a * a])
+        current = 0.25 * m * np.diag([a * a + b * b, b * b, a * a])
         mass, moment, displaced = mass + m, moment + m * centre, displaced + water * area * length
-        inertia += own + m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        inertia += current + m * (centre @ centre * np.eye(3) - np.outer(centre, centre))
         # an ellipse's perimeter (Ramanujan)
         around = math.pi * (3.0 * (a + b) - math.sqrt((3.0 * a + b) * (a + 3.0 * b)))
         drag = 0.5 * water * friction * around, water * cross[0] * b, water * cross[1] * a
@@ -121,13 +121,13 @@ def _section(name: str, half_axes: HalfAxes, x: float) -> tuple[float, float]:
 
 def _coarseness(name: str, half_axes: HalfAxes, start: float, end: float, pieces: int) -> float:
     """Return the relative error of moments of a b, a^2 and b^2, of order 0 to 2, against the reference's sections."""
-    found = []
+    result = []
     for count in (pieces, REFERENCE_SECTIONS):
         nodes, weights = np.polynomial.legendre.leggauss(count)
         u = 0.5 * (1.0 + nodes)
         a, b = np.array([_section(name, half_axes, start + x * (end - start)) for x in u]).T
-        found.append(np.array([a * b, a * a, b * b]) @ (weights[:, None] * u[:, None] ** np.arange(3)))
-    return float(np.max(np.abs(found[0] / found[1] - 1.0)))
+        result.append(np.array([a * b, a * a, b * b]) @ (weights[:, None] * u[:, None] ** np.arange(3)))
+    return float(np.max(np.abs(result[0] / result[1] - 1.0)))
 
 
 def _couple(name: str, half_axes: HalfAxes, x: float, h: float, water: float) -> float:

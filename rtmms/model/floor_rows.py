@@ -150,7 +150,7 @@ def marker_rows(markers: Sequence[Any], offsets: Offsets, where: str) -> tuple[t
     ModelError
         A marker is wrong; the message names it.
     """
-    made: list[tuple[str, str, Array]] = []
+    built: list[tuple[str, str, Array]] = []
     for k, marker in enumerate(markers):
         place = f"{where}: markers[{k}]"
         if not isinstance(marker, Marker):
@@ -158,7 +158,7 @@ def marker_rows(markers: Sequence[Any], offsets: Offsets, where: str) -> tuple[t
         if not isinstance(marker.name, str) or not marker.name or "." in marker.name:
             raise ModelError(f"{place}: name: expected a name without a dot, got {marker.name!r}")
         place = f"{place} '{marker.name}'"
-        if any(marker.name == name for name, _, _ in made):
+        if any(marker.name == name for name, _, _ in built):
             raise ModelError(f"{place}: another marker has this name; expected different names")
         row = np.zeros(MARKER_WIDTH)
         row[0], row[10:13] = _at(marker.body, marker.point, offsets, place)
@@ -169,5 +169,5 @@ def marker_rows(markers: Sequence[Any], offsets: Offsets, where: str) -> tuple[t
                 raise ModelError(f"{place}: relative_to: {UnknownNameError('body', str(marker.relative_to), offsets)}")
             other, offset = offsets[marker.relative_to]
             row[13], row[14:23], row[23:26] = other, offset.rotation.ravel(), offset.position
-        made.append((marker.name, marker.relative_to or "world", row))
-    return tuple(made)
+        built.append((marker.name, marker.relative_to or "world", row))
+    return tuple(built)

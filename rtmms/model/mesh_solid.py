@@ -126,8 +126,8 @@ def solid_from_mesh(
     place = f"solid_from_mesh: '{file.name}'"
     if (density is None) == (mass is None):
         raise ModelError(f"{place}: expected density or mass, got {'neither' if mass is None else 'both'}")
-    given = {"scale": scale, "density": density, "mass": mass}
-    for name, value in given.items():
+    values = {"scale": scale, "density": density, "mass": mass}
+    for name, value in values.items():
         if value is not None and float(checked_numbers(value, (), f"{place}: {name}")) <= 0.0:
             raise ModelError(f"{place}: {name}: expected a number > 0, got {value!r}")
     if file.suffix.lower() not in KINDS:

@@ -103,8 +103,8 @@ def check_shapes(name: str, length: float, shapes: dict[str, Shape], root: str =
             if value.shape != (6,) or not np.all(np.isfinite(value)):
                 raise ModelError(f"{place}: expected 6 finite numbers at X = {x:.6g} m, got {value.tolist()}")
             values.append(value)
-        most = float(np.max(np.abs(values)))
-        if root == "clamped" and np.max(np.abs(values[0])) > 1e-9 * max(most, 1e-300):
+        maximum = float(np.max(np.abs(values)))
+        if root == "clamped" and np.max(np.abs(values[0])) > 1e-9 * max(maximum, 1e-300):
             raise ModelError(
                 f"{place}: expected 0 at the clamped root X = 0, got {values[0].tolist()}: the shape does not "
                 "meet its boundary condition"
@@ -200,13 +200,13 @@ def own_modes(modal: Modal, mass: Array, count: int | None = None) -> Modal:
     stiffness = np.asarray(modal.stiffness, dtype=float)
     k = np.diag(stiffness) if stiffness.ndim == 1 else stiffness
     values, vectors = eigh(k, np.asarray(mass, dtype=float))
-    kept = len(values) if count is None else count
-    turn = vectors[:, :kept]
+    stored = len(values) if count is None else count
+    turn = vectors[:, :stored]
     damping = np.asarray(modal.damping, dtype=float)
     d = np.diag(np.zeros(len(values)) + damping) if damping.ndim < 2 else damping
     sections = [replace(section, shape=turn.T @ np.asarray(section.shape, dtype=float)) for section in modal.sections]
-    names = [f"mode{i + 1}" for i in range(kept)]
-    return Modal(names, np.maximum(values[:kept], 0.0), sections, np.diag(turn.T @ d @ turn))
+    names = [f"mode{i + 1}" for i in range(stored)]
+    return Modal(names, np.maximum(values[:stored], 0.0), sections, np.diag(turn.T @ d @ turn))
 
 
 def from_finite_elements(
@@ -302,28 +302,28 @@ def load_finite_elements(name: str, path: str | Path, *, modes: int, **more: Any
 
             mmread: Any = getattr(scipy.io, "mmread")  # noqa: B009  half typed
 
-            found: dict[str, Any] = {}
+            result: dict[str, Any] = {}
             for key in ("mass", "stiffness"):
                 with _opened(name, path / f"{key}.mtx", "a matrix (Matrix Market)") as opened:
-                    found[key] = mmread(opened)
+                    result[key] = mmread(opened)
             for key in ("nodes", "clamped"):
                 if key == "nodes" or (path / "clamped.csv").exists():
                     with _opened(name, path / f"{key}.csv", "a table of numbers") as opened:
-                        found[key] = np.loadtxt(opened, delimiter=",", ndmin=2)
+                        result[key] = np.loadtxt(opened, delimiter=",", ndmin=2)
         else:
             with _opened(name, path, "a .npz file or a folder") as opened:
                 check_npz(opened, path)
                 with np.load(opened, allow_pickle=False) as file:
-                    found = {key: file[key] for key in ("nodes", "mass", "stiffness", "clamped") if key in file}
-        fixed = [int(node) for node in np.ravel(found.pop("clamped", []))]
-        missing = {"nodes", "mass", "stiffness"} - found.keys()
+                    result = {key: file[key] for key in ("nodes", "mass", "stiffness", "clamped") if key in file}
+        fixed = [int(node) for node in np.ravel(result.pop("clamped", []))]
+        missing = {"nodes", "mass", "stiffness"} - result.keys()
         if missing:
             raise ValueError(f"lacks {', '.join(sorted(missing))}")
     except ModelError:
         raise
     except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as fault:
         raise ModelError(f"body '{name}': modal: {path}: cannot be read as a finite element model: {fault}") from None
-    return from_finite_elements(name, **found, modes=modes, **{"clamped": fixed, **more})
+    return from_finite_elements(name, **result, modes=modes, **{"clamped": fixed, **more})
 
 
 def _opened(name: str, path: Path, expected: str) -> Any:
@@ -331,8 +331,8 @@ def _opened(name: str, path: Path, expected: str) -> Any:
     return open_input(path, place=f"body '{name}': modal:", expected=expected, max_bytes=MAX_MODEL_BYTES)
 
 
-def _matrix(place: str, what: str, given: Any, size: int) -> Array:
-    dense = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=float)
+def _matrix(place: str, what: str, values: Any, size: int) -> Array:
+    dense = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=float)
     if dense.shape != (size, size) or not np.all(np.isfinite(dense)):
         raise ModelError(f"{place}: {what} must be finite, of shape ({size}, {size}), got shape {dense.shape}")
     if np.max(np.abs(dense - dense.T)) > 1e-9 * np.max(np.abs(dense)):
@@ -341,19 +341,19 @@ def _matrix(place: str, what: str, given: Any, size: int) -> Array:
     return out
 
 
-def _scalar_mass(place: str, given: Any, k: int) -> Array:
+def _scalar_mass(place: str, values: Any, k: int) -> Array:
     """Return the mass matrix (k, k), kg; a (3 k, 3 k) matrix must treat x, y, z alike."""
-    shape = np.shape(given)
+    shape = np.shape(values)
     if shape == (k, k):
-        return _matrix(place, "mass", given, k)
-    whole = _matrix(place, "mass", given, 3 * k)
-    one: Array = whole[::3, ::3]
-    if np.max(np.abs(whole - np.kron(one, np.eye(3)))) > 1e-9 * np.max(np.abs(whole)):
+        return _matrix(place, "mass", values, k)
+    whole = _matrix(place, "mass", values, 3 * k)
+    item: Array = whole[::3, ::3]
+    if np.max(np.abs(whole - np.kron(item, np.eye(3)))) > 1e-9 * np.max(np.abs(whole)):
         raise ModelError(
             f"{place}: mass: expected the same mass for x, y and z of a node, without coupling (solid "
             "elements, not beams or shells)"
         )
-    return one
+    return item
 
 
 def _modes(place: str, m: Array, k: Array, fixed: Any, count: int) -> tuple[Array, Array]:
@@ -427,7 +427,7 @@ def all_bodies(bodies: Sequence[Body]) -> list[Body]:
     list[Body]
         Each body, followed by those of its sections.
     """
-    return [one for body in bodies for one in (body, *_of_sections(body))]
+    return [item for body in bodies for item in (body, *_of_sections(body))]
 
 
 def parts_of(bodies: Sequence[Body]) -> dict[str, set[str]]:
@@ -443,7 +443,7 @@ def parts_of(bodies: Sequence[Body]) -> dict[str, set[str]]:
     dict[str, set[str]]
         Body's name to the set of names.
     """
-    return {body.name: {body.name, *(one.name for one in _of_sections(body))} for body in bodies}
+    return {body.name: {body.name, *(of_section.name for of_section in _of_sections(body))} for body in bodies}
 
 
 def _of_sections(body: Body) -> list[Body]:
@@ -503,7 +503,7 @@ def modal_numbers(modal: Modal, place: str) -> tuple[Array, Array]:
     ModelError
         A value is negative or not finite, or it couples modes.
     """
-    found = []
+    result = []
     for name in ("stiffness", "damping"):
         try:
             value = np.array(getattr(modal, name), dtype=float)
@@ -521,8 +521,8 @@ def modal_numbers(modal: Modal, place: str) -> tuple[Array, Array]:
         value = value + np.zeros(count) if value.shape == () else value
         if value.shape != (count,) or not np.all(np.isfinite(value)) or np.any(value < 0.0):
             raise ModelError(f"{place}: {name} must be {count} finite numbers >= 0, got {value.tolist()}")
-        found.append(value)
-    return found[0], found[1]
+        result.append(value)
+    return result[0], result[1]
 
 
 def check_modes(topology: Any, constant: Array, modes: Modes, names: Sequence[str], where: str) -> None:
@@ -550,10 +550,10 @@ def check_modes(topology: Any, constant: Array, modes: Modes, names: Sequence[st
         total = np.zeros((6 + count, 6 + count))
         total[:6, :6] += _inertia(constant[row])
         for j in np.flatnonzero((modes.book[:, M_SHAPE] >= 0) & (topology[:, at.T_PARENT] == row)):
-            own = modes.shape[modes.book[j, M_SHAPE] :][: 3 + 6 * count]
+            current = modes.shape[modes.book[j, M_SHAPE] :][: 3 + 6 * count]
             rotation = constant[j, at.C_ROT : at.C_ROT + 9].reshape(3, 3)
             position = constant[j, at.C_POS : at.C_POS + 3]
-            table, arm = own[3:].reshape(count, 6), position - own[:3]
+            table, arm = current[3:].reshape(count, 6), position - current[:3]
             moved = np.hstack([table[:, :3] + np.cross(table[:, 3:], arm), table[:, 3:]])
             turn = np.kron(np.eye(2), rotation.T)
             j_all = np.hstack([adjoint(rotation, position), turn @ moved.T])

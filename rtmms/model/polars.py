@@ -94,10 +94,10 @@ class Polar:
         return cls(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3])
 
     @classmethod
-    def beyond(cls, *args: Any, **given: Any) -> Polar:
+    def beyond(cls, *args: Any, **values: Any) -> Polar:
         """Return `with_stall_extension`, under its old name, with a warning."""
         warn_renamed("Polar", "beyond", "with_stall_extension")
-        return cls.with_stall_extension(*args, **given)
+        return cls.with_stall_extension(*args, **values)
 
     def check(self, place: str) -> None:
         """Check the tables.
@@ -152,9 +152,9 @@ class Polar:
 
 def _columns(place: str, angles: Any, lift: Any, drag: Any, moment: Any) -> Array:
     """Return the tables as (k, 4), after checks: angles ascend, drag >= 0."""
-    given = {"angles_deg": angles, "lift": lift, "drag": drag, "moment": moment}
+    values = {"angles_deg": angles, "lift": lift, "drag": drag, "moment": moment}
     columns: list[Array] = []
-    for name, value in given.items():
+    for name, value in values.items():
         if value is None and name == "moment":
             value = np.zeros(len(columns[0]))
         try:
@@ -220,9 +220,11 @@ def monotone_slopes(x: Array, y: Array, slopes: Array) -> Array:
     """
     secant = np.diff(y) / np.diff(x)
     before, behind = np.append(secant[-1], secant), np.append(secant, secant[0])
-    most = 3.0 * np.minimum(np.abs(before), np.abs(behind))
+    maximum = 3.0 * np.minimum(np.abs(before), np.abs(behind))
     same = before * behind > 0.0
-    return np.asarray(np.where(same & (slopes * before > 0.0), np.sign(before) * np.minimum(np.abs(slopes), most), 0.0))
+    return np.asarray(
+        np.where(same & (slopes * before > 0.0), np.sign(before) * np.minimum(np.abs(slopes), maximum), 0.0)
+    )
 
 
 def least_value(x: Array, y: Array, slopes: Array) -> float:

@@ -456,11 +456,11 @@ def plate_strips(
         _refuse_below(drag, 0.0, "plate_strips: drag", ""), _refuse_below(skin, 0.0, "plate_strips: skin", ""),
         _refuse_below(added, 0.0, "plate_strips: added", ""),
     )  # fmt: skip
-    made = []
+    built = []
     for (x, b), (y, c) in pairwise(rows):
         if b == c == 0.0:
             continue
         mean = [sum(b**i * c ** (k - i) for i in range(k + 1)) / (k + 1) for k in (1, 2, 4)]
         middle = frame @ Placement(np.eye(3), np.array([0.5 * (x + y), 0.0, 0.0]))
-        made.append(_plate(mean[0], mean[1], mean[2], float(y - x), rho, middle, coefficients, law))
-    return tuple(made)
+        built.append(_plate(mean[0], mean[1], mean[2], float(y - x), rho, middle, coefficients, law))
+    return tuple(built)

@@ -67,15 +67,15 @@ def read_mesh(path: Path) -> tuple[Array, Indices]:
     if kind == ".obj":
         return _read_obj(data)
     {".stl": _check_stl, ".ply": _check_ply, ".off": _check_off, ".dae": _check_dae}[kind](data)
-    found: Any = import_module("trimesh").load(io.BytesIO(data), file_type=kind[1:], force="mesh")
-    vertices, faces = np.asarray(found.vertices, dtype=float), np.asarray(found.faces, dtype=np.int64)
+    result: Any = import_module("trimesh").load(io.BytesIO(data), file_type=kind[1:], force="mesh")
+    vertices, faces = np.asarray(result.vertices, dtype=float), np.asarray(result.faces, dtype=np.int64)
     _refuse_more("vertices", len(vertices), 3 * MAX_POINTS)
     return vertices, faces
 
 
-def _refuse_more(what: str, count: int, most: int) -> None:
-    if count > most:
-        raise ModelError(f"expected at most {most} {what}, got {count}")
+def _refuse_more(what: str, count: int, maximum: int) -> None:
+    if count > maximum:
+        raise ModelError(f"expected at most {maximum} {what}, got {count}")
 
 
 def _count_words(data: bytes) -> int:
@@ -104,11 +104,11 @@ def _check_ply(data: bytes) -> None:
     if not mark or not head.startswith(b"ply"):
         raise ModelError("expected a PLY file with a header")
     for line in head.decode("latin-1").splitlines():
-        words = line.split()
-        if words[:1] == ["element"]:
-            if len(words) != 3 or not words[2].isdecimal() or len(words[2]) > 12:
+        parts = line.split()
+        if parts[:1] == ["element"]:
+            if len(parts) != 3 or not parts[2].isdecimal() or len(parts[2]) > 12:
                 raise ModelError(f"expected 'element NAME COUNT', got {line!r:.80}")
-            _refuse_more(f"elements {words[1]:.20}", int(words[2]), MAX_POINTS)
+            _refuse_more(f"elements {parts[1]:.20}", int(parts[2]), MAX_POINTS)
     if b"ascii" in head:
         _refuse_more("words", _count_words(data), MAX_WORDS[".ply"])
 
@@ -118,13 +118,13 @@ def _check_off(data: bytes) -> None:
 
 
 def _check_dae(data: bytes) -> None:
-    most = MAX_WORDS[".dae"]
+    maximum = MAX_WORDS[".dae"]
     copied = {"instance_geometry": "url", "instance_controller": "url"}
-    counts = check_xml(data, "COLLADA", XmlLimits(MAX_MESH_BYTES, max_words=most), copied)
+    counts = check_xml(data, "COLLADA", XmlLimits(MAX_MESH_BYTES, max_words=maximum), copied)
     _refuse_more("primitives", sum(counts.elements.get(name, 0) for name in _PRIMITIVES), MAX_PARTS)
     # a library's nodes may contain nodes, and these others again: this bounds the copies of one
     copies = max(counts.values.values(), default=1) * 3.0 ** min(60.0, counts.elements.get("instance_node", 0) / 3.0)
-    if max(counts.word_count, 1000) * copies > 3 * most:
+    if max(counts.word_count, 1000) * copies > 3 * maximum:
         raise ModelError("expected fewer nested copies of the parts of the mesh; export it without instances")
 
 
@@ -133,14 +133,14 @@ def _read_obj(data: bytes) -> tuple[Array, Indices]:
     points, triangles = array("d"), array("q")
     for line in io.BytesIO(data):
         if line.startswith((b"v ", b"v\t")):
-            x, y, z = (float(one) for one in line[:500].split()[1:4])
+            x, y, z = (float(part) for part in line[:500].split()[1:4])
             points.extend((x, y, z))
             _refuse_more("vertices", len(points) // 3, MAX_POINTS)
         elif line.startswith((b"f ", b"f\t")):
-            words = line.split(maxsplit=1000)[1:]
-            _refuse_more("corners of a face", len(words), 999)
-            corners = [int(word.partition(b"/")[0]) for word in words]
-            corners = [one - 1 if one > 0 else len(points) // 3 + one for one in corners]
+            arguments = line.split(maxsplit=1000)[1:]
+            _refuse_more("corners of a face", len(arguments), 999)
+            corners = [int(word.partition(b"/")[0]) for word in arguments]
+            corners = [corner - 1 if corner > 0 else len(points) // 3 + corner for corner in corners]
             for pair in pairwise(corners[1:]):
                 triangles.extend((corners[0], *pair))
             _refuse_more("triangles", len(triangles) // 3, MAX_POINTS)
@@ -290,7 +290,7 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
         robot = yourdfpy.URDF.load(io.BytesIO(text), load_collision_meshes=False, **scenes).robot
     except Exception as fault:  # whatever the library makes of what was not looked at
         raise ModelError(f"urdf '{path}': yourdfpy cannot read it: {type(fault).__name__}: {fault}") from None
-    colours = {one.name: one.color for one in robot.materials if one.color is not None}
+    colours = {material.name: material.color for material in robot.materials if material.color is not None}
     looks = _drawings(robot.links, path, colours)
     bodies = [replace(_body(link, path), drawings=looks[link.name]) for link in robot.links]
     joints = [_joint(joint, drive, path) for joint in robot.joints]
@@ -298,7 +298,7 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
         Mechanism(robot.name or path.stem, bodies, joints, base=base, gravity=gravity),
         {joint.name: _limit(joint, path) for joint in robot.joints}, _interfaces(root, {j.name for j in joints}, path),
         {link.name: tuple(_shapes(link)) for link in robot.links},
-        tuple((str(child.tag), dict(child.attrib)) for own in root.findall("rtmms") for child in own),
+        tuple((str(child.tag), dict(child.attrib)) for match in root.findall("rtmms") for child in match),
     )  # fmt: skip
 
 
@@ -350,12 +350,12 @@ def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
     try:
         text = read_input(path, place="urdf", max_bytes=MAX_URDF_BYTES, expected="a URDF")
         counts = check_xml(text, f"urdf '{path}'", XmlLimits(MAX_URDF_BYTES)).elements
-        for what, names, most in (
+        for what, names, maximum in (
             ("links", ("link",), MAX_LINKS), ("shapes", ("mesh", "box", "cylinder", "sphere", "capsule"), MAX_SHAPES),
         ):  # fmt: skip
             count = sum(counts.get(name, 0) for name in names)
-            if count > most:
-                raise ModelError(f"urdf '{path}': expected at most {most} {what}, got {count}")
+            if count > maximum:
+                raise ModelError(f"urdf '{path}': expected at most {maximum} {what}, got {count}")
         root = ElementTree.fromstring(text)
     except OSError as fault:
         raise ModelError(f"urdf '{path}': {fault.strerror or fault}") from None
@@ -365,18 +365,18 @@ def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
         raise ModelError(f"urdf '{path}': cannot be read: expected XML: {fault}") from None
     if root.tag != "robot":
         raise ModelError(f"urdf '{path}': expected the element <robot>, got <{root.tag:.40}>")
-    for one in root:
-        if str(one.tag) not in _CHILDREN["robot"]:
-            _refuse_misspelt(one, root, f"urdf '{path}'")
+    for match in root:
+        if str(match.tag) not in _CHILDREN["robot"]:
+            _refuse_misspelt(match, root, f"urdf '{path}'")
     for kind in ("link", "joint"):
-        for k, one in enumerate(root.findall(kind)):
-            if not one.get("name"):
+        for k, match in enumerate(root.findall(kind)):
+            if not match.get("name"):
                 raise ModelError(f"urdf '{path}': <{kind}> number {k + 1}: expected a name, got none")
-            place = f"urdf '{path}': {kind} '{one.get('name')}'"
+            place = f"urdf '{path}': {kind} '{match.get('name')}'"
             if kind == "joint":
-                _check_joint(one, place)
-            _check_element(one, place)
-            for inner in one.iter():
+                _check_joint(match, place)
+            _check_element(match, place)
+            for inner in match.iter():
                 _check_numbers(inner, place)
     return root, text
 
@@ -399,7 +399,7 @@ def _check_element(element: ElementTree.Element, place: str) -> None:
     tag, known = element.tag, _ATTRIBUTES.get(element.tag, ())
     for name in element.attrib:
         if tag in _ATTRIBUTES and name not in known:
-            near = difflib.get_close_matches(name, [one for one in known if one not in element.attrib], 1, _NEAR)
+            near = difflib.get_close_matches(name, [item for item in known if item not in element.attrib], 1, _NEAR)
             if near:
                 raise ModelError(f"{place}: <{tag}>: unknown attribute '{name:.40}'; did you mean '{near[0]}'?")
     for name in _REQUIRED.get(tag, ()):
@@ -407,13 +407,13 @@ def _check_element(element: ElementTree.Element, place: str) -> None:
             raise ModelError(f"{place}: <{tag}>: expected the attribute '{name}', got none")
     if tag not in _CHILDREN:
         return
-    seen: set[str] = set()
+    visited: set[str] = set()
     for inner in element:
         name = str(inner.tag)
         if name in _CHILDREN[tag]:
-            if name in seen and name not in _SEVERAL:
+            if name in visited and name not in _SEVERAL:
                 raise ModelError(f"{place}: <{tag}>: expected one <{name}>, got several")
-            seen.add(name)
+            visited.add(name)
             _check_element(inner, place)
         else:
             _refuse_misspelt(inner, element, place)
@@ -445,22 +445,24 @@ def _limit(joint: Any, path: Path) -> Limit:
 
     ModelError where limits are impossible, and where a revolute or prismatic joint has none.
     """
-    given, where = joint.limit, f"urdf '{path}': joint '{joint.name}'"
-    if given is None:
+    values, where = joint.limit, f"urdf '{path}': joint '{joint.name}'"
+    if values is None:
         if joint.type in ("revolute", "prismatic"):
             more = " (or type='continuous')" if joint.type == "revolute" else ""
             raise ModelError(f"{where}: type '{joint.type}' needs <limit lower upper effort velocity>{more}, got none")
         return Limit()
     numbers: dict[str, float | None] = {}
     for name in ("lower", "upper", "effort", "velocity"):
-        value = getattr(given, name)
+        value = getattr(values, name)
         if value is not None and (math.isnan(value) or (name in ("effort", "velocity") and value < 0.0)):
             raise ModelError(
                 f"{where}: limit {name} must be a number{' >= 0' if name[0] in 'ev' else ''}, got {value:g}"
             )
         numbers[name] = float(value) if value is not None and math.isfinite(value) else None
     effort, velocity = numbers["effort"] or None, numbers["velocity"] or None
-    lower, upper = (0.0 if getattr(given, name) is None else float(getattr(given, name)) for name in ("lower", "upper"))
+    lower, upper = (
+        0.0 if getattr(values, name) is None else float(getattr(values, name)) for name in ("lower", "upper")
+    )
     if joint.type != "continuous" and lower > upper:
         raise ModelError(f"{where}: limit: expected lower <= upper, got {lower:g} and {upper:g}")
     if joint.type == "continuous" or lower == upper:
@@ -471,12 +473,16 @@ def _limit(joint: Any, path: Path) -> Limit:
 
 def _interfaces(root: Any, joints: set[str], path: Path) -> tuple[tuple[str, str], ...]:
     """Return the command interface of each joint, from <transmission> (ROS 1) and <ros2_control>."""
-    found: list[tuple[str, str]] = []
+    result: list[tuple[str, str]] = []
     # the interface of older files is in the transmission's actuator alone
-    named = [(joint, word.text or "") for way in root.findall("transmission") for joint in way.findall("joint")
-             for word in joint.findall("hardwareInterface") or way.findall("actuator/hardwareInterface")]  # fmt: skip
-    named += [(joint, word.get("name", "")) for way in root.findall("ros2_control") for joint in way.findall("joint")
-              for word in joint.findall("command_interface")]  # fmt: skip
+    named = [(joint, word.text or "") for match in root.findall("transmission") for joint in match.findall("joint")
+             for word in joint.findall("hardwareInterface") or match.findall("actuator/hardwareInterface")]  # fmt: skip
+    named += [
+        (joint, word.get("name", ""))
+        for match in root.findall("ros2_control")
+        for joint in match.findall("joint")
+        for word in joint.findall("command_interface")
+    ]
     for joint, word in named:
         name, kind = joint.get("name", ""), word.rpartition("/")[2].lower().removesuffix("jointinterface")
         if name not in joints:
@@ -485,14 +491,14 @@ def _interfaces(root: Any, joints: set[str], path: Path) -> tuple[tuple[str, str
             raise ModelError(
                 f"urdf '{path}': transmission of joint '{name}': expected an effort or position interface, got '{word}'"
             )
-        found.append((name, kind))
-    return tuple(found)
+        result.append((name, kind))
+    return tuple(result)
 
 
 def _shapes(link: Any) -> list[Shape]:
     shapes = []
-    for one in link.collisions or link.visuals:
-        g, place = one.geometry, _placement(one.origin)
+    for collision in link.collisions or link.visuals:
+        g, place = collision.geometry, _placement(collision.origin)
         if g.box is not None:
             shapes.append(Shape("box", tuple(float(v) for v in g.box.size), place))
         elif g.cylinder is not None:
@@ -510,19 +516,19 @@ def _drawings(links: Sequence[Any], path: Path, colours: Mapping[str, Any]) -> d
     A mesh whose file cannot be read is left out, with an RtmmsWarning.
     """
     shown = {link.name: list(link.visuals or link.collisions) for link in links}
-    meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
-    most = MAX_DRAWN_POINTS // max(meshes, 1)
+    meshes = sum(item.geometry.mesh is not None for many in shown.values() for item in many)
+    maximum = MAX_DRAWN_POINTS // max(meshes, 1)
     return {
-        name: tuple(made for one in many if (made := _drawing(one, path, name, most, colours)) is not None)
+        name: tuple(built for item in many if (built := _drawing(item, path, name, maximum, colours)) is not None)
         for name, many in shown.items()
     }
 
 
-def _drawing(one: Any, path: Path, link: str, most: int, colours: Mapping[str, Any]) -> Drawing | None:
-    g, place = one.geometry, _placement(one.origin)
-    material = getattr(one, "material", None)  # its own colour, or that of the file's material of this name
-    own = getattr(material, "color", None) or colours.get(getattr(material, "name", None) or "")
-    rgba = getattr(own, "rgba", None)
+def _drawing(item: Any, path: Path, link: str, maximum: int, colours: Mapping[str, Any]) -> Drawing | None:
+    g, place = item.geometry, _placement(item.origin)
+    material = getattr(item, "material", None)  # its own colour, or that of the file's material of this name
+    current = getattr(material, "color", None) or colours.get(getattr(material, "name", None) or "")
+    rgba = getattr(current, "rgba", None)
     colour = () if rgba is None else tuple(round(255.0 * float(min(max(c, 0.0), 1.0))) for c in list(rgba)[:3])
     if g.box is not None:
         x, y, z = (float(v) for v in g.box.size)
@@ -535,7 +541,7 @@ def _drawing(one: Any, path: Path, link: str, most: int, colours: Mapping[str, A
         return Drawing("ellipsoid", place, (wide, wide, wide), colour=colour)
     if g.mesh is None:
         return None
-    drawn = _read_mesh(g.mesh, path, place, colour, most)
+    drawn = _read_mesh(g.mesh, path, place, colour, maximum)
     if isinstance(drawn, str):
         warnings.warn(f"urdf '{path}': link '{link}': mesh '{g.mesh.filename}': {drawn}; it is drawn by its inertia",
                       RtmmsWarning, stacklevel=2)  # fmt: skip
@@ -543,7 +549,9 @@ def _drawing(one: Any, path: Path, link: str, most: int, colours: Mapping[str, A
     return drawn
 
 
-def _read_mesh(element: Any, path: Path, place: Placement, colour: tuple[int, ...], most: int) -> Drawing | str | None:
+def _read_mesh(
+    element: Any, path: Path, place: Placement, colour: tuple[int, ...], maximum: int
+) -> Drawing | str | None:
     """Return the drawing of a mesh file beside the URDF, also by package://; a text with the reason of a failure."""
     file = mesh_file(str(element.filename), path)
     if file is None:
@@ -555,7 +563,7 @@ def _read_mesh(element: Any, path: Path, place: Placement, colour: tuple[int, ..
     if not len(vertices) or not np.all(np.isfinite(vertices)):
         return "has no points that could be drawn"
     scale = np.ones(3) if element.scale is None else np.broadcast_to(np.asarray(element.scale, dtype=float), 3)
-    return mesh(vertices * scale, faces[:, ::-1] if np.prod(scale) < 0.0 else faces, place, colour, most)
+    return mesh(vertices * scale, faces[:, ::-1] if np.prod(scale) < 0.0 else faces, place, colour, maximum)
 
 
 def mesh_file(name: str, path: Path) -> Path | None:
@@ -573,14 +581,14 @@ def mesh_file(name: str, path: Path) -> Path | None:
     Path or None
         None where there is no such file.
     """
-    rest = name.partition("://")[2] if "://" in name else name
+    remaining = name.partition("://")[2] if "://" in name else name
     folders = [path.parent]
     if name.startswith("package://"):
-        package, _, rest = rest.partition("/")
+        package, _, remaining = remaining.partition("/")
         folders = [above for up in (path.parent, *path.resolve().parents) for above in (up / package, up)]
     elif name.startswith("file://"):
-        rest = "/" + rest.lstrip("/")
-    return next((folder / rest for folder in folders if (folder / rest).is_file()), None)
+        remaining = "/" + remaining.lstrip("/")
+    return next((folder / remaining for folder in folders if (folder / remaining).is_file()), None)
 
 
 def _placement(origin: Array | None) -> Placement:

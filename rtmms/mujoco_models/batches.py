@@ -72,14 +72,16 @@ def roll_out(
     ends, sound = np.zeros_like(starts), np.ones(len(starts), dtype=np.bool_)
     for begin in range(0, len(starts), RUNS_TOGETHER):
         part = slice(begin, begin + RUNS_TOGETHER)
-        given = commands[part] if len(commands) > 1 else commands
+        values = commands[part] if len(commands) > 1 else commands
         simulations = batch(plant.model, nsim=len(starts[part]), nthread=threads, persistent=True)
         width = simulations.nstate
         simulations.state[:] = starts[part, :width]
         control, readings = simulations.bind("ctrl"), simulations.bind("sensordata")
-        fields = {name: simulations.bind(name) for name in dict.fromkeys(one for of in outputs for one in of.fields)}
+        fields = {
+            name: simulations.bind(name) for name in dict.fromkeys(field for of in outputs for field in of.fields)
+        }
         for k in range(steps):
-            control[:] = given[:, k if given.shape[1] > 1 else 0]
+            control[:] = values[:, k if values.shape[1] > 1 else 0]
             sampled = (k + 1) % every == 0
             stage = _VELOCITIES if sampled or k == steps - 1 else _NOTHING
             try:

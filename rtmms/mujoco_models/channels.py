@@ -124,27 +124,27 @@ def actuators_of(mujoco: Any, model: Any, neutral: Array) -> tuple[Channel, ...]
     tuple[Channel, ...]
         In the order of the model.
     """
-    found: list[Channel] = []
-    taken = {object_name(mujoco, model, "ACTUATOR", k) for k in range(model.nu)}
+    result: list[Channel] = []
+    used = {object_name(mujoco, model, "ACTUATOR", k) for k in range(model.nu)}
     joint_driven = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
     for k in range(model.nu):
         joint = int(model.actuator_trnid[k, 0]) if model.actuator_trntype[k] in joint_driven else -1
         name = object_name(mujoco, model, "ACTUATOR", k)
         if not name:
             driven = object_name(mujoco, model, "JOINT", joint) if joint >= 0 else ""
-            name = driven if driven and driven not in taken else f"actuator{k}"
-            taken.add(name)
+            name = driven if driven and driven not in used else f"actuator{k}"
+            used.add(name)
         limited = bool(model.actuator_ctrllimited[k])
-        lower, upper = (float(one) for one in model.actuator_ctrlrange[k])
-        rest = float(neutral[k])
-        found.append(
+        lower, upper = (float(item) for item in model.actuator_ctrlrange[k])
+        remaining = float(neutral[k])
+        result.append(
             Channel(
                 name, _actuator_unit(mujoco, model, k, joint), (), "",
                 lower if limited else None, upper if limited else None,
-                min(max(rest, lower), upper) if limited else rest,
+                min(max(remaining, lower), upper) if limited else remaining,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(result)
 
 
 def _actuator_unit(mujoco: Any, model: Any, k: int, joint: int) -> str:
@@ -161,7 +161,7 @@ def _actuator_unit(mujoco: Any, model: Any, k: int, joint: int) -> str:
     if model.actuator_biastype[k] == int(mujoco.mjtBias.mjBIAS_NONE):
         return units[2] if gain == 1.0 else ""
     if model.actuator_biastype[k] == int(mujoco.mjtBias.mjBIAS_AFFINE):
-        _, position, velocity = (float(one) for one in model.actuator_biasprm[k, :3])
+        _, position, velocity = (float(item) for item in model.actuator_biasprm[k, :3])
         if position == -gain:
             return units[0]
         if position == 0.0 and velocity == -gain:
@@ -257,8 +257,8 @@ class Outputs:
         self.free = self._free_bodies(model, [k for k in joints if model.jnt_type[k] == free])
         self._turned: list[tuple[Array, Array, Array]] = []
         self._gathered: list[tuple[Array, Array, Any]] = []
-        for one in self.free:
-            first, body, prefix = one.velocity, one.body, one.prefix
+        for item in self.free:
+            first, body, prefix = item.velocity, item.body, item.prefix
             linear, angular = slice(first, first + 3), slice(first + 3, first + 6)
             self._add(f"{prefix}position", "m", data.xpos[body], "world", ("xpos", slice(3 * body, 3 * body + 3)))
             self._add(f"{prefix}quaternion", "", data.xquat[body], "world", ("xquat", slice(4 * body, 4 * body + 4)))
@@ -287,12 +287,12 @@ class Outputs:
             self._add_sensor(model, k)
 
     def _free_bodies(self, model: Any, joints: Iterable[int]) -> tuple[FreeBody, ...]:
-        found: list[FreeBody] = []
+        result: list[FreeBody] = []
         for k in joints:
             body = int(model.jnt_bodyid[k])
             name = object_name(self._mujoco, model, "BODY", body) or f"body{body}"
-            found.append(FreeBody(f"{name}." if found else "", body, int(model.jnt_dofadr[k])))
-        return tuple(found)
+            result.append(FreeBody(f"{name}." if result else "", body, int(model.jnt_dofadr[k])))
+        return tuple(result)
 
     def _add(
         self, name: str, unit: str, value: Array, frame: str, source: tuple[str, Any], body: int = -1

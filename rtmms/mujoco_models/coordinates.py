@@ -45,12 +45,12 @@ def state_names(plant: MujocoModelState) -> tuple[tuple[str, ...], tuple[str, ..
         name, kind = object_name(mujoco, model, "JOINT", k) or f"joint{k}", int(model.jnt_type[k])
         if kind == free:
             prefix = next(bodies).prefix
-            names += [f"{prefix}{one}" for one in (*_PLACES, *_TURNS)]
-            rates += [f"{prefix}{one}" for one in ("vx", "vy", "vz", "wx", "wy", "wz")]
+            names += [f"{prefix}{item}" for item in (*_PLACES, *_TURNS)]
+            rates += [f"{prefix}{item}" for item in ("vx", "vy", "vz", "wx", "wy", "wz")]
             units += ["m"] * 3 + ["rad"] * 3
         elif kind == ball:
-            names += [f"{name}.{one}" for one in _TURNS]
-            rates += [f"{name}.{one}" for one in ("wx", "wy", "wz")]
+            names += [f"{name}.{turn}" for turn in _TURNS]
+            rates += [f"{name}.{item}" for item in ("wx", "wy", "wz")]
             units += ["rad"] * 3
         else:
             names.append(name)
@@ -147,8 +147,8 @@ class MujocoChart:
         data = plant.data
         data.qpos[:] = self._position
         plant.mujoco.mj_integratePos(plant.model, data.qpos, np.array(coordinates[:nv], dtype=float), 1.0)
-        rest = self._reference_rates + coordinates[nv:]
-        data.qvel[:], data.act[:] = rest[:nv], rest[nv:]
+        remaining = self._reference_rates + coordinates[nv:]
+        data.qvel[:], data.act[:] = remaining[:nv], remaining[nv:]
         plant.take_up_present()
 
 
@@ -200,8 +200,8 @@ def step_derivatives(plant: MujocoModelState, command: Array) -> Linear | None:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ModelError(f"{plant.path}: linearise: a step fails close to this state; linearise at another state")
     return Linear(
-        a, b, chart.names, tuple(one.name for one in plant.actuators), plant.dt, error, chart.units,
-        tuple(one.unit for one in plant.actuators), around=OperatingPoint(None, np.zeros(0), before),
+        a, b, chart.names, tuple(actuator.name for actuator in plant.actuators), plant.dt, error, chart.units,
+        tuple(actuator.unit for actuator in plant.actuators), around=OperatingPoint(None, np.zeros(0), before),
         method="mjd_transitionFD",
     )  # fmt: skip
 
@@ -210,25 +210,25 @@ def _transition(
     transition: Callable[..., None], model: Any, data: Any, k: int, u: int
 ) -> tuple[tuple[Array, Array], float]:
     """Return (A, B) of a step of MuJoCo, and an estimate of their error."""
-    found = []
+    result = []
     for epsilon in (EPSILON, 0.5 * EPSILON):
         a, b = np.zeros((k, k)), np.zeros((k, u))
         transition(model, data, epsilon, 1, a, b, None, None)
-        found.append((a, b))
-    (coarse_a, coarse_b), (fine_a, fine_b) = found
+        result.append((a, b))
+    (coarse_a, coarse_b), (fine_a, fine_b) = result
     off = (fine_a - coarse_a) / 3.0, (fine_b - coarse_b) / 3.0  # Richardson: the error in epsilon^2 drops out
-    error = max(float(np.max(np.abs(one), initial=0.0)) for one in off)
+    error = max(float(np.max(np.abs(item), initial=0.0)) for item in off)
     return (fine_a + off[0], fine_b + off[1]), error
 
 
-def place(plant: MujocoModelState, given: Mapping[str, Any]) -> None:
+def place(plant: MujocoModelState, values: Mapping[str, Any]) -> None:
     """Change the present state by the names of outputs; see `MujocoPlant.place`.
 
     Parameters
     ----------
     plant : MujocoModelState
         The plant.
-    given : Mapping[str, Any]
+    values : Mapping[str, Any]
         Values by output.
 
     Raises
@@ -250,7 +250,7 @@ def place(plant: MujocoModelState, given: Mapping[str, Any]) -> None:
         targets["joint_position"] = (data.qpos, model.jnt_qposadr[scalar])
         targets["joint_velocity"] = (data.qvel, model.jnt_dofadr[scalar])
     checked = {}
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in targets:
             raise UnknownNameError(f"output of {plant.path} to place it by", name, targets)
         array, where = targets[name]

@@ -62,8 +62,10 @@ def _frames(mujoco: Any, model: Any, outputs: Outputs) -> tuple[list[dict[str, A
     seats: list[_FixedFrame] = []
     for body in range(model.nbody):
         parent = seats[int(model.body_parentid[body])] if body else _FixedFrame(0, Placement(), base == 0)
-        own = Placement(quaternion_matrix(model.body_quat[body]), model.body_pos[body])
-        seat = _FixedFrame(0, Placement(), True) if body == base else parent._replace(placement=parent.placement @ own)
+        current = Placement(quaternion_matrix(model.body_quat[body]), model.body_pos[body])
+        seat = (
+            _FixedFrame(0, Placement(), True) if body == base else parent._replace(placement=parent.placement @ current)
+        )
         first = int(model.body_jntadr[body])
         for joint in range(first, first + int(model.body_jntnum[body])):
             if joint not in number:
@@ -82,17 +84,17 @@ def _frames(mujoco: Any, model: Any, outputs: Outputs) -> tuple[list[dict[str, A
 
 
 def _parts(mujoco: Any, model: Any, seats: list[_FixedFrame]) -> list[dict[str, Any]]:
-    found = []
-    for k, suffix, one in geom_drawings(mujoco, model, [seat.shown for seat in seats]):
+    result = []
+    for k, suffix, item in geom_drawings(mujoco, model, [seat.shown for seat in seats]):
         seat = seats[int(model.geom_bodyid[k])]
-        here = seat.placement @ one.placement
-        found.append({
+        here = seat.placement @ item.placement
+        result.append({
             "name": (object_name(mujoco, model, "GEOM", k) or f"geom{k}") + suffix, "body": seat.frame,
-            "kind": one.kind, "position": here.position.tolist(),
-            "quaternion": matrix_quaternion(here.rotation).tolist(), "size": list(one.size), "colour": one.colour,
-            **one.as_data(),
+            "kind": item.kind, "position": here.position.tolist(),
+            "quaternion": matrix_quaternion(here.rotation).tolist(), "size": list(item.size), "colour": item.colour,
+            **item.as_data(),
         })  # fmt: skip
-    return found
+    return result
 
 
 def geom_drawings(mujoco: Any, model: Any, shown: Sequence[bool]) -> list[tuple[int, str, Drawing]]:
@@ -111,8 +113,8 @@ def geom_drawings(mujoco: Any, model: Any, shown: Sequence[bool]) -> list[tuple[
         Index of the geom, suffix of the part's name, and the part in the frame of the geom's body.
     """
     visible = [k for k in range(model.ngeom) if shown[int(model.geom_bodyid[k])] and _alpha(model, k) > 0.0]
-    usual = [k for k in visible if model.geom_group[k] <= MAX_VISIBLE_GROUP]
-    chosen = usual or visible
+    default = [k for k in visible if model.geom_group[k] <= MAX_VISIBLE_GROUP]
+    chosen = default or visible
     of_mesh = int(mujoco.mjtGeom.mjGEOM_MESH)
     points = MAX_DRAWN_POINTS // max(sum(int(model.geom_type[k]) == of_mesh for k in chosen), 1)
     return [(k, *part) for k in chosen for part in _geom(mujoco, model, k, points)]
@@ -123,7 +125,7 @@ def _geom(mujoco: Any, model: Any, k: int, points: int) -> list[tuple[str, Drawi
     kind = mujoco.mjtGeom(int(model.geom_type[k])).name.removeprefix("mjGEOM_").lower()
     place = Placement(quaternion_matrix(model.geom_quat[k]), model.geom_pos[k])
     colour = tuple(round(255.0 * float(min(max(c, 0.0), 1.0))) for c in _rgba(model, k)[:3])
-    a, b, c = (2.0 * float(one) for one in model.geom_size[k])
+    a, b, c = (2.0 * float(item) for item in model.geom_size[k])
 
     def part(shape: str, size: tuple[float, float, float], along: float = 0.0, end: str = "") -> tuple[str, Drawing]:
         here = place @ Placement(np.eye(3), np.array([0.0, 0.0, along]))
@@ -142,8 +144,8 @@ def _geom(mujoco: Any, model: Any, k: int, points: int) -> list[tuple[str, Drawi
         return [part("cylinder", (a, a, b)), *ends]
     if kind == "mesh":
         vertices, triangles = mesh_triangles(model, k)
-        made = mesh(vertices, triangles, place, colour, points) if len(triangles) and len(vertices) else None
-        return [] if made is None else [("", made)]
+        built = mesh(vertices, triangles, place, colour, points) if len(triangles) and len(vertices) else None
+        return [] if built is None else [("", built)]
     return []
 
 
@@ -171,21 +173,21 @@ def mesh_triangles(model: Any, k: int) -> tuple[Array, Indices]:
 
 def _cords(mujoco: Any, model: Any, seats: list[_FixedFrame]) -> list[dict[str, Any]]:
     """Return spatial tendons through their sites; one that wraps around a geom is drawn straight."""
-    found = []
+    result = []
     site = int(mujoco.mjtWrap.mjWRAP_SITE)
     for k in range(model.ntendon):
         first = int(model.tendon_adr[k])
         wraps = range(first, first + int(model.tendon_num[k]))
-        sites = [int(model.wrap_objid[one]) for one in wraps if int(model.wrap_type[one]) == site]
-        points = [(seats[int(model.site_bodyid[one])], model.site_pos[one]) for one in sites]
+        sites = [int(model.wrap_objid[wrap]) for wrap in wraps if int(model.wrap_type[wrap]) == site]
+        points = [(seats[int(model.site_bodyid[site])], model.site_pos[site]) for site in sites]
         if len(points) > 1 and all(seat.shown for seat, _ in points):
-            found.append({"points": [[seat.frame, *_at(seat.placement, place)] for seat, place in points]})
-    return found
+            result.append({"points": [[seat.frame, *_at(seat.placement, place)] for seat, place in points]})
+    return result
 
 
 def _at(placement: Placement, point: Array) -> list[float]:
     place: Array = placement.position + placement.rotation @ np.asarray(point, dtype=float)
-    return [float(one) for one in place]
+    return [float(item) for item in place]
 
 
 def _rgba(model: Any, k: int) -> Array:

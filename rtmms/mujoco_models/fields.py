@@ -137,7 +137,7 @@ def read_field(mujoco: Any, model: Any, path: str, key: str) -> Array:
     return _find_field(mujoco, model, path, key)[0]
 
 
-def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Change:
+def read_change(mujoco: Any, model: Any, path: str, key: str, provided: Any) -> Change:
     """Return the change for KIND/NAME/FIELD = numbers; nothing is changed yet.
 
     Parameters
@@ -148,7 +148,7 @@ def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Cha
         The file, for errors.
     key : str
         KIND/NAME/FIELD or KIND/NAME/FIELD[k].
-    given : Any
+    provided : Any
         A number, several, or the text of these with commas.
 
     Returns
@@ -162,20 +162,20 @@ def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Cha
         There is no such field, or it cannot have these numbers.
     """
     numbers, label, repeats = _find_field(mujoco, model, path, key)
-    values = _read_numbers(f"{path}: {key}", given)
+    values = _read_numbers(f"{path}: {key}", provided)
     if repeats and len(values) == 1:
         values = np.repeat(values, len(numbers))
     if not 1 <= len(values) <= len(numbers):
-        most = "a number" if len(numbers) == 1 else f"1 to {len(numbers)} numbers"
-        raise ModelError(f"{path}: {key}: expected {most}, got {len(values)}")
+        maximum = "a number" if len(numbers) == 1 else f"1 to {len(numbers)} numbers"
+        raise ModelError(f"{path}: {key}: expected {maximum}, got {len(values)}")
     strict = label in _POSITIVE
     if (strict and not (values > 0.0).all()) or (label in _NOT_NEGATIVE and not (values >= 0.0).all()):
-        raise ModelError(f"{path}: {key}: expected numbers {'>' if strict else '>='} 0, got {given!r:.60}")
+        raise ModelError(f"{path}: {key}: expected numbers {'>' if strict else '>='} 0, got {provided!r:.60}")
     return Change(numbers[: len(values)], values, label in _CONSTANTS)
 
 
 def read_parameters(
-    mujoco: Any, model: Any, path: str, options: Any, given: Mapping[str, Any]
+    mujoco: Any, model: Any, path: str, options: Any, values: Mapping[str, Any]
 ) -> tuple[Any, list[Change]]:  # fmt: skip
     """Return the options and the changes of fields for given values; nothing is changed yet.
 
@@ -187,7 +187,7 @@ def read_parameters(
         The file, for errors.
     options : Any
         Dataclass of the plant's own parameters, with their present values.
-    given : Mapping[str, Any]
+    values : Mapping[str, Any]
         Values by the names of these parameters, and by KIND/NAME/FIELD.
 
     Returns
@@ -201,7 +201,7 @@ def read_parameters(
         There is no such parameter, or it cannot have this value.
     """
     declared, changes, new = parameters_of(type(options)), [], options
-    for name, value in given.items():
+    for name, value in values.items():
         if name in declared:
             if name == "gravity_m_s2" and isinstance(value, int | float) and not isinstance(value, bool):
                 value = (0.0, 0.0, -value)
@@ -230,7 +230,7 @@ def _find_field(mujoco: Any, model: Any, path: str, key: str) -> tuple[Array, st
     table, repeats = getattr(model, attribute), False
     if attribute.startswith("dof_"):
         first = int(model.jnt_dofadr[number])
-        later = [int(one) for one in model.jnt_dofadr if one > first]
+        later = [int(item) for item in model.jnt_dofadr if item > first]
         numbers, repeats = table[first : min(later, default=model.nv)], True
     elif form["kind"] == "numeric":
         first = int(model.numeric_adr[number])
@@ -253,14 +253,16 @@ def _similar(names: Iterator[str], key: str) -> list[str]:
     return close or (same or listed)[:8]
 
 
-def _read_numbers(place: str, given: Any) -> Array:
-    parts = given.split(",") if isinstance(given, str) else [given] if np.ndim(given) == 0 else list(given)
+def _read_numbers(place: str, provided: Any) -> Array:
+    parts = (
+        provided.split(",") if isinstance(provided, str) else [provided] if np.ndim(provided) == 0 else list(provided)
+    )
     try:
-        if any(isinstance(one, bool | np.bool_) for one in parts):
+        if any(isinstance(part, bool | np.bool_) for part in parts):
             raise ValueError
-        values = [float(one) for one in parts]
+        values = [float(part) for part in parts]
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{place}: expected numbers, got {given!r:.60}") from None
-    if not all(math.isfinite(one) for one in values):
-        raise ModelError(f"{place}: expected finite numbers, got {given!r:.60}")
+        raise ModelError(f"{place}: expected numbers, got {provided!r:.60}") from None
+    if not all(math.isfinite(value) for value in values):
+        raise ModelError(f"{place}: expected finite numbers, got {provided!r:.60}")
     return np.array(values)

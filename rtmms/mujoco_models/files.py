@@ -80,13 +80,15 @@ def check_model_files(path: Path) -> None:
                 name = str(element.get("file"))
                 inner = _inside(where, name, [base], folder)
                 # an included file is a part of the model; an attached model is looked for from its own folder
-                known = any(one.path == inner for one in documents) or any(one[0] == inner for one in pending)
+                known = any(document.path == inner for document in documents) or any(
+                    entry[0] == inner for entry in pending
+                )
                 if not known:
                     of_model = element.tag == "model"
                     pending.append((inner, inner.parent if of_model else base, "mujoco" if of_model else ""))
-    folders = {name for one in documents for name in _asset_folders(one.root)} | {""}
-    for one in documents:
-        _check_document(one, folders, folder)
+    folders = {name for document in documents for name in _asset_folders(document.root)} | {""}
+    for item in documents:
+        _check_document(item, folders, folder)
 
 
 def _parsed(path: Path) -> ElementTree.Element:
@@ -140,9 +142,9 @@ def _check_document(document: _Document, folders: set[str], folder: Path) -> Non
             elif tag == "compiler" and name in _FOLDERS:
                 _refuse_outside(where, text, document.base, folder)
             elif name.startswith("file") and tag not in ("include", "model") and text:
-                bases = [document.base / one for one in sorted(folders)]
-                found = _inside(where, text, bases, folder)
-                with open_input(found, place=where, expected="a file of the model", max_bytes=MAX_FILE_BYTES):
+                bases = [document.base / folder for folder in sorted(folders)]
+                result = _inside(where, text, bases, folder)
+                with open_input(result, place=where, expected="a file of the model", max_bytes=MAX_FILE_BYTES):
                     pass
 
 
@@ -152,13 +154,13 @@ def _inside(where: str, name: str, bases: list[Path], folder: Path) -> Path:
         _refuse_outside(where, name, base, folder)
     plain = name.replace("\\", "/")
     candidates = [base / plain for base in bases] + [base / PurePosixPath(plain).name for base in bases]
-    found = [one for one in candidates if one.is_file()]
-    if not found:
+    result = [candidate for candidate in candidates if candidate.is_file()]
+    if not result:
         raise ModelError(f"{where}: '{name}': there is no such file in '{folder}'; copy it there or correct the name")
-    for one in found:
-        if not one.resolve().is_relative_to(folder):
+    for item in result:
+        if not item.resolve().is_relative_to(folder):
             raise _outside(where, name, folder)
-    return found[0]
+    return result[0]
 
 
 def _refuse_outside(where: str, name: str, base: Path, folder: Path) -> None:
@@ -178,7 +180,7 @@ def _outside(where: str, name: str, folder: Path) -> ModelError:
 def _check_size(where: str, text: str, largest: int) -> None:
     """Raise ModelError where the product of an attribute's numbers is too large; MuJoCo reports malformed numbers."""
     try:
-        product = math.prod(max(float(one), 1.0) for one in text.split())
+        product = math.prod(max(float(part), 1.0) for part in text.split())
     except ValueError:
         return
     if not product <= largest:

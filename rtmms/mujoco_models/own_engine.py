@@ -141,19 +141,19 @@ class _File:
     tree: OwnTree
 
 
-def _read(path: str, preset: str | None, given: Mapping[str, Any]) -> _File:
+def _read(path: str, preset: str | None, provided: Mapping[str, Any]) -> _File:
     mujoco, model = load_model(path)
     keyframe = keyframe_number(mujoco, model, path, preset)
-    values = dict(given)
+    values = dict(provided)
     ignored = read_ignored(path, values.pop("ignore", ""))
     option = model.opt
-    x, y, z = (float(one) for one in option.gravity)
-    u, v, w = (float(one) for one in option.wind)
-    own = OwnOptions(
+    x, y, z = (float(item) for item in option.gravity)
+    u, v, w = (float(item) for item in option.wind)
+    current = OwnOptions(
         ignore=",".join(ignored), gravity_m_s2=(x, y, z), wind_m_s=(u, v, w),
         fluid_density_kg_m3=float(option.density), fluid_viscosity_pa_s=float(option.viscosity),
     )  # fmt: skip
-    options, changes = read_parameters(mujoco, model, path, own, values)
+    options, changes = read_parameters(mujoco, model, path, current, values)
     for change in changes:
         change.apply()
     if any(change.derived for change in changes):
@@ -232,7 +232,7 @@ def load_own(path: str, /, *, dt: float | None = None, preset: str | None = None
     return plant
 
 
-_LIVE = tuple(name for name, one in parameters_of(OwnOptions).items() if one.live)
+_LIVE = tuple(name for name, parameter in parameters_of(OwnOptions).items() if parameter.live)
 
 
 _TRACED = ("quaternion", "velocity", "power", "work")
@@ -242,7 +242,7 @@ def _path_output(tree: OwnTree) -> str:
     """Return the output whose path is the robot's: of the free body, or of the first body that moves."""
     if tree.base:
         return "position"
-    return next((one.name for one in tree.mechanism.markers if one.name.startswith(BODY_MARKER)), "position")
+    return next((marker.name for marker in tree.mechanism.markers if marker.name.startswith(BODY_MARKER)), "position")
 
 
 @dataclass(frozen=True)
@@ -254,8 +254,8 @@ class _Summary:
     def __call__(self, plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
         if self.output not in trace or len(time) < 2:
             return {}
-        way = float(np.linalg.norm(trace[self.output][-1] - trace[self.output][0]))
-        return {"mean_speed_m_s": way / float(time[-1] - time[0])}
+        route = float(np.linalg.norm(trace[self.output][-1] - trace[self.output][0]))
+        return {"mean_speed_m_s": route / float(time[-1] - time[0])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,11 +264,11 @@ class _Rebuild:
 
     file: _File
 
-    def __call__(self, plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+    def __call__(self, plant: TreePlant, values: Mapping[str, Any]) -> RebuiltParts:
         file = self.file
-        options, _ = read_parameters(file.mujoco, file.model, file.path, plant.parameters, given)
+        options, _ = read_parameters(file.mujoco, file.model, file.path, plant.parameters, values)
         mechanism = replace(file.tree.mechanism, gravity=options.gravity_m_s2)
-        model = compile_model(mechanism) if "gravity_m_s2" in given else plant.model
+        model = compile_model(mechanism) if "gravity_m_s2" in values else plant.model
         return RebuiltParts(options, model, plant.law, Flow(options.wind_m_s))
 
 
@@ -310,10 +310,10 @@ def _rates(file: _File) -> tuple[float, float]:
     mass = np.zeros((n, n))
     mujoco.mj_fullM(model, data, mass)
     stiffness, damping = np.zeros((n, n)), np.diag(np.array(model.dof_damping, dtype=float))
-    for one in file.tree.joints:
-        if len(one.names) == 1:
-            dof = int(model.jnt_dofadr[one.number])
-            stiffness[dof, dof] += float(model.jnt_stiffness[one.number])
+    for item in file.tree.joints:
+        if len(item.names) == 1:
+            dof = int(model.jnt_dofadr[item.number])
+            stiffness[dof, dof] += float(model.jnt_stiffness[item.number])
     pull, drag = np.zeros((n, n)), np.zeros((n, n))
     for k in range(model.ntendon):
         if not tendon_fault(mujoco, model, k):
@@ -340,15 +340,15 @@ def _tendon_row(mujoco: Any, model: Any, data: Any, tendon: int) -> Array:
     if any(int(kind) != int(mujoco.mjtWrap.mjWRAP_SITE) for kind in model.wrap_type[first : first + count]):
         return row
     slopes = []
-    for one in sites:
+    for site in sites:
         slope = np.zeros((3, model.nv))
-        mujoco.mj_jacSite(model, data, slope, None, one)
+        mujoco.mj_jacSite(model, data, slope, None, site)
         slopes.append(slope)
     for k in range(count - 1):
-        way = np.array(data.site_xpos[sites[k + 1]] - data.site_xpos[sites[k]])
-        size = float(np.linalg.norm(way))
+        route = np.array(data.site_xpos[sites[k + 1]] - data.site_xpos[sites[k]])
+        size = float(np.linalg.norm(route))
         if size > 0.0:
-            row += (way / size) @ (slopes[k + 1] - slopes[k])
+            row += (route / size) @ (slopes[k + 1] - slopes[k])
     return row
 
 

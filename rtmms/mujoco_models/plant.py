@@ -77,7 +77,7 @@ class _Parameters(dict[str, Any]):
         return self._read(name)
 
 
-_LIVE = tuple(name for name, one in parameters_of(Options).items() if one.live)
+_LIVE = tuple(name for name, parameter in parameters_of(Options).items() if parameter.live)
 
 
 def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
@@ -114,8 +114,8 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
 
 
 @kernel(fused=False)
-def accept_command(command: Array, applied: Array, taken: Array, row: int) -> bool:
-    """Write a command into `applied` and into a row of `taken`.
+def accept_command(command: Array, applied: Array, used: Array, row: int) -> bool:
+    """Write a command into `applied` and into a row of `used`.
 
     Parameters
     ----------
@@ -123,10 +123,10 @@ def accept_command(command: Array, applied: Array, taken: Array, row: int) -> bo
         (n_actuators,) command.
     applied : Array
         (n_actuators,) MuJoCo's `ctrl`.
-    taken : Array
+    used : Array
         (steps, n_actuators) commands since the state that the plant has saved.
     row : int
-        Row of `taken`.
+        Row of `used`.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def accept_command(command: Array, applied: Array, taken: Array, row: int) -> bo
             return False
     for k in range(command.shape[0]):
         applied[k] = command[k]
-        taken[row, k] = command[k]
+        used[row, k] = command[k]
     return True
 
 
@@ -200,11 +200,11 @@ class MujocoPlant(Plant):
         self.data = self._new_data()
         neutral = np.zeros(model.nu) if self._keyframe is None else np.array(model.key_ctrl[self._keyframe])
         self.actuators = actuators_of(mujoco, model, neutral)
-        self._neutral = np.array([one.neutral for one in self.actuators])
+        self._neutral = np.array([actuator.neutral for actuator in self.actuators])
         self._outputs = Outputs(mujoco, model, self.data)
         self.outputs = self._outputs.channels
-        kept = ("position", "quaternion", "velocity")
-        self.trace_outputs = kept if self._outputs.free else ()
+        stored = ("position", "quaternion", "velocity")
+        self.trace_outputs = stored if self._outputs.free else ()
         if not self.actuators and not self.outputs:
             raise ModelError(f"{path}: expected actuators, joints or sensors, got none: nothing to run")
         self._signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -295,8 +295,8 @@ class MujocoPlant(Plant):
     def restore(self, blob: bytes) -> None:
         """Go back to a snapshot of the same model with the same parameters."""
         arrays = {"state": self._state, "sensors": self._sensors}
-        steps, found = unpack_state(blob, self.path, self._key(), self.dt, arrays)
-        self._put(found["state"], found["sensors"])
+        steps, result = unpack_state(blob, self.path, self._key(), self.dt, arrays)
+        self._put(result["state"], result["sensors"])
         self._steps = steps
 
     # --- analysis -------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ class MujocoPlant(Plant):
         self._save()
         self._take_up()
 
-    def place(self, **given: Any) -> None:
+    def place(self, **values: Any) -> None:
         """Change the present state by the names of outputs; others stay.
 
         Parameters
@@ -377,7 +377,7 @@ class MujocoPlant(Plant):
         """
         from rtmms.mujoco_models.coordinates import place
 
-        place(self, given)
+        place(self, values)
 
     def chart(self) -> MujocoChart:
         """Return coordinates around the present state (rtmms.analysis.chart.Chart).
@@ -505,8 +505,8 @@ class MujocoPlant(Plant):
         """
         if "position" not in trace or len(time) < 2:
             return {}
-        way = float(np.linalg.norm(trace["position"][-1] - trace["position"][0]))
-        return {"mean_speed_m_s": way / float(time[-1] - time[0])}
+        route = float(np.linalg.norm(trace["position"][-1] - trace["position"][0]))
+        return {"mean_speed_m_s": route / float(time[-1] - time[0])}
 
     @property
     def shape(self) -> Mapping[str, Any]:
@@ -521,7 +521,7 @@ class MujocoPlant(Plant):
         Environment
             Gravity in m/s2, density in kg/m3.
         """
-        x, y, z = (float(one) for one in self.model.opt.gravity)
+        x, y, z = (float(item) for item in self.model.opt.gravity)
         density = float(self.model.opt.density)
         return Environment((x, y, z), density if density >= LIQUID_DENSITY else 0.0)
 
@@ -579,50 +579,50 @@ class MujocoPlant(Plant):
 
     def _model_options(self, kind: type[Options]) -> Options:
         option = self.model.opt
-        x, y, z = (float(one) for one in option.gravity)
-        u, v, w = (float(one) for one in option.wind)
+        x, y, z = (float(item) for item in option.gravity)
+        u, v, w = (float(item) for item in option.wind)
         return kind(
             gravity_m_s2=(x, y, z), wind_m_s=(u, v, w), fluid_density_kg_m3=float(option.density),
             fluid_viscosity_pa_s=float(option.viscosity),
         )  # fmt: skip
 
-    def _substeps(self, dt: float | None, given: Mapping[str, Any]) -> None:
+    def _substeps(self, dt: float | None, values: Mapping[str, Any]) -> None:
         """Choose MuJoCo's step and the number of its steps in a step of the plant."""
-        own = float(self.model.opt.timestep)
+        current = float(self.model.opt.timestep)
         count = 1
-        if "substeps" in given:
-            count = read_value(f"{self.path}: substeps{{}}", 1, parameters_of(Options)["substeps"], given["substeps"])
+        if "substeps" in values:
+            count = read_value(f"{self.path}: substeps{{}}", 1, parameters_of(Options)["substeps"], values["substeps"])
         elif dt is not None and math.isfinite(dt) and dt > 0.0:
-            count = round(dt / own)
-            if count < 1 or abs(dt - count * own) > _STEP_TOLERANCE * dt:
-                near = sorted({max(count - 1, 1) * own, max(count, 1) * own, (count + 1) * own})
+            count = round(dt / current)
+            if count < 1 or abs(dt - count * current) > _STEP_TOLERANCE * dt:
+                near = sorted({max(count - 1, 1) * current, max(count, 1) * current, (count + 1) * current})
                 raise ModelError(
-                    f"{self.path}: dt must be a multiple of the model's step of {own:g} s, got {dt:g} s; expected "
-                    f"{' or '.join(f'{one:g}' for one in near)} s, or give the number of its steps (--set substeps=N)"
+                    f"{self.path}: dt must be a multiple of the model's step of {current:g} s, got {dt:g} s; expected "
+                    f"{' or '.join(f'{item:g}' for item in near)} s, or give the number of its steps (--set substeps=N)"
                 )
         refuse_substeps(self.path, count)
-        step = count * own if dt is None else float(dt)
+        step = count * current if dt is None else float(dt)
         if not (math.isfinite(step) and step > 0.0):
             raise ModelError(f"{self.path}: dt must be > 0 s, got {step:g}")
-        if dt is not None and "substeps" in given:
+        if dt is not None and "substeps" in values:
             self.model.opt.timestep = step / count
         self.dt = step
         self.keywords = replace(self.keywords, substeps=count)
 
     # --- parameters -----------------------------------------------------------------------------------------------
 
-    def _read(self, given: Mapping[str, Any]) -> tuple[Options, list[Change]]:
+    def _read(self, values: Mapping[str, Any]) -> tuple[Options, list[Change]]:
         """Return options and changes of fields for given values; nothing is changed yet."""
-        options, changes = read_parameters(self._mujoco, self.model, self.path, self.keywords, given)
+        options, changes = read_parameters(self._mujoco, self.model, self.path, self.keywords, values)
         return options, changes
 
-    def _apply(self, options: Options, changes: list[Change], given: Mapping[str, Any]) -> None:
+    def _apply(self, options: Options, changes: list[Change], values: Mapping[str, Any]) -> None:
         option, mujoco, model = self.model.opt, self._mujoco, self.model
         self.keywords = options
         option.gravity[:] = options.gravity_m_s2
         option.wind[:] = options.wind_m_s
         option.density, option.viscosity = options.fluid_density_kg_m3, options.fluid_viscosity_pa_s
-        fields = [name for name in given if name not in self._declared]
+        fields = [name for name in values if name not in self._declared]
         for name in fields:
             self._unchanged.setdefault(name, self._read_field(name))
         for change in changes:
@@ -711,9 +711,9 @@ class MujocoPlant(Plant):
         are repeated here, with the same bits.
         """
         recent_warnings.clear()
-        taken = self._recent_commands[: self._row].copy()
+        used = self._recent_commands[: self._row].copy()
         self._put(self._state.copy(), self._saved_sensors.copy())
-        for command in taken:
+        for command in used:
             accept_command(command, self._ctrl, self._recent_commands, self._row)
             self._advance()
             self._row += 1

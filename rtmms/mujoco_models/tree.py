@@ -119,12 +119,12 @@ def read_tree(mujoco: Any, model: Any, name: str, neutral: Array, *, sites: bool
         The parts.
     """
     names, base = _Names(mujoco, model), kept_root(mujoco, model)
-    kept = kept_bodies(mujoco, model)
-    drawings = _drawings(mujoco, model, kept if base else [0, *kept])
+    stored = kept_bodies(mujoco, model)
+    drawings = _drawings(mujoco, model, stored if base else [0, *stored])
     bodies = [] if base else [Body(WORLD, drawings=drawings[0])]
     joints: list[Joint] = []
     places: list[JointPlace] = []
-    for body in kept:
+    for body in stored:
         bodies.append(_body(mujoco, model, body, names.bodies[body], drawings[body]))
         if body == base:
             continue
@@ -132,11 +132,16 @@ def read_tree(mujoco: Any, model: Any, name: str, neutral: Array, *, sites: bool
         bodies += links
         joints += chain
         places += coordinates
-    elements = [drag for body in kept if (drag := _viscous_drag(mujoco, model, body, names.bodies[body])) is not None]
+    elements = [drag for body in stored if (drag := _viscous_drag(mujoco, model, body, names.bodies[body])) is not None]
     mechanism = Mechanism(
-        name, bodies, joints, base="free" if base else "fixed", gravity=tuple(float(one) for one in model.opt.gravity),
-        elements=elements, markers=_markers(mujoco, model, names, kept, base) if sites else (),
-    )  # fmt: skip
+        name,
+        bodies,
+        joints,
+        base="free" if base else "fixed",
+        gravity=tuple(float(item) for item in model.opt.gravity),
+        elements=elements,
+        markers=_markers(mujoco, model, names, stored, base) if sites else (),
+    )
     actuators = (*_actuators(mujoco, model, names, neutral), *_limits(model, names, places), *_springs(
         mujoco, model, names
     ))  # fmt: skip
@@ -146,11 +151,11 @@ def read_tree(mujoco: Any, model: Any, name: str, neutral: Array, *, sites: bool
 # --- bodies and joints ---------------------------------------------------------------------------------------------
 
 
-def _drawings(mujoco: Any, model: Any, kept: list[int]) -> dict[int, list[Drawing]]:
-    found: dict[int, list[Drawing]] = {body: [] for body in range(model.nbody)}
-    for k, _, one in geom_drawings(mujoco, model, [body in kept for body in range(model.nbody)]):
-        found[int(model.geom_bodyid[k])].append(one)
-    return found
+def _drawings(mujoco: Any, model: Any, stored: list[int]) -> dict[int, list[Drawing]]:
+    result: dict[int, list[Drawing]] = {body: [] for body in range(model.nbody)}
+    for k, _, item in geom_drawings(mujoco, model, [body in stored for body in range(model.nbody)]):
+        result[int(model.geom_bodyid[k])].append(item)
+    return result
 
 
 def _placement(quaternion: Array, position: Array) -> Placement:
@@ -175,7 +180,7 @@ def _joints(mujoco: Any, model: Any, body: int, names: _Names) -> tuple[list[Bod
     In the model the joints of a body act one after the other, each about its anchor in the body's own frame.
     """
     links: list[Body] = []
-    found: list[Joint] = []
+    result: list[Joint] = []
     places: list[JointPlace] = []
     parent, name = names.bodies[int(model.body_parentid[body])], names.bodies[body]
     here = _placement(model.body_quat[body], model.body_pos[body])  # of the body's frame in the present parent
@@ -189,15 +194,15 @@ def _joints(mujoco: Any, model: Any, body: int, names: _Names) -> tuple[list[Bod
             links.append(Body(child))
         place = here @ anchor
         if int(model.jnt_type[k]) == int(kinds.mjJNT_BALL):
-            found.append(Joint(names.joints[k], parent, child, "spherical", place))
+            result.append(Joint(names.joints[k], parent, child, "spherical", place))
             places.append(JointPlace(k, tuple(f"{names.joints[k]}.{axis}" for axis in (1, 2, 3))))
         else:
-            found.append(_axis_joint(mujoco, model, k, names.joints[k], parent, child, place))
+            result.append(_axis_joint(mujoco, model, k, names.joints[k], parent, child, place))
             places.append(JointPlace(k, (names.joints[k],)))
         parent, here = child, Placement(position=-np.asarray(model.jnt_pos[k], dtype=float))
-    if not found or parent != name:
-        found.append(Joint(f"{name}.fixed", parent, name, "fixed", here))
-    return links, found, places
+    if not result or parent != name:
+        result.append(Joint(f"{name}.fixed", parent, name, "fixed", here))
+    return links, result, places
 
 
 def _axis_joint(
@@ -215,21 +220,21 @@ def _axis_joint(
     )  # fmt: skip
 
 
-def _markers(mujoco: Any, model: Any, names: _Names, kept: list[int], base: int) -> list[Marker]:
+def _markers(mujoco: Any, model: Any, names: _Names, stored: list[int], base: int) -> list[Marker]:
     """Return named sites, and the origins of the moving bodies next to a fixed base."""
-    found: dict[str, Marker] = {}
+    result: dict[str, Marker] = {}
 
     def add(name: str, body: int, point: Any) -> None:
         name = name.replace(".", "_")
-        found.setdefault(name, Marker(name, names.bodies[body], tuple(float(one) for one in point)))
+        result.setdefault(name, Marker(name, names.bodies[body], tuple(float(item) for item in point)))
 
     for k in () if base else moving_roots(model):
         add(BODY_MARKER + names.bodies[k], k, np.zeros(3))
     for k in range(model.nsite):
         name, body = object_name(mujoco, model, "SITE", k), int(model.site_bodyid[k])
-        if name and body in kept and int(model.body_weldid[body]) != 0:
+        if name and body in stored and int(model.body_weldid[body]) != 0:
             add(f"site_{name}", body, model.site_pos[k])
-    return list(found.values())
+    return list(result.values())
 
 
 # --- actuators, limits, tendons ------------------------------------------------------------------------------------
@@ -253,7 +258,7 @@ def kept_actuators(mujoco: Any, model: Any) -> list[int]:
 
 def _is_kept(mujoco: Any, model: Any, k: int) -> bool:
     """Return whether the target of actuator k is in the tree."""
-    kept, kind, target = (
+    stored, kind, target = (
         set(kept_bodies(mujoco, model)),
         int(model.actuator_trntype[k]),
         int(model.actuator_trnid[k, 0]),
@@ -261,7 +266,7 @@ def _is_kept(mujoco: Any, model: Any, k: int) -> bool:
     if kind == int(mujoco.mjtTrn.mjTRN_TENDON):
         return True
     body = model.site_bodyid[target] if kind == int(mujoco.mjtTrn.mjTRN_SITE) else model.jnt_bodyid[target]
-    return int(body) in kept
+    return int(body) in stored
 
 
 def _actuators(mujoco: Any, model: Any, names: _Names, neutral: Array) -> list[Any]:
@@ -272,10 +277,10 @@ def _actuators(mujoco: Any, model: Any, names: _Names, neutral: Array) -> list[A
 def _actuator(mujoco: Any, model: Any, names: _Names, k: int, channel: Channel) -> Any:
     gain, gear = float(model.actuator_gainprm[k, 0]), np.array(model.actuator_gear[k], dtype=float)
     affine = int(model.actuator_biastype[k]) != 0
-    _, position, velocity = (float(one) if affine else 0.0 for one in model.actuator_biasprm[k, :3])
+    _, position, velocity = (float(item) if affine else 0.0 for item in model.actuator_biasprm[k, :3])
     lower, upper, limit = channel.lower, channel.upper, math.inf
     if model.actuator_forcelimited[k]:
-        low, high = (float(one) for one in model.actuator_forcerange[k])
+        low, high = (float(item) for item in model.actuator_forcerange[k])
         if position or velocity:
             limit = abs(gear[0]) * high
         else:  # the force is the gain times the command, so its limits are limits of the command
@@ -301,37 +306,45 @@ def _actuator(mujoco: Any, model: Any, names: _Names, k: int, channel: Channel) 
     )  # fmt: skip
 
 
-def _narrower(given: float | None, other: float, choose: Any) -> float:
-    return other if given is None else float(choose(given, other))
+def _narrower(values: float | None, other: float, choose: Any) -> float:
+    return other if values is None else float(choose(values, other))
 
 
 def _limits(model: Any, names: _Names, places: list[JointPlace]) -> list[JointLimit]:
     return [
-        JointLimit(names.joints[one.number], *(float(end) for end in model.jnt_range[one.number]))
-        for one in places if model.jnt_limited[one.number] and len(one.names) == 1
+        JointLimit(names.joints[place.number], *(float(end) for end in model.jnt_range[place.number]))
+        for place in places if model.jnt_limited[place.number] and len(place.names) == 1
     ]  # fmt: skip
 
 
 def _springs(mujoco: Any, model: Any, names: _Names) -> list[Tendon]:
     """Return tendons with stiffness: their own, and that of the position laws at them."""
-    found = []
+    result = []
     for k in range(model.ntendon):
         if not acts(mujoco, model, k) or tendon_fault(mujoco, model, k):
             continue
-        stiffness, damping, rest, pushes = tendon_law(mujoco, model, k)
+        stiffness, damping, remaining, pushes = tendon_law(mujoco, model, k)
         if stiffness > 0.0:
             name = object_name(mujoco, model, "TENDON", k) or f"tendon{k}"
-            found.append(Tendon(
-                name, _path(model, names, k), "none", stiffness=stiffness, damping=damping, neutral=rest, pushes=pushes,
-            ))  # fmt: skip
-    return found
+            result.append(
+                Tendon(
+                    name,
+                    _path(model, names, k),
+                    "none",
+                    stiffness=stiffness,
+                    damping=damping,
+                    neutral=remaining,
+                    pushes=pushes,
+                )
+            )
+    return result
 
 
 def _path(model: Any, names: _Names, tendon: int) -> list[tuple[str, tuple[float, ...]]]:
     first = int(model.tendon_adr[tendon])
     sites = [int(model.wrap_objid[k]) for k in range(first, first + int(model.tendon_num[tendon]))]
     return [
-        (names.bodies[int(model.site_bodyid[one])], tuple(float(x) for x in model.site_pos[one])) for one in sites
+        (names.bodies[int(model.site_bodyid[site])], tuple(float(x) for x in model.site_pos[site])) for site in sites
     ]  # fmt: skip
 
 
@@ -384,7 +397,7 @@ def geom_volume(mujoco: Any, model: Any, k: int) -> float:
     float
         m3.
     """
-    a, b, c = (float(one) for one in model.geom_size[k])
+    a, b, c = (float(item) for item in model.geom_size[k])
     kind, kinds = int(model.geom_type[k]), mujoco.mjtGeom
     if kind == int(kinds.mjGEOM_SPHERE):
         return 4.0 / 3.0 * math.pi * a**3
@@ -414,9 +427,9 @@ def _immersed(mujoco: Any, model: Any, body: int) -> tuple[Array, float, Array, 
             place = _placement(model.geom_quat[k], model.geom_pos[k])
             x = adjoint(place.rotation, place.position)
             virtual = density * np.array(model.geom_fluid[k, 6:12], dtype=float)
-            own = x.T @ np.diag(virtual) @ x
+            current = x.T @ np.diag(virtual) @ x
             mass = density * geom_volume(mujoco, model, k)
-            added, displaced = added + 0.5 * (own + own.T), displaced + mass
+            added, displaced = added + 0.5 * (current + current.T), displaced + mass
             moment = moment + mass * place.position
             strips.append(_strip(semi_axes(mujoco, model, k), np.array(model.geom_fluid[k, 1:5]), density, place))
     return added, displaced, moment, strips
@@ -428,7 +441,7 @@ def _strip(axes: Array, coefficients: Array, density: float, place: Placement) -
     Force across the strip is MuJoCo's at each angle of attack; the force along the strip and the moment about it are
     MuJoCo's for a motion along and about its axis. Rotation across the strip follows from its length.
     """
-    blunt, slender, angular, lift = (float(one) for one in coefficients)
+    blunt, slender, angular, lift = (float(coefficient) for coefficient in coefficients)
     e = int(np.argmax(axes))
     order = [e, (e + 1) % 3, (e + 2) % 3]
     if axes[order[2]] > axes[order[1]]:  # the chord is along the longer one; e3 points the other way round
@@ -439,8 +452,8 @@ def _strip(axes: Array, coefficients: Array, density: float, place: Placement) -
     area, largest = math.pi * second * third, math.pi * first * second
     along = density * (blunt * area + slender * (largest - area)) / (2.0 * first)
     roll = 8.0 / 15.0 * math.pi * first * second**4
-    most = 8.0 / 15.0 * math.pi * second * first**4
-    about = density * (angular * roll + slender * max(most - roll, 0.0)) / (2.0 * first)
+    maximum = 8.0 / 15.0 * math.pi * second * first**4
+    about = density * (angular * roll + slender * max(maximum - roll, 0.0)) / (2.0 * first)
     polar = _polar(first / second, third / second, blunt, slender, lift)
     return Strip(
         2.0 * first, drag=(along, 0.0, 0.0), roll_drag=about, placement=place @ Placement(turn), polar=polar,
@@ -467,8 +480,8 @@ def _polar(span: float, thickness: float, blunt: float, slender: float, lift: fl
     fourth, square = (areas**4 * velocity**2).sum(axis=1), (areas**2 * velocity**2).sum(axis=1)
     shown = math.pi * np.sqrt(fourth / square)
     normal = areas**2 * velocity
-    most = math.pi * max(span, thickness * span)
-    drag = blunt * shown + slender * (most - shown)
+    maximum = math.pi * max(span, thickness * span)
+    drag = blunt * shown + slender * (maximum - shown)
     circulation = np.cross(normal, velocity) * (lift * square / fourth * shown)[:, None]
     force = -drag[:, None] * velocity + np.cross(circulation, velocity)
     across = np.column_stack([velocity[:, 1], -velocity[:, 2]])  # of lift, along e3 and e2
@@ -487,9 +500,9 @@ def _viscous_drag(mujoco: Any, model: Any, body: int, name: str) -> LinearDrag |
     for k in _ellipsoids(model, body):
         place = _placement(model.geom_quat[k], model.geom_pos[k])
         diameter = 2.0 / 3.0 * float(semi_axes(mujoco, model, k).sum())
-        own = viscosity * math.pi * np.diag([3.0 * diameter] * 3 + [diameter**3] * 3)
+        current = viscosity * math.pi * np.diag([3.0 * diameter] * 3 + [diameter**3] * 3)
         x = adjoint(place.rotation, place.position)
-        total += x.T @ own @ x
+        total += x.T @ current @ x
     return LinearDrag(name, total) if np.any(total) else None
 
 
@@ -524,14 +537,14 @@ def read_state(mujoco: Any, model: Any, tree: OwnTree, qpos: Array, qvel: Array)
         twist = np.concatenate([quaternion_matrix(orientation).T @ qvel[v : v + 3], qvel[v + 3 : v + 6]])
     angles: list[float] = []
     rates: list[float] = []
-    for one in tree.joints:
-        q, v = int(model.jnt_qposadr[one.number]), int(model.jnt_dofadr[one.number])
-        if len(one.names) == 1:
+    for item in tree.joints:
+        q, v = int(model.jnt_qposadr[item.number]), int(model.jnt_dofadr[item.number])
+        if len(item.names) == 1:
             angles.append(float(qpos[q]))
             rates.append(float(qvel[v]))
         else:
-            own, speed = _ball_angles(np.asarray(qpos[q : q + 4]), np.asarray(qvel[v : v + 3]))
-            angles += own
+            current, speed = _ball_angles(np.asarray(qpos[q : q + 4]), np.asarray(qvel[v : v + 3]))
+            angles += current
             rates += speed
     return State(position, orientation, np.array(angles), twist, np.array(rates))
 
@@ -545,6 +558,6 @@ def _ball_angles(quaternion: Array, velocity: Array) -> tuple[list[float], list[
         math.atan2(r[2, 1], r[2, 2]),
     )
     sine, cosine = math.sin(roll), math.cos(roll)
-    wx, wy, wz = (float(one) for one in velocity)
+    wx, wy, wz = (float(item) for item in velocity)
     turn = (sine * wy + cosine * wz) / max(math.cos(pitch), 1e-9)
     return [yaw, pitch, roll], [turn, cosine * wy - sine * wz, wx + math.sin(pitch) * turn]

@@ -56,14 +56,14 @@ def label(mujoco: Any, model: Any, kind: str, number: Any) -> str:
     return object_name(mujoco, model, kind, int(number)) or f"{kind.lower()} {number}"
 
 
-def read_ignored(path: str, given: Any) -> tuple[str, ...]:
+def read_ignored(path: str, values: Any) -> tuple[str, ...]:
     """Return the features of `ignore`.
 
     Parameters
     ----------
     path : str
         The file, for errors.
-    given : Any
+    values : Any
         A text with commas or several texts.
 
     Returns
@@ -76,12 +76,14 @@ def read_ignored(path: str, given: Any) -> tuple[str, ...]:
     UnknownNameError
         A word is no feature.
     """
-    words = given.split(",") if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else [given]
-    found = tuple(str(word).strip() for word in words if str(word).strip())
-    for word in found:
+    arguments = (
+        values.split(",") if isinstance(values, str) else list(values) if isinstance(values, list | tuple) else [values]
+    )
+    result = tuple(str(word).strip() for word in arguments if str(word).strip())
+    for word in result:
         if word not in FEATURES:
-            raise UnknownNameError(f"feature of ignore={','.join(found)}: {path}", word, FEATURES)
-    return found
+            raise UnknownNameError(f"feature of ignore={','.join(result)}: {path}", word, FEATURES)
+    return result
 
 
 def refuse_unsupported(mujoco: Any, model: Any, path: str, ignored: Iterable[str]) -> None:
@@ -101,13 +103,13 @@ def refuse_unsupported(mujoco: Any, model: Any, path: str, ignored: Iterable[str
     ModelError
         There are such features; one sentence names all.
     """
-    found = {name: what for name, what in unsupported(mujoco, model).items() if name not in set(ignored)}
-    if not found:
+    result = {name: what for name, what in unsupported(mujoco, model).items() if name not in set(ignored)}
+    if not result:
         return
-    listed = ", ".join(f"{name} ({_examples(what)})" for name, what in found.items())
+    listed = ", ".join(f"{name} ({_examples(what)})" for name, what in result.items())
     raise ModelError(
         f"{path}: engine=rtmms does not simulate {listed}; leave these out with "
-        f"--set ignore={','.join((*sorted(set(ignored)), *found))}, or run the file with engine=mujoco"
+        f"--set ignore={','.join((*sorted(set(ignored)), *result))}, or run the file with engine=mujoco"
     )
 
 
@@ -129,7 +131,7 @@ def unsupported(mujoco: Any, model: Any) -> dict[str, list[str]]:
     dict[str, list[str]]
         Examples by the name of the feature, in the order of FEATURES.
     """
-    found: dict[str, list[str]] = {
+    result: dict[str, list[str]] = {
         "contact": _contacts(mujoco, model), "equality": _equalities(mujoco, model), "plugin": _plugins(mujoco, model),
         "flex": [label(mujoco, model, "FLEX", k) for k in range(model.nflex)], "tree": _other_trees(mujoco, model),
         "joint": _joints(mujoco, model), "ball": _balls(mujoco, model),
@@ -139,12 +141,12 @@ def unsupported(mujoco: Any, model: Any) -> dict[str, list[str]]:
     for k in range(model.nu):
         feature, reason = actuator_fault(mujoco, model, k)
         if feature:
-            found.setdefault(feature, []).append(f"{reason} of '{label(mujoco, model, 'ACTUATOR', k)}'")
+            result.setdefault(feature, []).append(f"{reason} of '{label(mujoco, model, 'ACTUATOR', k)}'")
     for k in range(model.ntendon):
         reason = tendon_fault(mujoco, model, k)
         if reason:
-            found.setdefault("tendon", []).append(f"{reason} of '{label(mujoco, model, 'TENDON', k)}'")
-    return {name: found[name] for name in FEATURES if found.get(name)}
+            result.setdefault("tendon", []).append(f"{reason} of '{label(mujoco, model, 'TENDON', k)}'")
+    return {name: result[name] for name in FEATURES if result.get(name)}
 
 
 def leave_out(mujoco: Any, model: Any, ignored: Iterable[str]) -> None:
@@ -286,11 +288,11 @@ def kept_bodies(mujoco: Any, model: Any) -> list[int]:
     root = kept_root(mujoco, model)
     if root == 0:
         return list(range(1, model.nbody))
-    kept = {root}
+    stored = {root}
     for body in range(root + 1, model.nbody):
-        if int(model.body_parentid[body]) in kept:
-            kept.add(body)
-    return sorted(kept)
+        if int(model.body_parentid[body]) in stored:
+            stored.add(body)
+    return sorted(stored)
 
 
 def _other_trees(mujoco: Any, model: Any) -> list[str]:
@@ -304,7 +306,7 @@ def _contacts(mujoco: Any, model: Any) -> list[str]:
     """Return the pairs of geoms that MuJoCo would test, by their masks; one for each pair of kinds of geoms."""
     if int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_CONTACT):
         return []
-    found = [
+    result = [
         f"{label(mujoco, model, 'GEOM', int(model.pair_geom1[k]))} and "
         f"{label(mujoco, model, 'GEOM', int(model.pair_geom2[k]))}" for k in range(model.npair)
     ]  # fmt: skip
@@ -314,7 +316,7 @@ def _contacts(mujoco: Any, model: Any) -> list[str]:
     weld, parent = model.body_weldid, model.body_parentid
     above = [int(weld[int(parent[int(weld[body])])]) for body in range(model.nbody)]
     siblings = bool(int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT))
-    excluded = {int(one) for one in model.exclude_signature}
+    excluded = {int(item) for item in model.exclude_signature}
     rows = [(body, int(weld[body]), types, affinity, k) for (body, types, affinity), k in geoms.items()]
     for at, (a, weld_a, type_a, affinity_a, geom_a) in enumerate(rows):
         for b, weld_b, type_b, affinity_b, geom_b in rows[at + 1 :]:
@@ -323,8 +325,8 @@ def _contacts(mujoco: Any, model: Any) -> list[str]:
             related = weld_a != 0 and weld_b != 0 and (weld_a == above[b] or weld_b == above[a])
             if (related and not siblings) or (a << 16) + b in excluded or (b << 16) + a in excluded:
                 continue
-            found.append(f"{label(mujoco, model, 'GEOM', geom_a)} and {label(mujoco, model, 'GEOM', geom_b)}")
-    return found
+            result.append(f"{label(mujoco, model, 'GEOM', geom_a)} and {label(mujoco, model, 'GEOM', geom_b)}")
+    return result
 
 
 def _equalities(mujoco: Any, model: Any) -> list[str]:
@@ -356,7 +358,7 @@ def _boxes_in_fluid(mujoco: Any, model: Any) -> list[str]:
 
 
 def _joints(mujoco: Any, model: Any) -> list[str]:
-    found = []
+    result = []
     for k in range(model.njnt):
         first, last = _dofs(mujoco, model, k)
         reasons = []
@@ -372,17 +374,17 @@ def _joints(mujoco: Any, model: Any) -> list[str]:
             reasons += _extras(model, k, first, last)
         if model.jnt_actfrclimited[k] and not _is_symmetric(model.jnt_actfrcrange[k]):
             reasons.append("an actuatorfrcrange that is not symmetric")
-        found += [f"{reason} of '{label(mujoco, model, 'JOINT', k)}'" for reason in reasons]
-    return found
+        result += [f"{reason} of '{label(mujoco, model, 'JOINT', k)}'" for reason in reasons]
+    return result
 
 
 def _balls(mujoco: Any, model: Any) -> list[str]:
-    found = []
+    result = []
     for k in np.flatnonzero(model.jnt_type == int(mujoco.mjtJoint.mjJNT_BALL)):
         first, last = _dofs(mujoco, model, int(k))
         reasons = _extras(model, int(k), first, last) + (["limits"] if model.jnt_limited[k] else [])
-        found += [f"{reason} of '{label(mujoco, model, 'JOINT', int(k))}'" for reason in reasons]
-    return found
+        result += [f"{reason} of '{label(mujoco, model, 'JOINT', int(k))}'" for reason in reasons]
+    return result
 
 
 def _extras(model: Any, joint: int, first: int, last: int) -> list[str]:
@@ -450,7 +452,7 @@ def _law_fault(mujoco: Any, model: Any, k: int) -> str:
     if bias not in (mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE):
         return f"biastype {bias.name.removeprefix('mjBIAS_').lower()}"
     if bias == mujoco.mjtBias.mjBIAS_AFFINE:
-        constant, position, velocity = (float(one) for one in model.actuator_biasprm[k, :3])
+        constant, position, velocity = (float(item) for item in model.actuator_biasprm[k, :3])
         if constant != 0.0:
             return "constant bias"
         if position > 0.0 or velocity > 0.0:
@@ -506,7 +508,7 @@ def tendon_fault(mujoco: Any, model: Any, k: int) -> str:
     if not acts(mujoco, model, k):
         return ""
     first = int(model.tendon_adr[k])
-    wraps = {int(one) for one in model.wrap_type[first : first + int(model.tendon_num[k])]}
+    wraps = {int(item) for item in model.wrap_type[first : first + int(model.tendon_num[k])]}
     kinds = mujoco.mjtWrap
     for kind, reason in (
         (kinds.mjWRAP_JOINT, "coupling of joints (fixed)"), (kinds.mjWRAP_PULLEY, "pulley"),
@@ -526,14 +528,14 @@ def tendon_fault(mujoco: Any, model: Any, k: int) -> str:
     for reason, names in properties.items():
         if any(np.any(getattr(model, name)[k]) for name in _present(model, *names)):
             return reason
-    sites = [int(model.wrap_objid[one]) for one in range(first, first + int(model.tendon_num[k]))]
-    bodies = {int(model.body_weldid[int(model.site_bodyid[one])]) for one in sites}
-    kept = kept_bodies(mujoco, model)
-    if kept_root(mujoco, model) and any(int(model.site_bodyid[one]) not in kept for one in sites):
+    sites = [int(model.wrap_objid[item]) for item in range(first, first + int(model.tendon_num[k]))]
+    bodies = {int(model.body_weldid[int(model.site_bodyid[site])]) for site in sites}
+    stored = kept_bodies(mujoco, model)
+    if kept_root(mujoco, model) and any(int(model.site_bodyid[site]) not in stored for site in sites):
         return "a site that is not on the free body's tree"
     if len(bodies) == 1:
         return "sites of one rigid body"
-    lower, upper = (float(one) for one in model.tendon_lengthspring[k])
+    lower, upper = (float(item) for item in model.tendon_lengthspring[k])
     if lower != upper and model.tendon_stiffness[k] and (lower > 0.0 or _feedback(mujoco, model, k) != (0.0, 0.0) or
                                                        model.tendon_damping[k]):  # fmt: skip
         return "springlength with a range, and damping or a lower end"
@@ -557,7 +559,7 @@ def acts(mujoco: Any, model: Any, k: int) -> bool:
     bool
         True where it has.
     """
-    driven = [one for one in range(model.nu) if is_at_tendon(mujoco, model, one, k)]
+    driven = [item for item in range(model.nu) if is_at_tendon(mujoco, model, item, k)]
     armature = any(bool(np.any(getattr(model, name)[k])) for name in _present(
         model, "tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly"
     ))  # fmt: skip
@@ -591,11 +593,11 @@ def is_at_tendon(mujoco: Any, model: Any, actuator: int, tendon: int) -> bool:
 def _feedback(mujoco: Any, model: Any, k: int) -> tuple[float, float]:
     """Return N/m and N s/m of the position and velocity laws at tendon k."""
     stiffness = damping = 0.0
-    for one in range(model.nu):
-        if is_at_tendon(mujoco, model, one, k) and _is_affine(model, one):
-            square = float(model.actuator_gear[one, 0]) ** 2
-            stiffness -= square * float(model.actuator_biasprm[one, 1])
-            damping -= square * float(model.actuator_biasprm[one, 2])
+    for item in range(model.nu):
+        if is_at_tendon(mujoco, model, item, k) and _is_affine(model, item):
+            square = float(model.actuator_gear[item, 0]) ** 2
+            stiffness -= square * float(model.actuator_biasprm[item, 1])
+            damping -= square * float(model.actuator_biasprm[item, 2])
     return stiffness, damping
 
 
@@ -634,8 +636,8 @@ def tendon_law(mujoco: Any, model: Any, k: int) -> tuple[float, float, float, bo
     tuple[float, float, float, bool]
         N/m, N s/m, m, and whether it pushes.
     """
-    own, (stiffness, damping) = float(model.tendon_stiffness[k]), _feedback(mujoco, model, k)
-    lower, upper = (float(one) for one in model.tendon_lengthspring[k])
-    total = own + stiffness
-    rest = own * upper / total if total > 0.0 else upper
-    return total, float(model.tendon_damping[k]) + damping, rest, lower == upper or stiffness > 0.0
+    current, (stiffness, damping) = float(model.tendon_stiffness[k]), _feedback(mujoco, model, k)
+    lower, upper = (float(item) for item in model.tendon_lengthspring[k])
+    total = current + stiffness
+    remaining = current * upper / total if total > 0.0 else upper
+    return total, float(model.tendon_damping[k]) + damping, remaining, lower == upper or stiffness > 0.0

@@ -129,14 +129,14 @@ def _collect_meshes(root: ElementTree.Element, path: Path) -> dict[str, bytes]:
                 mesh = element.find("geometry/mesh")
                 if mesh is None:
                     continue
-                given = str(mesh.get("filename", ""))
+                values = str(mesh.get("filename", ""))
                 try:
-                    if given not in names:
-                        name, content = _read_asset(given, path, len(names))
-                        names[given], assets[name] = name, content
-                    mesh.set("filename", names[given])
+                    if values not in names:
+                        name, content = _read_asset(values, path, len(names))
+                        names[values], assets[name] = name, content
+                    mesh.set("filename", names[values])
                 except Exception as fault:  # whatever a library makes of a broken file
-                    where = f"urdf '{path}': link '{link.get('name')}': mesh '{given}'"
+                    where = f"urdf '{path}': link '{link.get('name')}': mesh '{values}'"
                     if tag == "collision":
                         raise ModelError(f"{where}: {fault!s:.200}") from None
                     warnings.warn(f"{where}: {fault!s:.200}; it is not drawn", RtmmsWarning, stacklevel=4)
@@ -144,8 +144,8 @@ def _collect_meshes(root: ElementTree.Element, path: Path) -> dict[str, bytes]:
     return assets
 
 
-def _read_asset(given: str, path: Path, number: int) -> tuple[str, bytes]:
-    file = mesh_file(given, path)
+def _read_asset(values: str, path: Path, number: int) -> tuple[str, bytes]:
+    file = mesh_file(values, path)
     if file is None:
         raise ModelError("there is no such file; copy it to the folder of the URDF, or correct the name")
     ending = file.suffix.lower()
@@ -158,9 +158,9 @@ def _read_asset(given: str, path: Path, number: int) -> tuple[str, bytes]:
 
 
 def _has_mass(root: ElementTree.Element, link: str) -> bool:
-    for one in root.iter("link"):
-        if one.get("name") == link:
-            mass = one.find("inertial/mass")
+    for item in root.iter("link"):
+        if item.get("name") == link:
+            mass = item.find("inertial/mass")
             return mass is not None and float(mass.get("value", "0")) > 0.0
     return False
 

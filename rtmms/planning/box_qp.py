@@ -47,15 +47,15 @@ def factorise(h: Any, which: Any, count: int, out: Any) -> bool:
     """
     for i in range(count):
         for j in range(i + 1):
-            found = h[which[i], which[j]]
+            result = h[which[i], which[j]]
             for k in range(j):
-                found -= out[i, k] * out[j, k]
+                result -= out[i, k] * out[j, k]
             if i == j:
-                if not found > 0.0:
+                if not result > 0.0:
                     return False
-                out[i, i] = math.sqrt(found)
+                out[i, i] = math.sqrt(result)
             else:
-                out[i, j] = found / out[j, j]
+                out[i, j] = result / out[j, j]
     return True
 
 
@@ -84,13 +84,13 @@ def substitute(factor: Any, count: int, x: Any) -> None:
 
 @kernel
 def _value(h: Any, g: Any, x: Any) -> float:
-    found = 0.0
+    result = 0.0
     for i in range(len(g)):
         row = 0.0
         for j in range(len(g)):
             row += h[i, j] * x[j]
-        found += x[i] * (0.5 * row + g[i])
-    return found
+        result += x[i] * (0.5 * row + g[i])
+    return result
 
 
 @kernel

@@ -71,11 +71,11 @@ class Cost:
         self.terminal_cost = function
         return self
 
-    def __call__(self, *given: Any) -> float:
+    def __call__(self, *values: Any) -> float:
         """Return the running cost of one sample."""
-        return self.running(*given)
+        return self.running(*values)
 
-    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, taken: Any) -> Array:
+    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, used: Any) -> Array:
         """Return J of each run; infinite where it ended early or a cost is no number.
 
         Parameters
@@ -88,7 +88,7 @@ class Cost:
             Step, s.
         every : int
             Steps from sample to sample.
-        taken : Any
+        used : Any
             (runs,) steps that each run took.
 
         Returns
@@ -104,7 +104,7 @@ class Cost:
         runs, samples = next(iter(outputs.values())).shape[:2]
         costs = np.full(runs, math.inf)
         memory = np.zeros(max(1, self.memory))
-        self._call("total", outputs, commands, dt * every, every, samples, np.asarray(taken), memory, self.data, costs)
+        self._call("total", outputs, commands, dt * every, every, samples, np.asarray(used), memory, self.data, costs)
         return costs
 
     def each(
@@ -139,14 +139,14 @@ class Cost:
         self._call("each", outputs, commands, times, memories, weight, lasts, self.data, costs)
         return costs
 
-    def _call(self, name: str, outputs: Mapping[str, Array], *given: Any) -> None:
+    def _call(self, name: str, outputs: Mapping[str, Array], *values: Any) -> None:
         """Call one of the compiled loops, or raise ModelError where the functions do not compile."""
         from numba.core.errors import NumbaError
 
         if self._total is None:
             self._total = _evaluator(self)
         try:
-            getattr(self._total, name)(self._total.State(*(outputs[one] for one in self.outputs)), *given)
+            getattr(self._total, name)(self._total.State(*(outputs[output] for output in self.outputs)), *values)
         except NumbaError as fault:
             raise ModelError(f"cost '{self.__name__}': numba cannot compile it: {_reason(str(fault))}") from None
         except IndexError:
@@ -192,7 +192,7 @@ def cost(function: Any = None, *, outputs: Sequence[str] = POSE, memory: int = 0
     if isinstance(outputs, str) or not outputs:
         raise ModelError(f"cost: outputs: expected names of outputs, got {outputs!r}")
     if function is None:
-        return lambda found: Cost(found, outputs, memory)
+        return lambda result: Cost(result, outputs, memory)
     if not callable(function):
         raise ModelError(f"cost: expected a function f(state, command, time), got {function!r}")
     return Cost(function, outputs, memory)
@@ -261,7 +261,7 @@ def total(outputs, commands, dt, every, samples, taken, memory, data, costs):
         row = run if len(commands) > 1 else 0
         found = 0.0
         for sample in range(samples):
-            state = State({", ".join(f"outputs.{one}[run, sample]" for one in fields)})
+            state = State({", ".join(f"outputs.{field}[run, sample]" for field in fields)})
             step = (sample + 1) * every - 1
             command = commands[row, step if commands.shape[1] > 1 else 0]
             time = (sample + 1) * dt
@@ -274,7 +274,7 @@ def total(outputs, commands, dt, every, samples, taken, memory, data, costs):
 def each(outputs, commands, times, memories, weight, lasts, data, costs):
     for run in range(len(costs)):
         memory, command, time = memories[run], commands[run], times[run]
-        state = State({", ".join(f"outputs.{one}[run]" for one in fields)})
+        state = State({", ".join(f"outputs.{field}[run]" for field in fields)})
         found = running({ran})
         if lasts[run]:
             found += {f"weight * terminal({ended})" if last is not None else "0.0"}
@@ -342,10 +342,10 @@ class CostSlopes:
     def _directions(self) -> None:
         """Fill the rows of displacements: none, each to both sides, each pair to both sides."""
         m = len(self._steps)
-        own = np.diag(self._steps)
+        current = np.diag(self._steps)
         self._pairs = list(itertools.combinations(range(m), 2))
-        both = np.array([own[i] + own[j] for i, j in self._pairs]).reshape(-1, m)
-        self._moves = np.concatenate([np.zeros((1, m)), own, -own, both, -both])
+        both = np.array([current[i] + current[j] for i, j in self._pairs]).reshape(-1, m)
+        self._moves = np.concatenate([np.zeros((1, m)), current, -current, both, -both])
         if self._six:  # turns as quaternions (cos, sin axis) of half the angle
             turned = self._moves[:, 3:6]
             angle = np.linalg.norm(turned, axis=1)
@@ -370,14 +370,14 @@ class CostSlopes:
             (s, memory).
         """
         cost = self.cost
-        kept, now = np.zeros((len(commands), max(1, cost.memory))), np.zeros((1, max(1, cost.memory)))
+        stored, now = np.zeros((len(commands), max(1, cost.memory))), np.zeros((1, max(1, cost.memory)))
         if cost.memory:
             never = np.zeros(1, dtype=np.bool_)
             for t in range(len(commands)):
-                kept[t] = now[0]
+                stored[t] = now[0]
                 cost.each({name: outputs[name][t : t + 1] for name in cost.outputs}, commands[t : t + 1],
                           times[t : t + 1], now, 0.0, never)  # fmt: skip
-        return kept
+        return stored
 
     def __call__(self, motion: Motion, dt: float, set_points: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return gradient (s, k + n) and Hessian (s, k + n, k + n) of each sample's share of J.
@@ -406,15 +406,15 @@ class CostSlopes:
         times: Array = dt * np.arange(1, count + 1, dtype=np.float64)
         memories = np.repeat(self.remembered(outputs, commands, times), p, axis=0)
         lasts = np.repeat(np.arange(count) == count - 1, p)
-        given = {name: np.repeat(outputs[name], p, axis=0) for name in self.cost.outputs}
+        values = {name: np.repeat(outputs[name], p, axis=0) for name in self.cost.outputs}
         moves = np.tile(self._moves, (count, 1))
         if self._posed:
             at = self._stages.coordinates.pose + 3
-            self._displace(given, motion.states[1:, at : at + 4])
+            self._displace(values, motion.states[1:, at : at + 4])
         for i, (name, number) in enumerate([*self._single, *self._varied]):
-            given[name].reshape(len(moves), -1)[:, number] += moves[:, self._six + i]
+            values[name].reshape(len(moves), -1)[:, number] += moves[:, self._six + i]
         pushed = np.repeat(commands, p, axis=0) + moves[:, m - self._n :]
-        costs = self.cost.each(given, pushed, np.repeat(times, p), memories, float(count), lasts).reshape(count, p)
+        costs = self.cost.each(values, pushed, np.repeat(times, p), memories, float(count), lasts).reshape(count, p)
         if not np.isfinite(costs).all():
             raise ModelError(
                 f"cost '{self.cost.__name__}': expected finite values close to the plan, got others; check "
@@ -422,16 +422,16 @@ class CostSlopes:
             )
         return self._spread(*self._differences(costs / count), set_points)
 
-    def _displace(self, given: dict[str, Array], attitude: Array) -> None:
+    def _displace(self, values: dict[str, Array], attitude: Array) -> None:
         """Displace poses: p = p_ref + R_ref e, q = q_ref (cos, sin axis) of half the angle.
 
         Attitude (s, 4) is q_ref.
         """
         for name, begin in self._posed:
             if begin == 0:
-                given[name] += (self._moves[:, :3] @ rotations(attitude).transpose(0, 2, 1)).reshape(-1, 3)
+                values[name] += (self._moves[:, :3] @ rotations(attitude).transpose(0, 2, 1)).reshape(-1, 3)
             else:
-                given[name] = (self._turns @ _before(attitude).transpose(0, 2, 1)).reshape(-1, 4)
+                values[name] = (self._turns @ _before(attitude).transpose(0, 2, 1)).reshape(-1, 4)
 
     def _differences(self, costs: Array) -> tuple[Array, Array]:
         """Return gradient (s, m) and Hessian (s, m, m) by the displaced numbers, from the costs (s, moves)."""
@@ -450,8 +450,8 @@ class CostSlopes:
         values, vectors = np.linalg.eigh(scaled)
         worst = values[:, 0] < 0.0
         if worst.any():
-            kept = np.maximum(values[worst], 0.0)
-            hessian[worst] = (vectors[worst] * kept[:, None]) @ vectors[worst].transpose(0, 2, 1) / (h[:, None] * h)
+            stored = np.maximum(values[worst], 0.0)
+            hessian[worst] = (vectors[worst] * stored[:, None]) @ vectors[worst].transpose(0, 2, 1) / (h[:, None] * h)
         return gradient, hessian
 
     def _spread(self, gradient: Array, hessian: Array, set_points: Mapping[str, Array]) -> tuple[Array, Array]:

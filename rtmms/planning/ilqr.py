@@ -126,14 +126,14 @@ class Policy:
 
 @kernel
 def recursion(
-    a: Any, before: Any, own: Any, gradient: Any, hessian: Any, change: float, moved: Any, lower: Any, upper: Any,
+    a: Any, before: Any, current: Any, gradient: Any, hessian: Any, change: float, moved: Any, lower: Any, upper: Any,
     regularisation: float, correction: Any, gain: Any, promised: Any,
 ) -> bool:  # fmt: skip
     """Solve the problem from the last stage to the first.
 
     Parameters
     ----------
-    a, before, own, gradient, hessian, change, moved, lower, upper : Any, float
+    a, before, current, gradient, hessian, change, moved, lower, upper : Any, float
         Fields of Problem.
     regularisation : float
         Added to the diagonal of Q_uu.
@@ -149,7 +149,7 @@ def recursion(
     bool
         False where Q_uu is not positive definite.
     """
-    count, k, n = own.shape
+    count, k, n = current.shape
     z, wide = k + n, k + 2 * n
     slope, bend = np.zeros(z), np.zeros((z, z))
     step, half, qq, q = np.zeros((z, wide)), np.empty((z, wide)), np.empty((wide, wide)), np.empty(wide)
@@ -176,7 +176,7 @@ def recursion(
                 step[i, j] = across[j, i] = a[t, i, j]
             for j in range(n):
                 step[i, k + j] = across[k + j, i] = before[t, i, j]
-                step[i, z + j] = across[z + j, i] = own[t, i, j]
+                step[i, z + j] = across[z + j, i] = current[t, i, j]
         multiply(bend, step, half)
         multiply(across, half, qq)
         for i in range(wide):
@@ -334,9 +334,9 @@ class IterativeLqr:
             return math.inf
         outputs = {name: motion.outputs[name][None] for name in self.cost.outputs}
         knots = motion.knots[None, 1:]
-        (found,) = self.cost.total(outputs, knots, self.span, 1, np.array([knots.shape[1]]))
+        (result,) = self.cost.total(outputs, knots, self.span, 1, np.array([knots.shape[1]]))
         moved = np.diff(motion.knots, axis=0) / self.stages.reach
-        return float(found + self.change * np.mean(np.sum(moved * moved, axis=1)))
+        return float(result + self.change * np.mean(np.sum(moved * moved, axis=1)))
 
     def problem(self, motion: Motion, slopes: Slopes, lower: Array, upper: Array) -> QuadraticProblem:
         """Return the quadratic problem about a motion.
@@ -397,7 +397,7 @@ class IterativeLqr:
             self.variables.upper,
         )
         if fixed is not None:
-            knots, lower, upper = (fixed(one[None].copy())[0] for one in (knots, lower, upper))
+            knots, lower, upper = (fixed(item[None].copy())[0] for item in (knots, lower, upper))
         self.stages.follow()
         motion = self.stages.roll(knots)
         least = self.total(motion)
@@ -410,11 +410,11 @@ class IterativeLqr:
         good = math.isfinite(least)
         self._tried.append((least, motion))
         while good and iterations < self.samples and (not iterations or time.monotonic() < until):
-            found = self._iterate(motion, least, lower, upper, until if iterations else math.inf)
-            if found is None:
+            result = self._iterate(motion, least, lower, upper, until if iterations else math.inf)
+            if result is None:
                 break
             iterations += 1
-            better, cost = found
+            better, cost = result
             settled = least - cost <= SETTLED * abs(least)
             motion, least = better, cost
             if settled:
@@ -435,10 +435,10 @@ class IterativeLqr:
 
     def _others(self, best: Motion, least: float) -> Array:
         """Return (k, points, 3) m: positions of the motions that the line searches tried, and of the initial one."""
-        tried, self._tried = [(cost, one) for cost, one in self._tried if one is not best and one.whole], []
-        kept = choose_candidates([least, *(cost for cost, _ in tried)], 1.0)
-        ways = [tried[k - 1][1].outputs.get("position", np.full((1, 3), np.nan)) for k in kept]
-        return np.array([way[places(len(way))] for way in ways]).reshape(len(ways), SHOWN_POINTS, 3)
+        tried, self._tried = [(cost, item) for cost, item in self._tried if item is not best and item.whole], []
+        stored = choose_candidates([least, *(cost for cost, _ in tried)], 1.0)
+        ways = [tried[k - 1][1].outputs.get("position", np.full((1, 3), np.nan)) for k in stored]
+        return np.array([route[places(len(route))] for route in ways]).reshape(len(ways), SHOWN_POINTS, 3)
 
     def _iterate(
         self, motion: Motion, least: float, lower: Array, upper: Array, until: float
@@ -466,12 +466,12 @@ class IterativeLqr:
                 for at in range(0, len(SHARES), self.stages.threads):
                     shares = SHARES[at : at + self.stages.threads]
                     tried = self.stages.guide(motion, correction, gain, shares, lowest, highest)
-                    for share, one in zip(shares, tried, strict=True):
-                        cost = self.total(one)
-                        self._tried.append((cost, one))
+                    for share, item in zip(shares, tried, strict=True):
+                        cost = self.total(item)
+                        self._tried.append((cost, item))
                         if cost < least and least - cost >= MIN_DECREASE_SHARE * policy.promised(share):
                             self._regularisation = max(MIN_REGULARISATION, FALL * self._regularisation)
-                            return one, cost
+                            return item, cost
                     if not going():
                         return None
             self._regularisation = max(self._first, RISE * self._regularisation)

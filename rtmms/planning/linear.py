@@ -99,14 +99,14 @@ class StrokeMap:
         Array
             (k,).
         """
-        coordinates, origin, seen = self.coordinates, self.orbit[phase], state.copy()
+        coordinates, origin, observed = self.coordinates, self.orbit[phase], state.copy()
         p = coordinates.pose
         c, s = math.cos(yaw), math.sin(yaw)
         away = state[p : p + 3] - place
-        seen[p : p + 3] = c * away[0] + s * away[1], c * away[1] - s * away[0], away[2]
-        seen[p : p + 3] += self.orbit[0][p : p + 3]
-        seen[p + 3 : p + 7] = turned(state[p + 3 : p + 7], -yaw)
-        return coordinates_between(coordinates, origin, seen)
+        observed[p : p + 3] = c * away[0] + s * away[1], c * away[1] - s * away[0], away[2]
+        observed[p : p + 3] += self.orbit[0][p : p + 3]
+        observed[p + 3 : p + 7] = turned(state[p + 3 : p + 7], -yaw)
+        return coordinates_between(coordinates, origin, observed)
 
     def after(self, phase: int, x: Array, knots: Array) -> Array:
         """Return x after a half stroke, in still air.
@@ -126,8 +126,8 @@ class StrokeMap:
             (k,).
         """
         half = self.halves[phase]
-        found: Array = half.a @ x + half.before @ knots[0] + half.between @ knots[1] + half.after @ knots[2]
-        return found
+        result: Array = half.a @ x + half.before @ knots[0] + half.between @ knots[1] + half.after @ knots[2]
+        return result
 
     def yaw(self, phase: int, state: Array) -> float:
         """Return the heading of a state against the orbit, positive to the left.
@@ -214,8 +214,8 @@ def _blown(model: Any, quarters: Stages, calm: Motion, name: str) -> list[Array]
         ends.append([])
         for phase in range(2):
             model.put(calm.states[2 * phase].copy(), 2 * phase * quarters.steps)
-            found = quarters.roll(np.zeros((3, len(model.actuators))))
-            ends[-1].append(coordinates_between(coordinates, calm.states[2 * phase + 2], found.states[2]))
+            result = quarters.roll(np.zeros((3, len(model.actuators))))
+            ends[-1].append(coordinates_between(coordinates, calm.states[2 * phase + 2], result.states[2]))
     model.set(**{name: 0.0})
     model.reset()
     return [(up - down) / (2.0 * WIND_M_S) for up, down in zip(*ends, strict=True)]
@@ -240,8 +240,8 @@ def lines(knots: Array, steps: int) -> Array:
     at = (part + 0.5)[:, None]
     rising = knots[0] + (knots[1] - knots[0]) * at
     falling = knots[1] + (knots[2] - knots[1]) * (at - 1.0)
-    found: Array = np.where(part[:, None] <= 0.5, rising, falling)
-    return found
+    result: Array = np.where(part[:, None] <= 0.5, rising, falling)
+    return result
 
 
 def turned(q: Array, angle: float) -> Array:
@@ -349,14 +349,14 @@ class WindObserver:
         k = len(self._model.halves[0].a)
         self.remaining_error = (np.zeros(k), np.zeros(k))
 
-    def learn(self, phase: int, seen: Array, flown: Array, linear: Array) -> None:
+    def learn(self, phase: int, observed: Array, flown: Array, linear: Array) -> None:
         """Update the estimate from x at the end of a half stroke.
 
         Parameters
         ----------
         phase : int
             Half stroke, 0 or 1.
-        seen : Array
+        observed : Array
             (k,) x as measured.
         flown : Array
             (k,) x by the robot's full model in still air.
@@ -364,9 +364,11 @@ class WindObserver:
             (k,) x by the linear model without any disturbance.
         """
         half = self._model.halves[phase]
-        correction = self._by_twist[phase] @ (seen - flown)[TWIST]
+        correction = self._by_twist[phase] @ (observed - flown)[TWIST]
         self.wind += WIND_SHARE * (correction - self.wind)
-        self.remaining_error[phase][:] += ERROR_SHARE * (seen - linear - half.wind @ self.wind - self.remaining_error[phase])
+        self.remaining_error[phase][:] += ERROR_SHARE * (
+            observed - linear - half.wind @ self.wind - self.remaining_error[phase]
+        )
 
     def disturbance(self, phase: int) -> Array:
         """Return the addition to x in a half stroke.
@@ -381,8 +383,8 @@ class WindObserver:
         Array
             (k,).
         """
-        found: Array = self._model.halves[phase].wind @ self.wind + self.remaining_error[phase]
-        return found
+        result: Array = self._model.halves[phase].wind @ self.wind + self.remaining_error[phase]
+        return result
 
 
 class LinearPlanner:
@@ -497,10 +499,10 @@ class LinearPlanner:
         """
         k, n, halves = self._k, self._n, self.model.halves
         d = [self.observer.disturbance(phase) for phase in range(2)]
-        found = self._stay @ (halves[1].a @ d[0] + d[1])
+        result = self._stay @ (halves[1].a @ d[0] + d[1])
         x = np.zeros(k)
-        x[self._free] = found[: len(self._free)]
-        knot = found[-n - 1 : -1]
+        x[self._free] = result[: len(self._free)]
+        knot = result[-n - 1 : -1]
         first, second = np.concatenate([x, knot, knot]), np.empty(k + 2 * n)
         second[:k] = self._f[0][:k] @ first + self._g[0][:k] @ knot + d[0]
         second[k:] = first[k:]
@@ -519,8 +521,8 @@ class LinearPlanner:
         vertical[3:6, 0] = quaternion_matrix(self.model.orbit[0][q : q + 4])[2]
         whole = np.hstack([(np.eye(k) - second.a @ first.a)[:, self._free], -knot, vertical])
         scale = np.concatenate([np.full(len(self._free), 1.0 / _KEPT), np.ones(self._n), np.full(1, 1.0 / _KEPT)])
-        found: Array = scale[:, None] * np.linalg.pinv(whole * scale, rcond=1e-9)
-        return found
+        result: Array = scale[:, None] * np.linalg.pinv(whole * scale, rcond=1e-9)
+        return result
 
     def _riccati(self) -> tuple[list[Array], list[Array]]:
         """Return feedback (n, k + 2 n) and V (k + 2 n, k + 2 n) of both phases, by recursion from the end."""
@@ -557,14 +559,14 @@ class LinearPlanner:
         last = slice(z - n, z)
         ways_z, ways_v = [by_z[:3]], [by_v[:3]]
         for j in range(count):
-            own = np.zeros((n, count * n))
-            own[:, j * n : (j + 1) * n] = np.eye(n)
-            moved_v, moved_z = own - by_v[last], -by_z[last]
-            h += self._r * own.T @ own + self._c * moved_v.T @ moved_v
+            current = np.zeros((n, count * n))
+            current[:, j * n : (j + 1) * n] = np.eye(n)
+            moved_v, moved_z = current - by_v[last], -by_z[last]
+            h += self._r * current.T @ current + self._c * moved_v.T @ moved_v
             cross += self._c * moved_v.T @ moved_z
             square += self._c * moved_z.T @ moved_z
             p = (phase + j) % 2
-            by_z, by_v = self._f[p] @ by_z, self._f[p] @ by_v + self._g[p] @ own
+            by_z, by_v = self._f[p] @ by_z, self._f[p] @ by_v + self._g[p] @ current
             weight = self._v[(phase + count) % 2] if j == count - 1 else np.diag(self._q)
             h += by_v.T @ weight @ by_v
             cross += by_v.T @ weight @ by_z
@@ -585,8 +587,8 @@ class LinearPlanner:
             origin = self.model.orbit[q]
             local = quaternion_matrix(origin[p + 3 : p + 7]) @ (away[j] + stays[q][:3])
             away[j] = turn @ (local + origin[p : p + 3] - self.model.orbit[0][p : p + 3]) + place
-        found: Array = away
-        return found
+        result: Array = away
+        return result
 
 
 def _augmented(a: Array, before: Array, between: Array, after: Array) -> tuple[Array, Array]:

@@ -120,8 +120,8 @@ def clip_plans(variables: PlanVariables, plans: Array) -> Array:
     Array
         A copy.
     """
-    found: Any = np.clip(plans, variables.lower, variables.upper)
-    return found  # type: ignore[no-any-return]
+    result: Any = np.clip(plans, variables.lower, variables.upper)
+    return result  # type: ignore[no-any-return]
 
 
 def shifted_rows(plan: Array, span: float, by: float) -> Array:
@@ -204,11 +204,11 @@ class CrossEntropy:
         noise = rng.normal(size=(count, rows, k))
         if rows > 1:
             noise = np.sqrt(0.5) * noise + np.sqrt(0.5) * rng.normal(size=(count, 1, k))
-        found = clip_plans(variables, mean + noise * self._spread * variables.scale)
-        found[0] = mean
+        result = clip_plans(variables, mean + noise * self._spread * variables.scale)
+        result[0] = mean
         for j, plan in enumerate(variables.library[: max(0, count // 8)], 1):
-            found[j] = plan
-        return found
+            result[j] = plan
+        return result
 
     def mean(self, candidates: Array, costs: Array, before: Array) -> Array:
         """Return the plan that follows from the costs.
@@ -233,14 +233,14 @@ class CrossEntropy:
             return before
         best = int(order[0])
         if 1 <= best <= len(self.variables.library[: max(0, len(candidates) // 8)]):
-            own: Array = candidates[best].copy()
-            return own
-        some = candidates[order[: max(2, min(sound, int(ELITE_SHARE * len(candidates))))]]
-        spread = some.std(axis=0) / np.where(self.variables.scale > 0.0, self.variables.scale, np.inf)
-        kept = KEPT_SPREAD_SHARE * self._spread + (1.0 - KEPT_SPREAD_SHARE) * 1.2 * spread
-        self._spread = np.clip(SPREAD_GROWTH * np.clip(kept, MIN_SPREAD, 1.0), MIN_SPREAD, 1.0)
-        found: Array = some.mean(axis=0)
-        return found
+            current: Array = candidates[best].copy()
+            return current
+        subset = candidates[order[: max(2, min(sound, int(ELITE_SHARE * len(candidates))))]]
+        spread = subset.std(axis=0) / np.where(self.variables.scale > 0.0, self.variables.scale, np.inf)
+        stored = KEPT_SPREAD_SHARE * self._spread + (1.0 - KEPT_SPREAD_SHARE) * 1.2 * spread
+        self._spread = np.clip(SPREAD_GROWTH * np.clip(stored, MIN_SPREAD, 1.0), MIN_SPREAD, 1.0)
+        result: Array = subset.mean(axis=0)
+        return result
 
 
 # Model predictive path integral control: the mean of all candidates, weighed by exp(-cost / temperature).
@@ -261,9 +261,9 @@ class Mppi(CrossEntropy):
         sound = np.isfinite(costs)
         if not sound.any():
             return before
-        found, least = costs[sound], float(costs[sound].min())
-        heat = TEMPERATURE * max(float(np.median(found)) - least, 1e-12)
-        weights = np.exp(-(found - least) / heat)
+        result, least = costs[sound], float(costs[sound].min())
+        heat = TEMPERATURE * max(float(np.median(result)) - least, 1e-12)
+        weights = np.exp(-(result - least) / heat)
         mixed: Array = np.einsum("n,nrk->rk", weights / weights.sum(), candidates[sound])
         return mixed
 
@@ -286,7 +286,7 @@ class PredictiveSampling(CrossEntropy):
 # One plan: candidates, rollouts of the model under them, costs, the next mean; the best so far when time is up.
 
 
-METHODS: dict[str, type[CrossEntropy]] = {one.name: one for one in (CrossEntropy, Mppi, PredictiveSampling)}
+METHODS: dict[str, type[CrossEntropy]] = {item.name: item for item in (CrossEntropy, Mppi, PredictiveSampling)}
 CHUNK = 16
 """Candidates between two checks of the time."""
 
@@ -427,12 +427,12 @@ class Planner:
                 commands = fixed(commands)
             names = dict.fromkeys((*self.cost.outputs, "position"))
             runs = self.pool(commands, outputs=tuple(names))
-            found = self.cost.total(runs.outputs, runs.commands, runs.dt, runs.every, runs.steps)
-            costs[part] = found
+            result = self.cost.total(runs.outputs, runs.commands, runs.dt, runs.every, runs.steps)
+            costs[part] = result
             ways.append(runs.outputs["position"][:, places(runs.outputs["position"].shape[1])])
-            best = int(np.argmin(found))
-            if found[best] < least:
-                least, path = float(found[best]), runs.outputs["position"][best].copy()
+            best = int(np.argmin(result))
+            if result[best] < least:
+                least, path = float(result[best]), runs.outputs["position"][best].copy()
             done = part.stop
         tried, cost = plans[:done], costs[:done]
         self.mean = self.method.mean(tried, cost, self.mean)
@@ -480,12 +480,18 @@ class Knots:
         self, actuators: tuple[Channel, ...], rows: int, horizon_s: float, home: Array, period_s: float = 0.0,
         mixing: Array | None = None,
     ) -> None:  # fmt: skip
-        for one in actuators:
-            if one.lower is None or one.upper is None or not np.isfinite([one.lower, one.upper]).all():
-                raise ModelError(f"knots: actuator '{one.name}': expected a lower and an upper limit, which plans need")
-        self.names = tuple(one.name for one in actuators)
-        self.lower = np.array([one.lower for one in actuators], dtype=np.float64)
-        self.upper = np.array([one.upper for one in actuators], dtype=np.float64)
+        for actuator in actuators:
+            if (
+                actuator.lower is None
+                or actuator.upper is None
+                or not np.isfinite([actuator.lower, actuator.upper]).all()
+            ):
+                raise ModelError(
+                    f"knots: actuator '{actuator.name}': expected a lower and an upper limit, which plans need"
+                )
+        self.names = tuple(item.name for item in actuators)
+        self.lower = np.array([item.lower for item in actuators], dtype=np.float64)
+        self.upper = np.array([item.upper for item in actuators], dtype=np.float64)
         self.home = np.array(np.broadcast_to(np.clip(home, self.lower, self.upper), (rows, len(actuators))))
         self._mixing, self._command_bounds = mixing, (self.lower, self.upper)
         if mixing is not None:
@@ -536,8 +542,8 @@ class Knots:
             return self._mixed(np.repeat(plans, steps, axis=1)), state.copy()
         row = np.clip(np.searchsorted(self.at, times, side="right") - 1, 0, len(self.at) - 2)
         part = np.clip((times - self.at[row]) / (self.at[1] - self.at[0]), 0.0, 1.0)[None, :, None]
-        found = plans[:, row] + part * (plans[:, row + 1] - plans[:, row])
-        return self._mixed(np.ascontiguousarray(found)), state.copy()
+        result = plans[:, row] + part * (plans[:, row + 1] - plans[:, row])
+        return self._mixed(np.ascontiguousarray(result)), state.copy()
 
     def _mixed(self, variables: Array) -> Array:
         """Return the commands (p, steps, n) of variables."""

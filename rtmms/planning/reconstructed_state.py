@@ -47,8 +47,8 @@ class ReconstructedState:
     @property
     def state(self) -> Array:
         """Present state, as the model's forks have it."""
-        found: Array = self.model.present()[0]
-        return found
+        result: Array = self.model.present()[0]
+        return result
 
     def put(self, state: Array) -> None:
         """Put the model into a state.
@@ -207,5 +207,5 @@ def distance_apart(coarse: Any, fine: Any, variables: Any, horizon_s: float) -> 
 def _world(q: Array, v: Array) -> Array:
     w, u = q[0], q[1:]
     t = 2.0 * np.cross(u, v)
-    found: Array = v + w * t + np.cross(u, t)
-    return found
+    result: Array = v + w * t + np.cross(u, t)
+    return result

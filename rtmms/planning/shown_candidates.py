@@ -76,8 +76,8 @@ def as_text(begin: Array, paths: Array) -> str:
     paths = paths[
         np.isfinite(paths).all(axis=(1, 2)) & (np.abs(paths).max(axis=(1, 2), initial=0.0) < _MAX_COORDINATE_M)
     ]
-    for some in (paths, *(paths[:k, -1:] for k in range(len(paths), 0, -1))):
-        text = ";".join(_steps(np.vstack([begin, path])) for path in some)
+    for subset in (paths, *(paths[:k, -1:] for k in range(len(paths), 0, -1))):
+        text = ";".join(_steps(np.vstack([begin, path])) for path in subset)
         if len(text) <= MAX_TEXT:
             return text
     return ""
@@ -107,6 +107,8 @@ def of_text(text: str, begin: Array) -> list[Array]:
         steps = [np.array([[float(x) for x in word.split(",")] for word in path.split()]) for path in text.split(";")]
     except ValueError:
         return []
-    if any(one.ndim != 2 or one.shape[1] != 3 or not np.abs(one).max() < 100.0 * _MAX_COORDINATE_M for one in steps):
+    if any(
+        step.ndim != 2 or step.shape[1] != 3 or not np.abs(step).max() < 100.0 * _MAX_COORDINATE_M for step in steps
+    ):
         return []
-    return [np.vstack([begin, begin + 0.01 * np.cumsum(one, axis=0)]) for one in steps]
+    return [np.vstack([begin, begin + 0.01 * np.cumsum(step, axis=0)]) for step in steps]

@@ -136,9 +136,9 @@ class Strokes:
         Array
             (10,).
         """
-        found = np.zeros(10)
-        found[1], found[4:6] = self.home[0, 0], self.home[0, 3:5]
-        return found
+        result = np.zeros(10)
+        result[1], result[4:6] = self.home[0, 0], self.home[0, 3:5]
+        return result
 
     def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
         """Return the commands of plans, rad.

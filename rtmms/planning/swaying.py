@@ -50,41 +50,41 @@ def _going(which: int, memory: Any) -> float:
 @kernel
 def _along(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
     """Return the running cost of a course; data as rtmms.planning.tasks.course_data."""
-    points, direction, length, given = data
+    points, direction, length, values = data
     if memory[BEGUN] == 0.0:
-        memory[BEGUN], memory[S] = 1.0, given[2]
+        memory[BEGUN], memory[S] = 1.0, values[2]
     _, s, x, y, high, _ = project(points, direction, length, memory[S], state.position)
     memory[S] = s
-    _summed(x, y, high, time, given[1], memory)
+    _summed(x, y, high, time, values[1], memory)
     return x * x + y * y + high * high  # type: ignore[no-any-return]
 
 
 @kernel
 def _end_along(state: Any, memory: Any, data: Any) -> float:
-    given = data[3]
+    values = data[3]
     x, y, high = _going(0, memory), _going(1, memory), _going(2, memory)
-    slow = (memory[S] - given[3]) / given[1] - given[0]
+    slow = (memory[S] - values[3]) / values[1] - values[0]
     return AHEAD * (x * x + y * y + high * high) + slow * slow  # type: ignore[no-any-return]
 
 
 @kernel
-def _along_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+def _along_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not taken[run]:
+        if not used[run]:
             continue
         memory[:] = 0.0
-        found = 0.0
+        result = 0.0
         for k in range(samples):
             state = Pose(
                 outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
                 outputs.angular_velocity[run, k],
             )  # fmt: skip
-            found += _along(state, memory, (k + 1) * dt, memory, data)
+            result += _along(state, memory, (k + 1) * dt, memory, data)
             if k == samples - 1:
-                found += samples * _end_along(state, memory, data)
-        if np.isfinite(found):
-            costs[run] = found / samples
+                result += samples * _end_along(state, memory, data)
+        if np.isfinite(result):
+            costs[run] = result / samples
 
 
 @kernel
@@ -105,33 +105,33 @@ def _end_holding(state: Any, memory: Any, data: Any) -> float:
 
 
 @kernel
-def _holding_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+def _holding_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not taken[run]:
+        if not used[run]:
             continue
         memory[:] = 0.0
-        found = 0.0
+        result = 0.0
         for k in range(samples):
             state = Pose(
                 outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
                 outputs.angular_velocity[run, k],
             )  # fmt: skip
-            found += _holding(state, memory, (k + 1) * dt, memory, data)
+            result += _holding(state, memory, (k + 1) * dt, memory, data)
             if k == samples - 1:
-                found += samples * _end_holding(state, memory, data)
-        if np.isfinite(found):
-            costs[run] = found / samples
+                result += samples * _end_holding(state, memory, data)
+        if np.isfinite(result):
+            costs[run] = result / samples
 
 
-def sway_along(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
+def sway_along(course: Course, speed_m_s: float, horizon_s: float) -> Cost:
     """Return the cost to follow a course at a speed over the ground.
 
     Call rtmms.planning.tasks.begin_at before each plan.
 
     Parameters
     ----------
-    way : Course
+    course : Course
         The course.
     speed_m_s : float
         Speed, m/s.
@@ -143,7 +143,7 @@ def sway_along(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     Cost
         The cost.
     """
-    return CompiledCost(_along, _end_along, _along_totals, MEMORY, course_data(way, speed_m_s, horizon_s))
+    return CompiledCost(_along, _end_along, _along_totals, MEMORY, course_data(course, speed_m_s, horizon_s))
 
 
 def sway_holding(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Cost:

@@ -89,10 +89,10 @@ def project(
     z = at[2] - points[k, 2] - along * direction[k, 2]
     corner = not beyond and not 0.0 < along < span
     if corner:  # a curve of short segments has none
-        one = max(k - 1, 0) if along <= 0.0 else k
+        item = max(k - 1, 0) if along <= 0.0 else k
         straight = 0.0
         for j in range(3):
-            straight += direction[one, j] * direction[one + 1, j]
+            straight += direction[item, j] * direction[item + 1, j]
         corner = straight < STRAIGHT
     return k, s, x, y, z, corner
 
@@ -126,10 +126,10 @@ def late_by(points: Any, direction: Any, length: Any, s: float, at: Any) -> tupl
             first = middle
         else:
             other = middle - 1
-    found = 0.0
+    result = 0.0
     for j in range(3):
-        found += (at[j] - points[first, j] - (s - length[first]) * direction[first, j]) ** 2
-    return first, found
+        result += (at[j] - points[first, j] - (s - length[first]) * direction[first, j]) ** 2
+    return first, result
 
 
 @kernel
@@ -216,9 +216,9 @@ def facing(q: Any, direction: Any) -> float:
 @kernel
 def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
     """Return the running cost of a course; data: see `course_data`."""
-    points, direction, length, given = data
+    points, direction, length, values = data
     if memory[BEGUN] == 0.0:
-        memory[BEGUN], memory[S] = 1.0, given[2]
+        memory[BEGUN], memory[S] = 1.0, values[2]
     k, s, x, y, high, corner = project(points, direction, length, memory[S], state.position)
     dx, dy, dz = direction[k, 0], direction[k, 1], direction[k, 2]
     v = to_world(state.quaternion, state.velocity)
@@ -227,9 +227,9 @@ def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any)
     ahead = 0.0 if corner else (v[0] * dx + v[1] * dy) / flat
     memory[S], memory[OFF_X], memory[OFF_Y], memory[HIGH] = s, x, y, high
     memory[SPEED_X], memory[SPEED_Y] = v[0] - ahead * dx, v[1] - ahead * dy
-    memory[CLIMB_OFF] = v[2] - given[0] * dz
+    memory[CLIMB_OFF] = v[2] - values[0] * dz
     roll, pitch, _ = angles(state.quaternion)
-    to, late = late_by(points, direction, length, given[3] + given[0] * time, state.position)
+    to, late = late_by(points, direction, length, values[3] + values[0] * time, state.position)
     off = x * x + y * y + high * high
     late -= off  # along the course
     memory[LATE] = late
@@ -240,50 +240,50 @@ def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any)
 
 @kernel
 def _end_of_course(state: Any, memory: Any, data: Any) -> float:
-    given = data[3]
+    values = data[3]
     x, y = memory[OFF_X] + TAU_S * memory[SPEED_X], memory[OFF_Y] + TAU_S * memory[SPEED_Y]
     high = memory[HIGH] + TAU_S * memory[CLIMB_OFF]
-    slow = memory[LATE] / (given[1] * given[1])
+    slow = memory[LATE] / (values[1] * values[1])
     return 0.5 * (x * x + y * y + 0.3 * high * high) + 0.5 * slow  # type: ignore[no-any-return]
 
 
 @kernel
-def _course_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+def _course_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not taken[run]:
+        if not used[run]:
             continue
         memory[:] = 0.0
-        found = 0.0
+        result = 0.0
         for k in range(samples):
             state = Pose(
                 outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
                 outputs.angular_velocity[run, k],
             )  # fmt: skip
-            found += _along_course(state, memory, (k + 1) * dt, memory, data)
+            result += _along_course(state, memory, (k + 1) * dt, memory, data)
             if k == samples - 1:
-                found += samples * _end_of_course(state, memory, data)
-        if np.isfinite(found):
-            costs[run] = found / samples
+                result += samples * _end_of_course(state, memory, data)
+        if np.isfinite(result):
+            costs[run] = result / samples
 
 
 @kernel
-def _hold_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+def _hold_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not taken[run]:
+        if not used[run]:
             continue
-        found = 0.0
+        result = 0.0
         for k in range(samples):
             state = Pose(
                 outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
                 outputs.angular_velocity[run, k],
             )  # fmt: skip
-            found += _held(state, memory, (k + 1) * dt, memory, data)
+            result += _held(state, memory, (k + 1) * dt, memory, data)
             if k == samples - 1:
-                found += samples * _end_of_hold(state, memory, data)
-        if np.isfinite(found):
-            costs[run] = found / samples
+                result += samples * _end_of_hold(state, memory, data)
+        if np.isfinite(result):
+            costs[run] = result / samples
 
 
 class CompiledCost(Cost):
@@ -307,21 +307,21 @@ class CompiledCost(Cost):
         self._totals = totals
 
     @override
-    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, taken: Any) -> Array:
-        given = Pose(*(outputs[name] for name in POSE))
-        runs, samples = given.position.shape[:2]
+    def total(self, outputs: Mapping[str, Array], commands: Array, dt: float, every: int, used: Any) -> Array:
+        values = Pose(*(outputs[name] for name in POSE))
+        runs, samples = values.position.shape[:2]
         costs = np.full(runs, math.inf)
-        whole = np.asarray(taken) >= samples * every
-        self._totals(given, dt * every, whole, np.zeros(max(1, self.memory)), self.data, costs)
+        whole = np.asarray(used) >= samples * every
+        self._totals(values, dt * every, whole, np.zeros(max(1, self.memory)), self.data, costs)
         return costs
 
 
-def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array, ...]:
+def course_data(course: Course, speed_m_s: float, horizon_s: float) -> tuple[Array, ...]:
     """Return the data of a course's cost.
 
     Parameters
     ----------
-    way : Course
+    course : Course
         The course.
     speed_m_s : float
         Speed, m/s.
@@ -335,19 +335,21 @@ def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array,
         begins).
     """
     return (
-        np.ascontiguousarray(way.points), np.ascontiguousarray(way.direction), np.ascontiguousarray(way.length),
+        np.ascontiguousarray(course.points),
+        np.ascontiguousarray(course.direction),
+        np.ascontiguousarray(course.length),
         np.array([speed_m_s, horizon_s, 0.0, 0.0]),
-    )  # fmt: skip
+    )
 
 
-def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
+def along_course(course: Course, speed_m_s: float, horizon_s: float) -> Cost:
     """Return the cost to follow a course at a speed over the ground.
 
     Call `begin_at` before each plan.
 
     Parameters
     ----------
-    way : Course
+    course : Course
         The course.
     speed_m_s : float
         Speed, m/s.
@@ -359,7 +361,7 @@ def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     Cost
         The cost.
     """
-    return CompiledCost(_along_course, _end_of_course, _course_totals, 9, course_data(way, speed_m_s, horizon_s))
+    return CompiledCost(_along_course, _end_of_course, _course_totals, 9, course_data(course, speed_m_s, horizon_s))
 
 
 def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
@@ -383,11 +385,11 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     float
         m along the course, of the place's nearest point.
     """
-    points, direction, length, given = course.data
+    points, direction, length, values = course.data
     # of two legs that are equally near, the one that the reference is on
-    _, s, *_ = project(points, direction, length, max(float(given[2]), float(given[3])), position)
-    lead = (given[3] + given[0] * passed_s - s) * math.exp(-passed_s / LEAD_DECAY_S)
-    given[2], given[3] = s, s + min(max(lead, 0.0), MAX_LEAD_M)
+    _, s, *_ = project(points, direction, length, max(float(values[2]), float(values[3])), position)
+    lead = (values[3] + values[0] * passed_s - s) * math.exp(-passed_s / LEAD_DECAY_S)
+    values[2], values[3] = s, s + min(max(lead, 0.0), MAX_LEAD_M)
     return float(s)
 
 
@@ -473,22 +475,22 @@ def _end_of_hover(state: Any, memory: Any, data: Any) -> float:
 
 
 @kernel
-def _hover_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+def _hover_totals(outputs: Any, dt: float, used: Any, memory: Any, data: Any, costs: Any) -> None:
     samples = outputs.position.shape[1]
     for run in range(len(costs)):
-        if not taken[run]:
+        if not used[run]:
             continue
-        found = 0.0
+        result = 0.0
         for k in range(samples):
             state = Pose(
                 outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
                 outputs.angular_velocity[run, k],
             )  # fmt: skip
-            found += _hovers(state, memory, (k + 1) * dt, memory, data)
+            result += _hovers(state, memory, (k + 1) * dt, memory, data)
             if k == samples - 1:
-                found += samples * _end_of_hover(state, memory, data)
-        if np.isfinite(found):
-            costs[run] = found / samples
+                result += samples * _end_of_hover(state, memory, data)
+        if np.isfinite(result):
+            costs[run] = result / samples
 
 
 def hover_at(x_m: float, y_m: float, z_m: float, yaw_rad: float) -> Cost:

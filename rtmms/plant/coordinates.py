@@ -103,11 +103,11 @@ def coordinates_between(coordinates: Coordinates, origin: Array, state: Array) -
     (k,) array
         Differences, in the units of `coordinates.units`.
     """
-    found: Array = state[coordinates.state_indices] - origin[coordinates.state_indices]
+    result: Array = state[coordinates.state_indices] - origin[coordinates.state_indices]
     if coordinates.pose >= 0:
         pose = slice(coordinates.pose, coordinates.pose + 7)
-        found[:6] = displacement(origin[pose], state[pose])
-    return found
+        result[:6] = displacement(origin[pose], state[pose])
+    return result
 
 
 class StateChart:
@@ -151,8 +151,8 @@ class StateChart:
             No state of the plant has these coordinates.
         """
         chart, s, o = self._coordinates, self._state, self._origin
-        own = slice(6 if chart.pose >= 0 else 0, None)
-        s[chart.state_indices[own]] = o[chart.state_indices[own]] + coordinates[own]
+        current = slice(6 if chart.pose >= 0 else 0, None)
+        s[chart.state_indices[current]] = o[chart.state_indices[current]] + coordinates[current]
         if chart.pose >= 0:
             pose = slice(chart.pose, chart.pose + 7)
             s[pose] = displace_pose(o[pose], coordinates[:6])

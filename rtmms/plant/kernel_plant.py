@@ -223,9 +223,9 @@ class KernelPlant(StatefulPlant):
 
     def _entry_of(self, kernel: Any, system: Any) -> CompiledStep:
         """Return the step of a record as compiled code calls it."""
-        given = self._words_of(system)
-        words = tuple(0 if word is None else word for word in given)
-        return CompiledStep(native(kernel, *given), words, self._command_of(system).ctypes.data)
+        values = self._words_of(system)
+        arguments = tuple(0 if word is None else word for word in values)
+        return CompiledStep(native(kernel, *values), arguments, self._command_of(system).ctypes.data)
 
 
 class RecordErrorEstimator(StepErrorEstimator):

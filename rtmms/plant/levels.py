@@ -84,9 +84,9 @@ class Levels(Stage):
         if any(channel.name == LEVEL for channel in plant.outputs):
             raise ModelError(f"--degrade: the robot has an output '{LEVEL}' of its own")
         self.outputs = (*plant.outputs, Channel(LEVEL))
-        for k, one in enumerate(self.plants[1:], 1):
-            channels = [(c.name, tuple(c.shape)) for c in (*one.actuators, *one.outputs)]
-            if channels != [(c.name, tuple(c.shape)) for c in (*plant.actuators, *plant.outputs)] or one.dt != self.dt:
+        for k, item in enumerate(self.plants[1:], 1):
+            channels = [(c.name, tuple(c.shape)) for c in (*item.actuators, *item.outputs)]
+            if channels != [(c.name, tuple(c.shape)) for c in (*plant.actuators, *plant.outputs)] or item.dt != self.dt:
                 raise ModelError(f"--degrade: variant {k}: expected the channels and the step of the full model")
         self.level = 0
         self.costs: tuple[float, ...] = ()
@@ -101,7 +101,7 @@ class Levels(Stage):
 
     def measure(self) -> None:
         """Measure the duration of a step of each variant on this machine: the median of some; then reset the plants."""
-        self.costs = tuple(_cost(one) for one in self.plants)
+        self.costs = tuple(_cost(plant) for plant in self.plants)
         self.reset()
 
     def reset(self, seed: int = 0) -> None:
@@ -113,8 +113,8 @@ class Levels(Stage):
             Whole number >= 0.
         """
         seed = read_seed("levels", seed)
-        for one in self.plants:
-            one.reset(seed)
+        for plant in self.plants:
+            plant.reset(seed)
         self.level, self._steps = 0, 0
         self._level[0] = 0.0
 
@@ -159,9 +159,9 @@ class Levels(Stage):
         dict[str, array]
             Outputs by name.
         """
-        seen: dict[str, Array] = self.plants[self.level].observe()
-        seen[LEVEL] = self._level.copy().reshape(())
-        return seen
+        outputs: dict[str, Array] = self.plants[self.level].observe()
+        outputs[LEVEL] = self._level.copy().reshape(())
+        return outputs
 
     def change(self, level: int) -> None:
         """Let the variant of a level continue from the present state; the present level has no effect.
@@ -177,7 +177,7 @@ class Levels(Stage):
         self.level = level
         self._level[0] = float(level)
 
-    def set(self, **given: Any) -> None:
+    def set(self, **values: Any) -> None:
         """Change parameters of all variants, and the level, between steps; all or none.
 
         Parameters
@@ -190,22 +190,22 @@ class Levels(Stage):
         ModelError
             The level does not exist, or a parameter cannot change.
         """
-        level = given.pop(LEVEL, self.level)
+        level = values.pop(LEVEL, self.level)
         whole = not isinstance(level, bool) and isinstance(level, int | float) and level == int(level)
         if not whole or not 0 <= level < len(self.plants):
             raise ModelError(f"level: expected a whole number from 0 to {len(self.plants) - 1}, got {level!r:.40}")
-        if given:
+        if values:
             if describe_plant(self.full).set is None:
-                raise ModelError(f"set: this plant has no parameter '{next(iter(given))}' that can change")
-            for one in self.plants:  # the full model first: it refuses what none of them can take
-                one.set(**given)
+                raise ModelError(f"set: this plant has no parameter '{next(iter(values))}' that can change")
+            for plant in self.plants:  # the full model first: it refuses what none of them can take
+                plant.set(**values)
         self.change(int(level))
 
     def _state_arrays(self) -> Mapping[str, Any]:
         return {LEVEL: self._level}
 
-    def _parts_at(self, own: Mapping[str, Any]) -> Sequence[Any]:
-        level = int(own[LEVEL][0])
+    def _parts_at(self, current: Mapping[str, Any]) -> Sequence[Any]:
+        level = int(current[LEVEL][0])
         if not 0 <= level < len(self.plants):
             raise ModelError(f"level: restore: expected a level up to {len(self.plants) - 1}, got {level}")
         return (self.plants[level],)
@@ -227,9 +227,9 @@ def levels_of(plant: Any) -> Levels | None:
     Levels or None
         None where it has none.
     """
-    found = getattr(plant, "truth", plant)
-    found = getattr(found, "sound", found)
-    return found if isinstance(found, Levels) else None
+    result = getattr(plant, "truth", plant)
+    result = getattr(result, "sound", result)
+    return result if isinstance(result, Levels) else None
 
 
 def _cost(plant: Any) -> float:
@@ -257,5 +257,5 @@ def levels_as_data(levels: Levels) -> Mapping[str, Any]:
     Mapping[str, Any]
         Names of the levels, and the duration of a step of each, us.
     """
-    names = [getattr(one, "variant", "full") if k else "full" for k, one in enumerate(levels.plants)]
+    names = [getattr(plant, "variant", "full") if k else "full" for k, plant in enumerate(levels.plants)]
     return {"levels": names, "step_us": [round(1e6 * cost, 3) for cost in levels.costs]}

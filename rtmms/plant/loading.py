@@ -194,9 +194,9 @@ def build_by(make: Callable[..., Plant], *, dt: float | None, preset: str | None
 
     written = read_toml(preset, "preset")
     keys = [key for key in written if key not in parameters and (key != "dt" or dt is None)]
-    given = {**written, **parameters, **({} if dt is None else {"dt": dt})}
+    values = {**written, **parameters, **({} if dt is None else {"dt": dt})}
     try:
-        plant = make(**given)
+        plant = make(**values)
     except ModelError as error:
         if any(key in str(error) for key in keys):
             raise ModelError(f"{preset}: {error}") from None

@@ -164,12 +164,12 @@ class Errors:
         self._twist[1] += weight * twist
         self._joints[0] += weight * bent
         self._joints[1] += weight * joints
-        found = StepError(math.sqrt(off / twist), math.sqrt(bent / joints))
+        result = StepError(math.sqrt(off / twist), math.sqrt(bent / joints))
         self._weights += weight
-        if self.sharpen * found.largest > UNSTABLE:
+        if self.sharpen * result.largest > UNSTABLE:
             self._unstable += weight
             self.unstable_steps += 1
-        return found
+        return result
 
     @property
     def step(self) -> StepError:
@@ -210,8 +210,8 @@ def step_error(estimator: StepErrorEstimator, command: Array) -> StepError:
     end.all[:] = estimator.state.all
     estimator.start(begin, halves=True)
     sound = sound and estimator.step(command, halves=True) and estimator.step(command, halves=True)
-    found = errors.add(begin, end, estimator.state, sound, 1.0)
-    return StepError(*(errors.sharpen * part if sound else 1.0 for part in found))
+    result = errors.add(begin, end, estimator.state, sound, 1.0)
+    return StepError(*(errors.sharpen * part if sound else 1.0 for part in result))
 
 
 DENSE = 12
@@ -315,14 +315,14 @@ def _percent(fraction: float) -> str:
     return f"{100.0 * fraction:.2g} %" if fraction < 0.995 else "100 %" if fraction <= 1.0 else "more than 100 %"
 
 
-def enough(found: ReplayDifferences) -> float:
+def enough(replay_differences: ReplayDifferences) -> float:
     """Return the share of a step that would halve the doubtful error.
 
     The function interpolates between the steps that were tried, and extrapolates beyond the shortest by first order.
 
     Parameters
     ----------
-    found : ReplayDifferences
+    replay_differences : ReplayDifferences
         Errors of the run and of the run in shorter steps.
 
     Returns
@@ -332,7 +332,7 @@ def enough(found: ReplayDifferences) -> float:
     """
     tried = [
         (n, max(path / MAX_PATH_ERROR, work / MAX_WORK_ERROR))
-        for n, path, work in ((1, found.path, found.work), *found.shorter)
+        for n, path, work in ((1, replay_differences.path, replay_differences.work), *replay_differences.shorter)
     ]
     for (n, off), (m, less) in pairwise(tried):
         if less <= 0.5:
@@ -519,19 +519,19 @@ class Monitor:
     @property
     def verdict(self) -> Verdict:
         """Verdict on the run so far."""
-        errors, found, estimator = self.errors, self._replayed, self.estimator
+        errors, result, estimator = self.errors, self._replayed, self.estimator
         step, name, partly = errors.step.largest, "fine", None
         path = work = math.nan
         doubts = [(MAX_STEP_ERROR, errors.unseen)]
-        if found is not None and errors.unseen <= MAX_STEP_ERROR:  # half steps may have missed the same
-            path, work = found.path, found.work
+        if result is not None and errors.unseen <= MAX_STEP_ERROR:  # half steps may have missed the same
+            path, work = result.path, result.work
             doubts += [(MAX_PATH_ERROR, path), (MAX_WORK_ERROR, work)]
             ran = (estimator.now - self._first) * estimator.dt
-            partly = found.seconds if found.seconds < 0.99 * ran else None
-        if found is None or partly is not None:
+            partly = result.seconds if result.seconds < 0.99 * ran else None
+        if result is None or partly is not None:
             doubts.append((MAX_STEP_ERROR, step))
         over = [(bound, value) for bound, value in doubts if value > bound]
-        if found is None and errors.count < 2:
+        if result is None and errors.count < 2:
             name = "unknown"
         elif (
             errors.count >= SOME and step > UNSTABLE and errors.unstable > MAX_UNSTABLE_SHARE
@@ -544,12 +544,12 @@ class Monitor:
         if over and name != "unknown":
             share = min((0.5 * bound / value) ** (1.0 / estimator.order) for bound, value in over)
             if (
-                found is not None
+                result is not None
                 and name == "doubtful"
-                and (found.path > MAX_PATH_ERROR or found.work > MAX_WORK_ERROR)
+                and (result.path > MAX_PATH_ERROR or result.work > MAX_WORK_ERROR)
             ):
-                share = enough(found)
+                share = enough(result)
             parameter, value = estimator.finer
             finer = parameter, value * share
         place = "path" if estimator.base_moves else "joints"
-        return Verdict(name, step, path, work, errors.count, finer, partly, place, found is None or found.sure)
+        return Verdict(name, step, path, work, errors.count, finer, partly, place, result is None or result.sure)

@@ -148,14 +148,14 @@ class Plant(Protocol):
         """
 
 
-def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], known: Iterable[str]) -> None:
+def refuse_fixed(robot: str, values: Mapping[str, Any], settable: Iterable[str], known: Iterable[str]) -> None:
     """Raise an error where a plant's `set` would change sizes, channels or states.
 
     Parameters
     ----------
     robot : str
         Name of the robot, for the message.
-    given : Mapping[str, Any]
+    values : Mapping[str, Any]
         Parameters to change, by name.
     settable : Iterable[str]
         Names of parameters that may change while the plant runs.
@@ -167,12 +167,12 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
     UnknownNameError
         There is no such parameter.
     ModelError
-        A parameter is fixed when the plant is built, or `given` is empty; the message lists what may change.
+        A parameter is fixed when the plant is built, or `values` is empty; the message lists what may change.
     """
     settable, known = tuple(settable), tuple(known)
-    if not given:
+    if not values:
         raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(settable)}")
-    for name in given:
+    for name in values:
         if name not in known:
             raise UnknownNameError(f"{robot} parameter", name, settable)
         if name not in settable:
@@ -486,20 +486,20 @@ def describe_plant(plant: Any) -> PlantDescription:
     PlantDescription
         Static properties of the plant.
     """
-    own = getattr(plant, "description", None)
-    if isinstance(own, PlantDescription):
-        return own
-    found = {name: value for name in _VALUES if (value := getattr(plant, name, None)) is not None}
-    found |= {name: partial(getattr, plant, name, None) for name in _PRESENT}
+    description = getattr(plant, "description", None)
+    if isinstance(description, PlantDescription):
+        return description
+    result = {name: value for name in _VALUES if (value := getattr(plant, name, None)) is not None}
+    result |= {name: partial(getattr, plant, name, None) for name in _PRESENT}
     for names in _TOGETHER:
         if all(hasattr(plant, name) for name in names):
-            found |= {name: getattr(plant, name) for name in names}
+            result |= {name: getattr(plant, name) for name in names}
     if all(hasattr(plant, name) for name in ("gait", "gait_period", "gait_commands")):
-        found["gait"] = plant
-    found["environment"] = getattr(plant, "environment", None) or partial(_assumed_environment, plant)
-    found |= {new: _renamed_member(plant, old, new) for old, new in RENAMED_MEMBERS.items()
+        result["gait"] = plant
+    result["environment"] = getattr(plant, "environment", None) or partial(_assumed_environment, plant)
+    result |= {new: _renamed_member(plant, old, new) for old, new in RENAMED_MEMBERS.items()
               if getattr(plant, new, None) is None and _has_own(plant, old)}  # fmt: skip
-    return PlantDescription(**found, estimates=hasattr(plant, "estimator"))
+    return PlantDescription(**result, estimates=hasattr(plant, "estimator"))
 
 
 def present_values(about: PlantDescription, names: Iterable[str]) -> dict[str, Any]:
@@ -522,19 +522,19 @@ def present_values(about: PlantDescription, names: Iterable[str]) -> dict[str, A
     ModelError
         A name is of a fault or a setting without a number.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name in names:
         if about.present is not None:
-            found |= about.present(name)
+            result |= about.present(name)
             continue
         values = about.parameters()
         try:
-            found[name] = values[name] if isinstance(values, Mapping) else getattr(values, name)
+            result[name] = values[name] if isinstance(values, Mapping) else getattr(values, name)
         except (KeyError, AttributeError):
             raise ModelError(
                 f"{name}: expected a parameter of the robot; faults and levels have no number: begin them by `set`"
             ) from None
-    return found
+    return result
 
 
 RENAMED_MEMBERS = {"twin": "step_error_estimator", "surroundings": "environment", "home": "initial_pose"}
@@ -584,10 +584,10 @@ class Wrapper:
 
     def __getattr__(self, name: str) -> Any:
         """Return an optional member from the description."""
-        found = getattr(self.description, name) if name in _MEMBERS else None
-        if found is None:
+        result = getattr(self.description, name) if name in _MEMBERS else None
+        if result is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        return found() if name in _PRESENT else found
+        return result() if name in _PRESENT else result
 
 
 _MEMBERS = (*_VALUES, *_PRESENT, *_TOGETHER[0], "environment")
@@ -606,9 +606,9 @@ def unwrapped(plant: Plant) -> Plant:
     Plant
         The innermost plant.
     """
-    found: Any = describe_plant(plant).truth or plant
-    found = getattr(found, "sound", found)
-    return getattr(found, "full", found)  # type: ignore[no-any-return]
+    sound: Any = describe_plant(plant).truth or plant
+    sound = getattr(sound, "sound", sound)
+    return getattr(sound, "full", sound)  # type: ignore[no-any-return]
 
 
 @runtime_checkable

@@ -210,7 +210,7 @@ def work_error(work: float, exact: float, moved: float) -> float:
 
 def replay(
     estimator: StepErrorEstimator, begin: SavedState, end: SavedState | None, commands: Array, seconds: float,
-    most: int = PARTS[0], bounds: tuple[float, float] = (math.inf, math.inf),
+    maximum: int = PARTS[0], bounds: tuple[float, float] = (math.inf, math.inf),
 ) -> ReplayDifferences | None:  # fmt: skip
     """Repeat a run, as it was and in parts of its steps.
 
@@ -226,7 +226,7 @@ def replay(
         Commands of the run's steps, or of the first of them.
     seconds : float
         Wall time that this may take, s; the result covers the part that it reaches.
-    most : int, default PARTS[0]
+    maximum : int, default PARTS[0]
         Largest number of parts of a step.
     bounds : tuple[float, float], default (math.inf, math.inf)
         Errors of path and work. Beyond them the run is repeated in fewer parts too, to find the sufficient step.
@@ -239,25 +239,25 @@ def replay(
     began = monotonic()
     with np.errstate(all="ignore"):
         every = max(1, len(commands) // POWERS)
-        own = RepeatedRun(estimator, begin, commands, 1, began + SHARE * seconds, every)
+        current = RepeatedRun(estimator, begin, commands, 1, began + SHARE * seconds, every)
         cost, left = monotonic() - began, began + seconds - monotonic()
-        if own.steps_taken < (1 if own.failed else 2):
+        if current.steps_taken < (1 if current.failed else 2):
             return None
-        if end is not None and own.steps_taken == len(commands) and not _ends(estimator, own, begin, end):
+        if end is not None and current.steps_taken == len(commands) and not _ends(estimator, current, begin, end):
             return None
-        parts = next((one for one in PARTS if one <= most and one * cost <= left), PARTS[-1])
-        fine = RepeatedRun(estimator, begin, commands[: own.steps_taken], parts, monotonic() + left, every)
-        taken = fine.steps_taken
+        parts = next((part for part in PARTS if part <= maximum and part * cost <= left), PARTS[-1])
+        fine = RepeatedRun(estimator, begin, commands[: current.steps_taken], parts, monotonic() + left, every)
+        used = fine.steps_taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
-            return ReplayDifferences(1.0, 1.0, (taken + 1) * estimator.dt)
-        first = _apart(estimator, own, fine)
+            return ReplayDifferences(1.0, 1.0, (used + 1) * estimator.dt)
+        first = _apart(estimator, current, fine)
         path, work = (parts / (parts - 1) * off for off in first)
         sure, ways = estimator.order > 1, dict[int, RepeatedRun]()
 
         def in_parts(n: int) -> RepeatedRun | None:
             """Return the run in steps of 1 / n; None where it fails or no time is left."""
             if n not in ways and n * cost <= began + seconds - monotonic():
-                ways[n] = RepeatedRun(estimator, begin, commands[:taken], n, math.inf, every)
+                ways[n] = RepeatedRun(estimator, begin, commands[:used], n, math.inf, every)
             return None if n not in ways or ways[n].failed else ways[n]
 
         half = in_parts(parts // 2) if parts > 2 else None
@@ -276,23 +276,23 @@ def replay(
             if (path > bounds[0] or work > bounds[1]) and n < parts:
                 between = in_parts(n)
                 if between is not None:
-                    rest, (near, done) = parts / (parts - n), _apart(estimator, between, fine)
-                    shorter.append((n, rest * near, rest * done))
+                    remaining, (near, done) = parts / (parts - n), _apart(estimator, between, fine)
+                    shorter.append((n, remaining * near, remaining * done))
     path, work = (off if math.isfinite(off) else 1.0 for off in (path, work))
-    return ReplayDifferences(path, work, taken * estimator.dt, tuple(shorter), sure)
+    return ReplayDifferences(path, work, used * estimator.dt, tuple(shorter), sure)
 
 
-def _apart(estimator: StepErrorEstimator, way: RepeatedRun, fine: RepeatedRun) -> tuple[float, float]:
+def _apart(estimator: StepErrorEstimator, repeated_run: RepeatedRun, fine: RepeatedRun) -> tuple[float, float]:
     """Return errors of path and work of a way against one in shorter steps, fractions; 1 where undefined."""
-    taken = fine.steps_taken
-    apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
-    (work, _), (exact, moved) = way.work(taken), fine.work(taken)
-    path, spent = path_error(apart, fine.length(taken), estimator), work_error(work, exact, moved)
+    used = fine.steps_taken
+    apart = float(np.max(np.linalg.norm(repeated_run.places[: used + 1] - fine.places[: used + 1], axis=1)))
+    (work, _), (exact, moved) = repeated_run.work(used), fine.work(used)
+    path, spent = path_error(apart, fine.length(used), estimator), work_error(work, exact, moved)
     return path if math.isfinite(path) else 1.0, spent if math.isfinite(spent) else 1.0
 
 
-def _ends(estimator: StepErrorEstimator, own: RepeatedRun, begin: SavedState, end: SavedState) -> bool:
+def _ends(estimator: StepErrorEstimator, repeated_run: RepeatedRun, begin: SavedState, end: SavedState) -> bool:
     """Return whether the repetition of a run ends where the run ended; a different command makes it False."""
     place = end.position if estimator.base_moves else end.joints.ravel()
-    off = float(np.linalg.norm(own.places[own.steps_taken] - place))
-    return not off > MAX_END_DISTANCE * max(own.length(own.steps_taken), MIN_WAY * estimator.length)
+    off = float(np.linalg.norm(repeated_run.places[repeated_run.steps_taken] - place))
+    return not off > MAX_END_DISTANCE * max(repeated_run.length(repeated_run.steps_taken), MIN_WAY * estimator.length)

@@ -80,10 +80,10 @@ def step_inner(inner: Any, k: int) -> int:
     if status:
         inner.failed[0] = k
         if rows[k, SOUND] != rows[k, STATE]:
-            words = rows[k, WORDS]
-            failed = carray(numbers_at(rows[k, STATE]), (words,))
-            sound = carray(numbers_at(rows[k, SOUND]), (words,))
-            for i in range(words):
+            arguments = rows[k, WORDS]
+            failed = carray(numbers_at(rows[k, STATE]), (arguments,))
+            sound = carray(numbers_at(rows[k, SOUND]), (arguments,))
+            for i in range(arguments):
                 failed[i] = sound[i]
         return int(status)
     inner.steps_taken[k] += 1
@@ -163,7 +163,7 @@ class Stage(StatefulPlant, Wrapper):
         """
         return True
 
-    def _parts_at(self, own: Mapping[str, npt.NDArray[Any]]) -> Sequence[Any]:
+    def _parts_at(self, current: Mapping[str, npt.NDArray[Any]]) -> Sequence[Any]:
         """Return objects with `snapshot` and `restore` that belong to the stage's own state."""
         return self.inner
 
@@ -182,7 +182,7 @@ class Stage(StatefulPlant, Wrapper):
 
     def _compose(self) -> None:
         """Bind the compiled step and outputs, where all inner plants have them."""
-        entered = tuple(one for one in self.inner if isinstance(one, HasCompiledStep))
+        entered = tuple(item for item in self.inner if isinstance(item, HasCompiledStep))
         self._entered: tuple[HasCompiledStep, ...] = entered if COMPILED and len(entered) == len(self.inner) else ()
         self._accounts = self._inner_accounts()
         self._bound: list[CompiledStep] = []
@@ -193,7 +193,8 @@ class Stage(StatefulPlant, Wrapper):
     def _inner_accounts(self) -> list[CompiledOutputs | None]:
         """Return the compiled outputs of each inner plant, None for a plant without them."""
         return [
-            one.compiled_outputs() if COMPILED and isinstance(one, HasCompiledOutputs) else None for one in self.inner
+            item.compiled_outputs() if COMPILED and isinstance(item, HasCompiledOutputs) else None
+            for item in self.inner
         ]
 
     def compiled_step(self) -> CompiledStep | None:
@@ -207,8 +208,8 @@ class Stage(StatefulPlant, Wrapper):
         if not self._compiled:
             return None
         entries = []
-        for one in self._entered:
-            entry = one.compiled_step()
+        for item in self._entered:
+            entry = item.compiled_step()
             if entry is None:
                 return None
             entries.append(entry)
@@ -237,10 +238,10 @@ class Stage(StatefulPlant, Wrapper):
             The step of an inner plant failed.
         """
         failed = int(self.system.inner.failed[0]) if status else len(self._entered)
-        for k, one in enumerate(self._entered):
+        for k, item in enumerate(self._entered):
             if k <= failed:
                 with self._naming(k):
-                    one.finish_compiled_step(status if k == failed else 0)
+                    item.finish_compiled_step(status if k == failed else 0)
         self._after_step()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
@@ -255,11 +256,11 @@ class Stage(StatefulPlant, Wrapper):
 
     def _account_of(self, system: Any, accounts: Sequence[CompiledOutputs | None]) -> CompiledOutputs | None:
         """Return the compiled outputs of a record, None where an inner plant has none."""
-        if not accounts or any(one is None for one in accounts):
+        if not accounts or any(account is None for account in accounts):
             return None
         numbers = {
             self._inner_name(k, name): place
-            for k, one in enumerate(accounts) if one is not None for name, place in one.numbers.items()
+            for k, account in enumerate(accounts) if account is not None for name, place in account.numbers.items()
         }  # fmt: skip
         first = system.memory.ctypes.data
         numbers |= {name: (first + 8 * at, count) for name, (at, count) in self._own_places().items()}
@@ -290,8 +291,8 @@ class Stage(StatefulPlant, Wrapper):
             Sealed parts: the stage's own, then one for each plant.
         """
         arrays = self._packed_arrays()
-        own = pack_state(self._key, self.dt, self._steps, *arrays.values())
-        return seal_parts(own, *(one.snapshot() for one in self._parts_at(arrays)))
+        current = pack_state(self._key, self.dt, self._steps, *arrays.values())
+        return seal_parts(current, *(part.snapshot() for part in self._parts_at(arrays)))
 
     def restore(self, blob: bytes) -> None:
         """Go back to a snapshot of the same model; all plants change, or none.
@@ -307,22 +308,22 @@ class Stage(StatefulPlant, Wrapper):
             The snapshot is another model's or damaged.
         """
         arrays = self._state_arrays()
-        own, *parts = unseal_parts(blob, self._name, None)
-        steps, found = unpack_state(own, self._name, self._key, self.dt, arrays, finite=self._finite)
-        inner = self._parts_at(found)
+        current, *parts = unseal_parts(blob, self._name, None)
+        steps, result = unpack_state(current, self._name, self._key, self.dt, arrays, finite=self._finite)
+        inner = self._parts_at(result)
         if len(inner) != len(parts):
             raise ModelError(f"{self._name}: restore: the snapshot is of another kind of plant")
-        before = [one.snapshot() for one in inner] if len(inner) > 1 else []
+        before = [entry.snapshot() for entry in inner] if len(inner) > 1 else []
         try:
-            for one, part in zip(inner, parts, strict=True):
-                one.restore(part)
+            for item, part in zip(inner, parts, strict=True):
+                item.restore(part)
         except ModelError:
-            for one, part in zip(inner, before, strict=False):
-                one.restore(part)
+            for item, part in zip(inner, before, strict=False):
+                item.restore(part)
             raise
         self._clear()
         for name, array in arrays.items():
-            array[...] = found[name]
+            array[...] = result[name]
         self._steps = steps
         self._after_restore()
 
@@ -342,13 +343,13 @@ class Stage(StatefulPlant, Wrapper):
         (array, int)
             Copy of the state as a fork stores it, and the steps since the reset.
         """
-        found = [one.present() for one in self.inner]  # type: ignore[attr-defined]
-        places, size = _places_in_block(self.system.memory.size, [state.size for state, _ in found])
+        result = [item.present() for item in self.inner]  # type: ignore[attr-defined]
+        places, size = _places_in_block(self.system.memory.size, [state.size for state, _ in result])
         block = aligned(size)
-        self.system.inner.steps_taken[:] = [steps for _, steps in found]
+        self.system.inner.steps_taken[:] = [steps for _, steps in result]
         block[: self.system.memory.size] = self.system.memory
-        for place, (own, _) in zip(places, found, strict=True):
-            block[place] = own
+        for place, (current, _) in zip(places, result, strict=True):
+            block[place] = current
         return block, self._steps
 
     def put(self, state: Array, steps: int) -> None:
@@ -361,12 +362,12 @@ class Stage(StatefulPlant, Wrapper):
         steps : int
             Steps since the reset.
         """
-        sizes = [one.present()[0].size for one in self.inner]  # type: ignore[attr-defined]
+        sizes = [entry.present()[0].size for entry in self.inner]  # type: ignore[attr-defined]
         places, _ = _places_in_block(self.system.memory.size, sizes)
         self._clear()
         self.system.memory[:] = state[: self.system.memory.size]
-        for one, place, taken in zip(self.inner, places, self.system.inner.steps_taken.tolist(), strict=True):
-            one.put(state[place], taken)  # type: ignore[attr-defined]
+        for item, place, used in zip(self.inner, places, self.system.inner.steps_taken.tolist(), strict=True):
+            item.put(state[place], used)  # type: ignore[attr-defined]
         self._after_restore()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
@@ -382,26 +383,26 @@ class Stage(StatefulPlant, Wrapper):
         Fork or None
             None where an inner plant has no fork.
         """
-        if not self._entered or not all(isinstance(one, HasFork) for one in self.inner):
+        if not self._entered or not all(isinstance(entry, HasFork) for entry in self.inner):
             return None
-        sizes = [one.present()[0].size for one in self.inner]  # type: ignore[attr-defined]
+        sizes = [entry.present()[0].size for entry in self.inner]  # type: ignore[attr-defined]
         places, size = _places_in_block(self.system.memory.size, sizes)
         block = aligned(size) if memory is None else memory
         forks: list[Fork] = []
-        for one, place in zip(self.inner, places, strict=True):
-            fork = one.fork(block[place])  # type: ignore[attr-defined]
+        for item, place in zip(self.inner, places, strict=True):
+            fork = item.fork(block[place])  # type: ignore[attr-defined]
             if fork is None:
                 return None
             forks.append(fork)
         other = self.system.fork(block[: self.system.memory.size])
         if not self._bind_fork(other, forks):
             return None
-        found = {
+        result = {
             self._inner_name(k, name): (place.start + at, count)
             for k, (fork, place) in enumerate(zip(forks, places, strict=True))
             for name, (at, count) in fork.places.items()
         }  # fmt: skip
-        found |= self._own_places()
+        result |= self._own_places()
         entry = self._entry_of(other, [fork.entry for fork in forks])
 
         def clear() -> None:
@@ -415,7 +416,7 @@ class Stage(StatefulPlant, Wrapper):
             return other.adopt_from(self.system) and self._bind_fork(other, forks)
 
         return Fork(
-            entry, block, block, np.zeros(1), found, clear, follow, (other, block, *forks),
+            entry, block, block, np.zeros(1), result, clear, follow, (other, block, *forks),
             self._account_of(other, [fork.account for fork in forks]),
         )  # fmt: skip
 
@@ -457,18 +458,18 @@ def address_of_output(name: str, fork: Fork | None, account: CompiledOutputs | N
     return 0, 0, False
 
 
-def _places_in_block(own: int, sizes: Sequence[int]) -> tuple[list[slice], int]:
+def _places_in_block(current: int, sizes: Sequence[int]) -> tuple[list[slice], int]:
     """Return the slices of the inner states in one block behind the stage's own, and the length of the block."""
-    at, places = _next_line(own), []
+    at, places = _next_line(current), []
     for size in sizes:
         places.append(slice(at, at + size))
         at = _next_line(at + size)
     return places, at
 
 
-def _next_line(words: int) -> int:
+def _next_line(arguments: int) -> int:
     """Return a number of words rounded up to whole cache lines."""
-    return -(-words // LINE) * LINE
+    return -(-arguments // LINE) * LINE
 
 
 def _bind_steps(inner: Any, entries: Sequence[CompiledStep]) -> None:

@@ -137,7 +137,9 @@ class Calibration:
         self.estimator = estimator
         self.conditions = _conditions(plant, estimator, driven_by)
         self.file = folder / f"accuracy-{_key(plant, self.conditions)}.json"
-        self._declared_steps = {error: step for error, step in describe_plant(plant).accurate.items() if error in ERRORS}
+        self._declared_steps = {
+            error: step for error, step in describe_plant(plant).accurate.items() if error in ERRORS
+        }
 
     def read(self) -> Measured:
         """Return the stored measurements.
@@ -152,12 +154,12 @@ class Calibration:
     def _read(self) -> tuple[Measured, dict[float, float]]:
         """Return the measurements, and the known steps by error."""
         try:
-            found = json.loads(read_input_text(self.file, max_bytes=MAX_FILE_BYTES))
+            content = json.loads(read_input_text(self.file, max_bytes=MAX_FILE_BYTES))
             measured = {
                 str(float(key)): {name: float(value[name]) for name in _KEYS}
-                for key, value in found["measured"].items()
+                for key, value in content["measured"].items()
             }
-            known = {float(error): float(step) for error, step in found["known"].items()}
+            known = {float(error): float(step) for error, step in content["known"].items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return {}, {}
         return measured, {error: step for error, step in known.items() if error in ERRORS and step > 0.0}
@@ -173,15 +175,15 @@ class Calibration:
         if verdict.verdict not in ("fine", "doubtful") or not math.isfinite(verdict.path + verdict.work):
             return
         measured, known = self._read()
-        found = dict(measured)
+        result = dict(measured)
         key = str(float(f"{self.estimator.finer[1]:.6g}"))
-        if found.get(key, {"count": 0})["count"] <= verdict.measured:
-            found[key] = {"path_error": verdict.path, "work_error": verdict.work, "count": float(verdict.measured)}
-        while len(found) > MAX_ENTRIES:
-            found.pop(min(found, key=lambda one: found[one]["count"]))
+        if result.get(key, {"count": 0})["count"] <= verdict.measured:
+            result[key] = {"path_error": verdict.path, "work_error": verdict.work, "count": float(verdict.measured)}
+        while len(result) > MAX_ENTRIES:
+            result.pop(min(result, key=lambda item: result[item]["count"]))
         here = {"path_error": verdict.path, "work_error": verdict.work}
         known = self._tightened(self._known(known), here)
-        stored = {"conditions": self.conditions, "known": known, "measured": found}
+        stored = {"conditions": self.conditions, "known": known, "measured": result}
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with new_file_beside(self.file) as part:
@@ -201,7 +203,7 @@ class Calibration:
 
     def _known(self, stored: Mapping[float, float]) -> dict[float, float]:
         """Return the shorter of the robot's own and the stored step for each error."""
-        both = {error: [one[error] for one in (self._declared_steps, stored) if error in one] for error in ERRORS}
+        both = {error: [item[error] for item in (self._declared_steps, stored) if error in item] for error in ERRORS}
         return {error: min(steps) for error, steps in both.items() if steps}
 
     def _tightened(self, known: Mapping[float, float], measured: Mapping[str, float]) -> dict[float, float]:
@@ -210,23 +212,23 @@ class Calibration:
         A run with very small errors, whose estimate reaches farther than MAX_STEP_RATIO, bounds no step from above.
         It counts only where nothing is known.
         """
-        step, most = self.estimator.finer[1], 1.0 if self.estimator.bounded else MAX_STEP_RATIO
+        step, maximum = self.estimator.finer[1], 1.0 if self.estimator.bounded else MAX_STEP_RATIO
         out = dict(known)
         for error in ERRORS:
             ratio = self._ratio(measured, error)
             if error not in out:
-                out[error] = step * min(most, ratio)
-            elif ratio < most:
+                out[error] = step * min(maximum, ratio)
+            elif ratio < maximum:
                 out[error] = min(out[error], step * ratio)
         return out
 
     def _beyond(self, value: float, measured: Measured) -> bool:
         """Return whether a step is too long by the nearest measurement, not only longer than each measured step."""
-        found = {float(key): one for key, one in measured.items()}
-        if not found:
+        result = {float(key): item for key, item in measured.items()}
+        if not result:
             return True  # the robot's own bound
-        step = min(found, key=lambda one: abs(math.log(value / one)))
-        return value > 1.0001 * step * self._ratio(found[step], ERRORS[0])
+        step = min(result, key=lambda item: abs(math.log(value / item)))
+        return value > 1.0001 * step * self._ratio(result[step], ERRORS[0])
 
     def _ratio(self, measured: Mapping[str, float], error: float) -> float:
         """Return the step for an error over the measured step, by the method's order."""
@@ -261,17 +263,17 @@ class Calibration:
         (str, str)
             Known steps; warning where the present step is too long; '' for none.
         """
-        found = self.known()
-        return found.sentence, found.warning
+        result = self.known()
+        return result.sentence, result.warning
 
 
 def _conditions(plant: Plant, estimator: StepErrorEstimator, driven_by: Sequence[str]) -> dict[str, Any]:
     """Return what identifies the same plant under the same controllers at another step."""
     about = describe_plant(plant)
-    given = about.parameters()
+    values = about.parameters()
     named: dict[str, Any] = {}
-    if is_dataclass(given) and not isinstance(given, type):
-        named = {name: value for name, value in asdict(given).items() if name not in _STEPS}
+    if is_dataclass(values) and not isinstance(values, type):
+        named = {name: value for name, value in asdict(values).items() if name not in _STEPS}
     return {
         "plant": type(plant).__name__, "coupling": about.coupling or "", "order": estimator.order,
         "bounded": estimator.bounded, "parameters": dict(sorted(named.items())),
@@ -281,9 +283,9 @@ def _conditions(plant: Plant, estimator: StepErrorEstimator, driven_by: Sequence
 
 def _plain(word: str) -> str:
     """Return a controller's text with its parameters sorted and its numbers in one form."""
-    name, colon, rest = word.partition(":")
+    name, colon, remaining = word.partition(":")
     pairs = []
-    for pair in rest.split(",") if colon else ():
+    for pair in remaining.split(",") if colon else ():
         key, equals, value = pair.partition("=")
         with suppress(ValueError):
             value = f"{float(value):.9g}"

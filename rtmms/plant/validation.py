@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SEEDS = 1 << 63
 
 
-def read_command(place: str, actuators: Sequence[Channel], given: Any) -> Array:
+def read_command(place: str, actuators: Sequence[Channel], values: Any) -> Array:
     """Return a command as finite float64.
 
     Parameters
@@ -26,7 +26,7 @@ def read_command(place: str, actuators: Sequence[Channel], given: Any) -> Array:
         Name of the plant, for the message.
     actuators : Sequence[Channel]
         Actuators, in the order of the command.
-    given : array_like
+    values : array_like
         Command to check.
 
     Returns
@@ -41,17 +41,17 @@ def read_command(place: str, actuators: Sequence[Channel], given: Any) -> Array:
     """
     n = len(actuators)
     try:
-        found = np.asarray(given)
-        wrong = (found.dtype.kind not in "fiu" and found.size > 0) or np.ma.is_masked(given)
+        result = np.asarray(values)
+        wrong = (result.dtype.kind not in "fiu" and result.size > 0) or np.ma.is_masked(values)
     except (TypeError, ValueError):
         wrong = True
     if wrong:
-        raise ArgumentError(f"{place}: command: expected {_expected(actuators)}, got {_shown(given)}")
-    if found.shape != (n,):  # before it is copied: a view may be of any size
+        raise ArgumentError(f"{place}: command: expected {_expected(actuators)}, got {_shown(values)}")
+    if result.shape != (n,):  # before it is copied: a view may be of any size
         raise ArgumentError(
-            f"{place}: command must have shape ({n},), got {found.shape}: expected {_expected(actuators)}"
+            f"{place}: command must have shape ({n},), got {result.shape}: expected {_expected(actuators)}"
         )
-    command: Array = found.astype(np.float64)
+    command: Array = result.astype(np.float64)
     if not np.isfinite(command).all():
         refuse_not_finite(place, actuators, command)
     return command
@@ -75,7 +75,7 @@ def refuse_not_finite(place: str, actuators: Sequence[Channel], command: Any) ->
         Always.
     """
     values = np.asarray(command, dtype=float)
-    named = ", ".join(one.name for one, v in zip(actuators, values, strict=True) if not np.isfinite(v))
+    named = ", ".join(actuator.name for actuator, v in zip(actuators, values, strict=True) if not np.isfinite(v))
     raise ArgumentError(
         f"{place}: command: {named} must be finite, expected {_expected(actuators)}, got {_shown(values.tolist())}"
     )
@@ -110,14 +110,14 @@ def read_seed(place: str, seed: Any) -> int:
     return number
 
 
-def read_numbers(place: str, name: str, given: Any, shape: tuple[int, ...]) -> Array:
+def read_numbers(place: str, name: str, values: Any, shape: tuple[int, ...]) -> Array:
     """Return finite float64 of a given shape.
 
     Parameters
     ----------
     place, name : str
         Place and name of the argument, for the message.
-    given : array_like
+    values : array_like
         Value to check.
     shape : tuple[int, ...]
         Required shape.
@@ -134,28 +134,28 @@ def read_numbers(place: str, name: str, given: Any, shape: tuple[int, ...]) -> A
     """
     expected = f"{place}: {name}: expected finite numbers of shape {shape}"
     try:
-        asked = np.asarray(given)
-        wrong = (asked.dtype.kind not in "fiu" and asked.size > 0) or np.ma.is_masked(given)
+        asked = np.asarray(values)
+        wrong = (asked.dtype.kind not in "fiu" and asked.size > 0) or np.ma.is_masked(values)
     except (TypeError, ValueError):
         wrong = True
     if wrong:
-        raise ArgumentError(f"{expected}, got {_shown(given)}")
+        raise ArgumentError(f"{expected}, got {_shown(values)}")
     if asked.shape != shape:  # before it is copied: a view may be of any size
         raise ArgumentError(f"{expected}, got shape {asked.shape}")
-    found: Array = asked.astype(np.float64)
-    if not np.isfinite(found).all():
-        raise ArgumentError(f"{expected}, got {_shown(found.tolist())}")
-    return found
+    result: Array = asked.astype(np.float64)
+    if not np.isfinite(result).all():
+        raise ArgumentError(f"{expected}, got {_shown(result.tolist())}")
+    return result
 
 
-def read_table(place: str, name: str, given: Any, expected: str) -> Array:
+def read_table(place: str, name: str, values: Any, expected: str) -> Array:
     """Return numbers of any shape as contiguous float64.
 
     Parameters
     ----------
     place, name : str
         Place and name of the argument, for the message.
-    given : array_like
+    values : array_like
         Value to check.
     expected : str
         Description of the expected value, for the message.
@@ -171,24 +171,24 @@ def read_table(place: str, name: str, given: Any, expected: str) -> Array:
         The value has no numbers, or more than fit into memory.
     """
     try:
-        asked = np.asarray(given)
-        if (asked.dtype.kind not in "fiu" and asked.size > 0) or np.ma.is_masked(given):
+        asked = np.asarray(values)
+        if (asked.dtype.kind not in "fiu" and asked.size > 0) or np.ma.is_masked(values):
             raise TypeError
         return np.ascontiguousarray(asked, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(f"{place}: {name}: expected {expected}, got {given!r:.60}") from None
+        raise ArgumentError(f"{place}: {name}: expected {expected}, got {values!r:.60}") from None
     except MemoryError:
         raise ArgumentError(f"{place}: {name}: {8 * asked.size:,} bytes are more memory than there is") from None
 
 
-def read_out(place: str, name: str, given: Any, shape: tuple[int, ...], *, apart_from: Array) -> Array:
+def read_out(place: str, name: str, values: Any, shape: tuple[int, ...], *, apart_from: Array) -> Array:
     """Return an array to write into, after a check of its type, shape and memory.
 
     Parameters
     ----------
     place, name : str
         Place and name of the argument, for the message.
-    given : object
+    values : object
         Array to check: float64, writable, whose elements do not overlap.
     shape : tuple[int, ...]
         Required shape.
@@ -205,32 +205,32 @@ def read_out(place: str, name: str, given: Any, shape: tuple[int, ...], *, apart
     ArgumentError
         The array does not fit.
     """
-    if not isinstance(given, np.ndarray) or given.shape != shape:
-        got = f"shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+    if not isinstance(values, np.ndarray) or values.shape != shape:
+        got = f"shape {values.shape}" if isinstance(values, np.ndarray) else type(values).__name__
         raise ArgumentError(f"{place}: {name}: expected {shape}, got {got}")
-    if given.dtype != np.float64 or not given.flags.writeable:
-        kind = given.dtype if given.flags.writeable else f"{given.dtype}, read-only"
+    if values.dtype != np.float64 or not values.flags.writeable:
+        kind = values.dtype if values.flags.writeable else f"{values.dtype}, read-only"
         raise ArgumentError(f"{place}: {name}: expected a writeable array of float64, got {kind}")
     reach = 0
-    for length, stride in sorted(zip(shape, map(abs, given.strides), strict=True), key=lambda one: one[1]):
+    for length, stride in sorted(zip(shape, map(abs, values.strides), strict=True), key=lambda item: item[1]):
         if length > 1 and stride < max(reach, 8):
-            raise ArgumentError(f"{place}: {name}: expected numbers that do not overlap, got strides {given.strides}")
+            raise ArgumentError(f"{place}: {name}: expected numbers that do not overlap, got strides {values.strides}")
         reach = stride * length if length > 1 else reach
-    if np.may_share_memory(given, apart_from):
+    if np.may_share_memory(values, apart_from):
         raise ArgumentError(
             f"{place}: {name}: expected an array with its own memory, got one that shares memory with the commands"
         )
-    return given
+    return values
 
 
-def read_pose(place: str, given: Mapping[str, Any], pose: Array, twist: Array) -> None:
+def read_pose(place: str, values: Mapping[str, Any], pose: Array, twist: Array) -> None:
     """Write the given position, quaternion, velocity and angular velocity into a pose and a twist.
 
     Parameters
     ----------
     place : str
         Name of the plant, for the message.
-    given : Mapping[str, Any]
+    values : Mapping[str, Any]
         Any of position, quaternion, velocity and angular_velocity.
     pose : (7,) array
         Position, m, and quaternion to write; the quaternion is normalised.
@@ -245,13 +245,15 @@ def read_pose(place: str, given: Mapping[str, Any], pose: Array, twist: Array) -
     parts = {
         "position": pose[:3], "quaternion": pose[3:], "velocity": twist[:3], "angular_velocity": twist[3:],
     }  # fmt: skip
-    found = {name: read_numbers(place, name, given[name], part.shape) for name, part in parts.items() if name in given}
-    if "quaternion" in found:
-        size = float(np.linalg.norm(found["quaternion"]))
+    result = {
+        name: read_numbers(place, name, values[name], part.shape) for name, part in parts.items() if name in values
+    }
+    if "quaternion" in result:
+        size = float(np.linalg.norm(result["quaternion"]))
         if size == 0.0:
             raise ArgumentError(f"{place}: quaternion: expected (w, x, y, z) other than 0")
-        found["quaternion"] = found["quaternion"] / size
-    for name, value in found.items():
+        result["quaternion"] = result["quaternion"] / size
+    for name, value in result.items():
         parts[name][:] = value
 
 
@@ -279,13 +281,17 @@ def checked_outputs(plant: Plant) -> dict[str, Any]:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ModelError(f"{kind} '{twice[0]}': expected unique names, got it {names.count(twice[0])} times")
-    for one in plant.actuators:
-        if (one.lower is not None and one.neutral < one.lower) or (one.upper is not None and one.neutral > one.upper):
+    for actuator in plant.actuators:
+        if (actuator.lower is not None and actuator.neutral < actuator.lower) or (
+            actuator.upper is not None and actuator.neutral > actuator.upper
+        ):
             warnings.warn(
-                f"actuator '{one.name}': neutral: expected a value within its limits, {one.lower} to {one.upper}, got "
-                f"{one.neutral}: without a command it would be beyond them",
-                RtmmsWarning, stacklevel=2,
-            )  # fmt: skip
+                f"actuator '{actuator.name}': neutral: expected a value within its limits, {actuator.lower} "
+                f"to {actuator.upper}, got "
+                f"{actuator.neutral}: without a command it would be beyond them",
+                RtmmsWarning,
+                stacklevel=2,
+            )
     outputs = plant.observe()
     refuse_outputs(plant, outputs)
     try:
@@ -340,7 +346,8 @@ def limits_of(actuators: Sequence[Channel]) -> Array:
         Lower and upper limit of each; -inf and inf where there is none.
     """
     rows = [
-        (-np.inf if one.lower is None else one.lower, np.inf if one.upper is None else one.upper) for one in actuators
+        (-np.inf if actuator.lower is None else actuator.lower, np.inf if actuator.upper is None else actuator.upper)
+        for actuator in actuators
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
@@ -366,20 +373,20 @@ def apply_limits(commands: Any, actuators: Sequence[Channel], coupled: Sequence[
         Commands that take effect.
     """
     limits = limits_of(actuators)
-    found: Array = np.clip(commands, limits[:, 0], limits[:, 1])
-    for one in coupled:
-        first, second, room = found[..., one.first], found[..., one.second], one.most - one.obeyed
+    result: Array = np.clip(commands, limits[:, 0], limits[:, 1])
+    for item in coupled:
+        first, second, room = result[..., item.first], result[..., item.second], item.most - item.obeyed
         apart, middle = first - second, 0.5 * (first + second)
-        half = 0.5 * np.sign(apart) * (one.obeyed + room * np.tanh((np.abs(apart) - one.obeyed) / room))
-        beyond = np.abs(apart) > one.obeyed
-        found[..., one.first] = np.where(beyond, middle + half, first)
-        found[..., one.second] = np.where(beyond, middle - half, second)
-    return found
+        half = 0.5 * np.sign(apart) * (item.obeyed + room * np.tanh((np.abs(apart) - item.obeyed) / room))
+        beyond = np.abs(apart) > item.obeyed
+        result[..., item.first] = np.where(beyond, middle + half, first)
+        result[..., item.second] = np.where(beyond, middle - half, second)
+    return result
 
 
 def _expected(actuators: Sequence[Channel]) -> str:
     """Return a description of a plant's command, for messages."""
-    names = [one.name for one in actuators]
+    names = [actuator.name for actuator in actuators]
     listed = ", ".join(names if len(names) <= 6 else [*names[:3], "...", names[-1]])
     return f"{len(names)} finite numbers ({listed})" if names else "no numbers"
 
@@ -394,14 +401,14 @@ MAX_SUBSTEPS = 10_000
 """Largest number of substeps: nothing can interrupt a plant within a step."""
 
 
-def refuse_substeps(place: str, given: Any) -> None:
+def refuse_substeps(place: str, values: Any) -> None:
     """Raise an error where a number of substeps is not a whole number from 1 to MAX_SUBSTEPS.
 
     Parameters
     ----------
     place : str
         Name of the plant, for the message.
-    given : object
+    values : object
         Value to check.
 
     Raises
@@ -409,5 +416,5 @@ def refuse_substeps(place: str, given: Any) -> None:
     ModelError
         The value is out of range or no whole number.
     """
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 1 <= given <= MAX_SUBSTEPS:
-        raise ModelError(f"{place}: substeps must be a whole number from 1 to {MAX_SUBSTEPS}, got {given!r:.40}")
+    if isinstance(values, bool) or not isinstance(values, (int, np.integer)) or not 1 <= values <= MAX_SUBSTEPS:
+        raise ModelError(f"{place}: substeps must be a whole number from 1 to {MAX_SUBSTEPS}, got {values!r:.40}")

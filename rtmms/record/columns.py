@@ -199,7 +199,7 @@ class ColumnWriter:
         plain = {STEP: self._steps.tobytes(), RUN: self._runs.tobytes(), OUTCOME: self._outcomes.tobytes()}
         for name, begin, size in self._columns:
             plain[name] = b"".join(numbers[k :: self._width].tobytes() for k in range(begin, begin + size))
-        parts = {name: zstandard.compress(_sorted_bytes(found), 1) for name, found in plain.items()}
+        parts = {name: zstandard.compress(_sorted_bytes(result), 1) for name, result in plain.items()}
         parts[EVENTS] = zstandard.compress(b"\n".join(self._events), 1)
         places, at = {}, 0
         for name, part in parts.items():
@@ -235,14 +235,14 @@ class _Block:
     @property
     def columns(self) -> Mapping[str, Any]:
         """Place, length and checksum of each part, by name."""
-        found: Mapping[str, Any] = orjson.loads(self.table)["columns"]
-        return found
+        columns: Mapping[str, Any] = orjson.loads(self.table)["columns"]
+        return columns
 
     @property
     def outcomes(self) -> list[str]:
         """Outcomes of steps by their codes in this log."""
-        found = orjson.loads(self.table).get("outcomes")
-        return found if isinstance(found, list) and all(one in OUTCOME_WORDS for one in found) else []
+        outcomes = orjson.loads(self.table).get("outcomes")
+        return outcomes if isinstance(outcomes, list) and all(item in OUTCOME_WORDS for item in outcomes) else []
 
 
 class Columns:
@@ -300,16 +300,16 @@ class Columns:
         import numpy as np
 
         refuse_large_array(8 * self.rows * size, max_array_bytes(self.path), self.path, name)
-        found = np.empty((self.rows, size), dtype=np.int64 if whole else np.float64)
+        result = np.empty((self.rows, size), dtype=np.int64 if whole else np.float64)
         with open_input(self.path) as file:
             for block in self._blocks:
                 count = 8 * block.rows * size
                 part = _part(file, block, name, count)
                 if part is None or len(part) != count:
                     return None
-                numbers = np.frombuffer(part, dtype=np.uint8).reshape(8, -1).T.copy().view(found.dtype)
-                found[block.first : block.first + block.rows] = numbers.reshape(size, block.rows).T
-        return found
+                numbers = np.frombuffer(part, dtype=np.uint8).reshape(8, -1).T.copy().view(result.dtype)
+                result[block.first : block.first + block.rows] = numbers.reshape(size, block.rows).T
+        return result
 
     def outcomes(self) -> npt.NDArray[np.str_] | None:
         """Read the outcome of each step.
@@ -324,14 +324,14 @@ class Columns:
         codes = self.read(OUTCOME, whole=True)
         if codes is None:
             return None
-        found = np.empty(self.rows, dtype=np.array(OUTCOME_WORDS).dtype)
+        result = np.empty(self.rows, dtype=np.array(OUTCOME_WORDS).dtype)
         for block in self._blocks:
-            own, known = codes[block.first : block.first + block.rows, 0], block.outcomes
-            if own.size and not 0 <= own.min() <= own.max() < len(known):
+            current, known = codes[block.first : block.first + block.rows, 0], block.outcomes
+            if current.size and not 0 <= current.min() <= current.max() < len(known):
                 return None
-            if own.size:
-                found[block.first : block.first + block.rows] = np.array(known)[own]
-        return found
+            if current.size:
+                result[block.first : block.first + block.rows] = np.array(known)[current]
+        return result
 
     def events(self) -> Iterator[bytes]:
         """Read the messages of /event.
@@ -359,7 +359,7 @@ def _part(file: IO[bytes], block: _Block, name: str, max_bytes: int) -> bytes | 
     import zstandard
 
     place = block.columns.get(name)
-    if not isinstance(place, list) or [type(one) for one in place] != [int, int, int]:
+    if not isinstance(place, list) or [type(item) for item in place] != [int, int, int]:
         return None
     at, length, checksum = place
     if at < 0 or length < 0 or at + length > block.end - block.at:
@@ -413,10 +413,10 @@ def _block(file: IO[bytes], at: int, size: int) -> _Block | None:
     for _ in ("name", "media type"):
         place += 4 + int.from_bytes(_read(file, place, 4), "little")
     place += 8
-    found = _read(file, place, _TABLE.size)
-    if len(found) < _TABLE.size:
+    result = _read(file, place, _TABLE.size)
+    if len(result) < _TABLE.size:
         return None
-    count, checksum = _TABLE.unpack(found)
+    count, checksum = _TABLE.unpack(result)
     begin = place + _TABLE.size + count
     if count > _MAX_TABLE_BYTES or begin > end:
         return None
@@ -428,7 +428,7 @@ def _block(file: IO[bytes], at: int, size: int) -> _Block | None:
         first, rows, last, columns = (table[key] for key in ("first", "rows", "last", "columns"))
     except (ValueError, KeyError, TypeError):
         return None
-    kinds = [type(one) for one in (first, rows, last, columns)]
+    kinds = [type(item) for item in (first, rows, last, columns)]
     if kinds != [int, int, bool, dict] or not 0 <= rows <= MAX_ROWS:
         return None
     return _Block(begin, end, first, rows, last, text)

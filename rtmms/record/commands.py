@@ -110,11 +110,11 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
         "sensors": None if about.truth is None else to_json_types(about.sensors),
         "estimate": about.estimates, "description": to_json_types(about.parameters()),
     }  # fmt: skip
-    kept = trace.steps
+    steps = trace.steps
     with new_file_beside(path, "--trace") as part, part.open("wb") as file:
         np.savez(
-            file, origin=np.array(json.dumps(full)), command=trace.command[:kept], outcome=trace.outcome[:kept],
-            seq=trace.seq[:kept], lateness_ns=trace.lateness_ns[:kept], check=trace.check[:kept],
+            file, origin=np.array(json.dumps(full)), command=trace.command[:steps], outcome=trace.outcome[:steps],
+            seq=trace.seq[:steps], lateness_ns=trace.lateness_ns[:steps], check=trace.check[:steps],
             state=np.frombuffer(plant.snapshot(), dtype=np.uint8),
         )  # fmt: skip
 
@@ -148,9 +148,9 @@ def load(path: Path) -> TraceContents:
             check_npz(opened, path)
             file = stack.enter_context(np.load(opened, allow_pickle=False))
             origin = json.loads(str(file["origin"]))
-            found = origin.get("format") if isinstance(origin, dict) else origin
-            if found != FORMAT:
-                raise ModelError(f"{path}: expected a file of '{FORMAT}', got {found!r:.60}")
+            result = origin.get("format") if isinstance(origin, dict) else origin
+            if result != FORMAT:
+                raise ModelError(f"{path}: expected a file of '{FORMAT}', got {result!r:.60}")
             refuse_origin(origin, str(path))
             arrays = {name: file[name] for name in ("command", "outcome", "seq", "lateness_ns", "check")}
             bad = np.argwhere(~np.isfinite(arrays["command"]))

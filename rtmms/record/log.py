@@ -160,12 +160,12 @@ class Step:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: Mapping[str, Any], **values: Any) -> Step:
+    def of(cls, options: Mapping[str, Any], **values: Any) -> Step:
         """Return the step of a message of /outcome: the fields above by name, the others in `more`.
 
         Parameters
         ----------
-        words : Mapping[str, Any]
+        options : Mapping[str, Any]
             The message.
         **values : Any
             Further fields.
@@ -180,15 +180,15 @@ class Step:
         ValueError
             If the message has another form.
         """
-        if "meant_for" in words:  # name of target_step before 0.2
-            words = {"target_step" if name == "meant_for" else name: value for name, value in words.items()}
-        for name, one in OUTCOME_COLUMNS.items():
-            if name in words:
-                _expect(words[name], one.kind, name)
-        if words["outcome"] not in OUTCOME_WORDS:
-            raise ValueError(f"outcome: expected {', '.join(OUTCOME_WORDS)}, got {words['outcome']!r:.60}")
-        known = {name: value for name, value in words.items() if name in cls.__slots__}
-        return cls(more={name: words[name] for name in words.keys() - known.keys()}, **known, **values)
+        if "meant_for" in options:  # name of target_step before 0.2
+            options = {"target_step" if name == "meant_for" else name: value for name, value in options.items()}
+        for name, outcome_column in OUTCOME_COLUMNS.items():
+            if name in options:
+                _expect(options[name], outcome_column.kind, name)
+        if options["outcome"] not in OUTCOME_WORDS:
+            raise ValueError(f"outcome: expected {', '.join(OUTCOME_WORDS)}, got {options['outcome']!r:.60}")
+        known = {name: value for name, value in options.items() if name in cls.__slots__}
+        return cls(more={name: options[name] for name in options.keys() - known.keys()}, **known, **values)
 
     def text(self, name: str) -> Any:
         """Return a column of rtmms.loop.log_row.OUTCOME_COLUMNS.
@@ -256,12 +256,12 @@ class Log:
         dict[str, Array]
             Arrays of their shapes by name.
         """
-        found: dict[str, Array] = {}
+        result: dict[str, Array] = {}
         at = 0
         for signal in self.outputs:
-            found[signal.name] = numbers[at : at + signal.size].reshape(signal.shape)
+            result[signal.name] = numbers[at : at + signal.size].reshape(signal.shape)
             at += signal.size
-        return found
+        return result
 
     def rows(self, outputs: Sequence[str] | None = None, every: int = 1) -> Iterator[Start | Step]:
         """Yield starts and steps in their order, to the end of the file or of its readable part.
@@ -297,11 +297,11 @@ class Log:
                 if topic == "/state" and reading.leaves_out():
                     continue
                 try:
-                    found = list(reading.take(topic, decode(record.data)))
+                    result = list(reading.take(topic, decode(record.data)))
                 except UNREADABLE as fault:
                     place = f"{self.path}: message {record.sequence} of {topic}"
                     raise ModelError(f"{place}: {unreadable(fault)}") from None
-                for row in found:
+                for row in result:
                     if type(row.step) is not int or not 0 <= row.step <= MAX_STEP:
                         got = f"expected a number up to {MAX_STEP}, got {row.step!r:.60}"
                         raise ModelError(f"{self.path}: number of a step: {got}")
@@ -342,7 +342,7 @@ class Log:
             If a message has another form.
         """
         topics: dict[int, str] = {}
-        found: list[tuple[int, int]] = []
+        result: list[tuple[int, int]] = []
         for record in records(self.path):
             kind = type(record).__name__
             if kind == "Channel":
@@ -354,13 +354,13 @@ class Log:
                     event = decode(record.data)
                     if event["event"] == "start":
                         step = _expect(event["step"], int, "step")
-                        found.append((step, step))
+                        result.append((step, step))
                 except UNREADABLE as fault:
                     raise ModelError(f"{self.path}: message {record.sequence} of /event: {unreadable(fault)}") from None
-            elif topics.get(record.channel_id) == "/outcome" and found:
-                first, end = found[-1]
-                found[-1] = first, end + 1
-        return found
+            elif topics.get(record.channel_id) == "/outcome" and result:
+                first, end = result[-1]
+                result[-1] = first, end + 1
+        return result
 
     def count_steps(self) -> tuple[int, int]:
         """Count the steps without reading their contents, in a tenth of the time of `rows`.
@@ -389,10 +389,10 @@ class Log:
 
         It is () for a sound file; a log that was cut off is not damaged.
         """
-        found: list[str] = []
-        for _ in records(self.path, "check", found):
+        result: list[str] = []
+        for _ in records(self.path, "check", result):
             pass
-        return tuple(found)
+        return tuple(result)
 
     @cached_property
     def end(self) -> End | None:
@@ -416,7 +416,7 @@ class Log:
         try:
             fields = json.loads(text)
             kinds = [type(fields[key]) for key in ("ended", "message", "dropped")]
-            changes = all(type(one[key]) is int for one in fields.get("changes") or () for key in ("run", "step"))
+            changes = all(type(change[key]) is int for change in fields.get("changes") or () for key in ("run", "step"))
         except UNREADABLE as fault:
             raise ModelError(f"{self.path}: end.json: {unreadable(fault)}") from None
         if kinds != [str, str, int] or not changes:
@@ -506,9 +506,9 @@ def _origin(path: Path, text: bytes) -> Mapping[str, Any]:
         raise ModelError(f"{path}: origin.json in the log cannot be read: nested too deep") from None
     except ValueError as error:
         raise ModelError(f"{path}: origin.json in the log cannot be read: {error}") from None
-    found = origin.get("format") if isinstance(origin, dict) else origin
-    if found != FORMAT:
-        raise ModelError(f"{path}: expected a log of '{FORMAT}', got {found!r:.60}")
+    result = origin.get("format") if isinstance(origin, dict) else origin
+    if result != FORMAT:
+        raise ModelError(f"{path}: expected a log of '{FORMAT}', got {result!r:.60}")
     refuse_origin(origin, f"{path}: origin.json")
     refuse_channels(origin, f"{path}: origin.json")
     return dict(origin)
@@ -566,8 +566,8 @@ class _Reading:
                     yield Start(self._first, _expect(self._start["seed"], int, "seed"), outputs)
                     self._start = None
                 elif self._values is not None and self._outcome is not None:
-                    words = {key: value for key, value in self._outcome.items() if key != "timestamp"}
-                    self._waiting = Step.of(words, command=self._values, outputs=outputs, altered=self._altered,
+                    arguments = {key: value for key, value in self._outcome.items() if key != "timestamp"}
+                    self._waiting = Step.of(arguments, command=self._values, outputs=outputs, altered=self._altered,
                                             set_points=self._set_points, notes=tuple(self._notes))  # fmt: skip
                     self._notes.clear()
                     self._values = self._outcome = None
@@ -583,8 +583,8 @@ def _set_points(values: Any) -> dict[str, Any]:
     """Return numbers and texts by name, null as nan; ValueError if the values are no table."""
     if not isinstance(values, dict):
         raise ValueError(f"values: expected a table, got {values!r:.60}")
-    kept = {name: math.nan if one is None else one for name, one in values.items()}
-    return {name: one for name, one in kept.items() if isinstance(one, int | float | str)}
+    stored = {name: math.nan if value is None else value for name, value in values.items()}
+    return {name: item for name, item in stored.items() if isinstance(item, int | float | str)}
 
 
 # Description of a log's plant for figures: channels, parameters and shape, without the plant.
@@ -617,8 +617,8 @@ class LoggedPlant(Plant):
         """Read the plant's description."""
         origin = log.origin
         self.dt = float(origin["dt"])
-        self.actuators = tuple(_channel(one) for one in origin["actuators"])
-        channels = [_channel(one, prefix) for one in origin["outputs"] if one["name"].startswith(prefix)]
+        self.actuators = tuple(_channel(item) for item in origin["actuators"])
+        channels = [_channel(item, prefix) for item in origin["outputs"] if item["name"].startswith(prefix)]
         self.outputs: tuple[Channel, ...] = tuple(channels)
         self.parameters: Mapping[str, Any] = origin.get("description") or {}
         self.shape: Mapping[str, Any] = origin.get("shape") or {}
@@ -632,7 +632,7 @@ class LoggedPlant(Plant):
     def _named(self, names: Any, prefix: str) -> tuple[str, ...]:
         known = {channel.name for channel in self.outputs}
         listed = names if isinstance(names, list) else []
-        return tuple(name for one in listed if (name := str(one).removeprefix(prefix)) in known)
+        return tuple(name for item in listed if (name := str(item).removeprefix(prefix)) in known)
 
     def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
         """Return the summary of the run's own report.

@@ -114,8 +114,8 @@ class LogArrays(Mapping[str, "Array"]):
     @cached_property
     def time(self) -> Array:
         """End of each step in simulated time, (n,), s: the instant at which the outputs hold."""
-        found: Array = _frozen((self.step + 1) * float(self._log.origin["dt"]))
-        return found
+        result: Array = _frozen((self.step + 1) * float(self._log.origin["dt"]))
+        return result
 
     @property
     def outcomes(self) -> npt.NDArray[np.str_]:
@@ -125,9 +125,9 @@ class LogArrays(Mapping[str, "Array"]):
     @cached_property
     def commands(self) -> Mapping[str, Array]:
         """Command of each actuator over each step, {actuator: (n,)}."""
-        found = {signal.name: self._column(f"command {signal.name}", signal) for signal in self._log.actuators}
-        if all(one is not None for one in found.values()):
-            return {name: one for name, one in found.items() if one is not None}
+        result = {signal.name: self._column(f"command {signal.name}", signal) for signal in self._log.actuators}
+        if all(item is not None for item in result.values()):
+            return {name: item for name, item in result.items() if item is not None}
         read = _read_messages(self._log)
         at, each = 0, {}
         for signal in self._log.actuators:
@@ -143,13 +143,13 @@ class LogArrays(Mapping[str, "Array"]):
         cut off, are notes with 'text' alone.
         """
         dt = float(self._log.origin["dt"])
-        found: list[Mapping[str, Any]] = [
+        result: list[Mapping[str, Any]] = [
             {"step": step, "time": step * dt, "values": values} for _, step, values in self._noted("note")
         ]
-        found += [{"text": f"{sentence}; what was there is left out"} for sentence in self._log.damage]
+        result += [{"text": f"{sentence}; what was there is left out"} for sentence in self._log.damage]
         if self._log.end is None:
-            found.append({"text": "the log was cut off: it has no end"})
-        return tuple(found)
+            result.append({"text": "the log was cut off: it has no end"})
+        return tuple(result)
 
     @cached_property
     def set_points(self) -> Mapping[str, Array]:
@@ -158,18 +158,18 @@ class LogArrays(Mapping[str, "Array"]):
         A set-point that is a text (the words of a course) is not among them.
         """
         changes = [
-            (run, step, {name: one for name, one in values.items() if isinstance(one, int | float)})
+            (run, step, {name: value for name, value in values.items() if isinstance(value, int | float)})
             for run, step, values in self._noted("set_points")
         ]
         names = dict.fromkeys(name for _, _, values in changes for name in values)
         refuse_large_array(8 * len(names) * len(self.step), max_array_bytes(self.path), self.path, "set-points")
-        found = {name: np.full(len(self.step), np.nan) for name in names}
+        result = {name: np.full(len(self.step), np.nan) for name in names}
         for run, step, values in changes:
             begin, end = np.searchsorted(self.run, run, "left"), np.searchsorted(self.run, run, "right")
             first = begin + np.searchsorted(self.step[begin:end], step, "left")
-            for name, row in found.items():
+            for name, row in result.items():
                 row[first:end] = values.get(name, np.nan)
-        return {name: _frozen(row) for name, row in found.items()}
+        return {name: _frozen(row) for name, row in result.items()}
 
     def _noted(self, event: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Yield run, step and values of each message of /event of one kind."""
@@ -204,7 +204,7 @@ class LogArrays(Mapping[str, "Array"]):
         names = ("robot", "preset", "parameters", "mode", "rate", "dt", "seed", "started", "command_line", "versions")
         return {
             **{name: origin.get(name) for name in names}, "machine": origin.get("machine"),
-            **{kind: [dict(one) for one in origin[kind]] for kind in ("actuators", "outputs")},
+            **{kind: [dict(item) for item in origin[kind]] for kind in ("actuators", "outputs")},
             "steps": len(self.step),
             "ended": None if end is None else end.ended, "message": "" if end is None else end.message,
             "dropped": None if end is None else end.dropped,
@@ -290,28 +290,28 @@ class LogArrays(Mapping[str, "Array"]):
 
     def _load(self, signals: Iterable[Signal]) -> None:
         """Load missing outputs; one pass over the messages reads all those without a column."""
-        rest = []
+        remaining = []
         for signal in signals:
             if signal.name not in self._loaded:
-                found = self._column(f"output {signal.name}", signal)
-                if found is None:
-                    rest.append(signal)
+                result = self._column(f"output {signal.name}", signal)
+                if result is None:
+                    remaining.append(signal)
                 else:
-                    self._loaded[signal.name] = found
-        if not rest:
+                    self._loaded[signal.name] = result
+        if not remaining:
             return
-        read = _read_messages(self._log, rest)
+        read = _read_messages(self._log, remaining)
         if self._columns is None:
             self.__dict__.setdefault("_steps", read.steps)
-        for signal in rest:
+        for signal in remaining:
             self._loaded[signal.name] = self._aligned(read.steps, read.outputs[signal.name], signal)
 
     def _column(self, name: str, signal: Signal) -> Array | None:
         """Return an array from the columns; None if they lack it."""
         if self._columns is None or not self._columns.has(name):
             return None
-        found = self._columns.read(name, signal.size)
-        return None if found is None else _frozen(found.reshape(len(found), *signal.shape))
+        result = self._columns.read(name, signal.size)
+        return None if result is None else _frozen(result.reshape(len(result), *signal.shape))
 
     def _aligned(self, steps: _Steps, values: Array, signal: Signal) -> Array:
         """Return rows from messages, one for each of our steps: nan for damaged ones."""
@@ -362,7 +362,7 @@ def _read_messages(log: Log, signals: Sequence[Signal] = ()) -> _Read:
     codes_of, run = {word: code for code, word in enumerate(OUTCOME_WORDS)}, -1
     limit, sizes = max_array_bytes(log.path), [signal.size for signal in signals]
     largest = max(sizes, default=0)
-    subject = max(signals, key=lambda one: one.size).name if signals else "steps"
+    subject = max(signals, key=lambda item: item.size).name if signals else "steps"
     for row in log.rows([signal.name for signal in signals]):
         if isinstance(row, Start):
             run += 1
@@ -375,13 +375,13 @@ def _read_messages(log: Log, signals: Sequence[Signal] = ()) -> _Read:
         count = (_STEP_BYTES + 8 * largest) * len(steps) + 8 * len(commands)
         refuse_large_array(count, limit, log.path, subject)
     outcomes = np.array(OUTCOME_WORDS)[np.frombuffer(codes, dtype=np.int64)]
-    step, run_numbers = (_frozen(np.frombuffer(one, dtype=np.int64)) for one in (steps, runs))
+    step, run_numbers = (_frozen(np.frombuffer(item, dtype=np.int64)) for item in (steps, runs))
     each = _Steps(step, run_numbers, _frozen(outcomes))
-    width = sum(one.size for one in log.actuators)
+    width = sum(actuator.size for actuator in log.actuators)
     table = np.frombuffer(outputs).reshape(len(steps), sum(sizes))
     parts = np.split(table, np.cumsum(sizes)[:-1], axis=1)
-    found = {signal.name: np.ascontiguousarray(part) for signal, part in zip(signals, parts, strict=False)}
-    return _Read(each, np.frombuffer(commands).reshape(len(steps), width), found)
+    result = {signal.name: np.ascontiguousarray(part) for signal, part in zip(signals, parts, strict=False)}
+    return _Read(each, np.frombuffer(commands).reshape(len(steps), width), result)
 
 
 def _frozen(values: Any) -> Any:

@@ -146,11 +146,11 @@ def _opened(part: Path) -> int:
         if part.is_symlink():
             raise OSError(0, f"{part} is a link, expected a file or none; remove it") from None
         raise OSError(error.errno, f"{part}: {error.strerror}") from None
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+    result = os.fstat(descriptor)
+    if stat.S_ISREG(result.st_mode) and result.st_nlink == 1:
         return descriptor
     os.close(descriptor)
-    why = "has other names (hard links)" if stat.S_ISREG(found.st_mode) else "is not a regular file"
+    why = "has other names (hard links)" if stat.S_ISREG(result.st_mode) else "is not a regular file"
     raise OSError(0, f"{part} {why}; remove it")
 
 

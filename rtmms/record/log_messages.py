@@ -80,12 +80,12 @@ def signals(described: Iterable[Mapping[str, Any]]) -> tuple[Signal, ...]:
     return tuple(Signal(d["name"], d.get("unit", ""), tuple(d.get("shape", ())), d.get("frame", "")) for d in described)
 
 
-def width(found: Sequence[Signal]) -> int:
+def width(result: Sequence[Signal]) -> int:
     """Return the number of all numbers.
 
     Parameters
     ----------
-    found : Sequence[Signal]
+    result : Sequence[Signal]
         The signals.
 
     Returns
@@ -93,7 +93,7 @@ def width(found: Sequence[Signal]) -> int:
     int
         The number.
     """
-    return sum(signal.size for signal in found)
+    return sum(signal.size for signal in result)
 
 
 # --- JSON that keeps every bit ----------------------------------------------------------------------------------------
@@ -208,14 +208,14 @@ class Values:
         Number of selected numbers.
     """
 
-    def __init__(self, found: Sequence[Signal], selected: Sequence[str] | None = None) -> None:
+    def __init__(self, result: Sequence[Signal], selected: Sequence[str] | None = None) -> None:
         """Find the places of the numbers."""
-        names = {signal.name for signal in found}
-        split = [signal.name.split(".") for signal in found]
+        names = {signal.name for signal in result}
+        split = [signal.name.split(".") for signal in result]
         self.nested = not any(".".join(parts[:k]) in names for parts in split for k in range(1, len(parts)))
         self._places: list[tuple[str, int, int, bool]] = []
         at = 0
-        for signal in found:
+        for signal in result:
             if selected is not None and signal.name not in selected:
                 continue
             self._places.append((signal.name, at, at + signal.size, signal.shape == ()))
@@ -265,10 +265,10 @@ class Values:
         flat: list[float] = []
         for name, begin, end, scalar in self._places:
             value = _leaf(fields, name) if self.nested else fields[name]
-            found = [value] if scalar else value
-            if len(found) != end - begin:
-                raise ValueError(f"{name}: expected {end - begin} numbers, got {len(found)}")
-            flat.extend(found)
+            result = [value] if scalar else value
+            if len(result) != end - begin:
+                raise ValueError(f"{name}: expected {end - begin} numbers, got {len(result)}")
+            flat.extend(result)
         return [math.nan if value is None else float(value) for value in flat] if None in flat else flat
 
 
@@ -295,7 +295,10 @@ def schemas(actuators: Sequence[Signal], outputs: Sequence[Signal]) -> dict[str,
         Schemas by topic.
     """
     moment = {"step": WHOLE, "timestamp": NUMBER}
-    outcome = {name: _described(KINDS[one.kind], one.unit, one.means) for name, one in OUTCOME_COLUMNS.items()}
+    outcome = {
+        name: _described(KINDS[outcome_column.kind], outcome_column.unit, outcome_column.means)
+        for name, outcome_column in OUTCOME_COLUMNS.items()
+    }
     return {
         "/state": _object(moment | {"outputs": _values(outputs)}),
         "/command": _object(moment | {"values": _values(actuators)}),
@@ -319,15 +322,15 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": dict(properties)}
 
 
-def _described(kind: Mapping[str, Any], *words: str) -> dict[str, Any]:
+def _described(kind: Mapping[str, Any], *arguments: str) -> dict[str, Any]:
     """Return a type with its description: its unit and its meaning."""
-    text = " ".join(word for word in words if word)
+    text = " ".join(word for word in arguments if word)
     return dict(kind) | ({"description": text} if text else {})
 
 
-def _values(found: Sequence[Signal]) -> dict[str, Any]:
-    nested, tree = Values(found).nested, _object({})
-    for signal in found:
+def _values(result: Sequence[Signal]) -> dict[str, Any]:
+    nested, tree = Values(result).nested, _object({})
+    for signal in result:
         level = tree["properties"]
         *above, last = signal.name.split(".") if nested else [signal.name]
         for part in above:
@@ -380,19 +383,19 @@ class Encoder:
             event = {"step": head.step, "timestamp": head.step * self.dt, "event": "start", "seed": head.seed}
             state = self._moment(head.step) | {"outputs": self._outputs.fields(outputs)}
             return [("/event", encode(event, True)), ("/state", encode(state, finite))]
-        found = [("/timing", encode(self.timing(head), True))] if head.timed >= 0 else []
+        result = [("/timing", encode(self.timing(head), True))] if head.timed >= 0 else []
         if head.attributed >= 0:
-            found.append(
+            result.append(
                 ("/event", self.event(head.attributed, "causes", miss=_cause(head.miss), overrun=_cause(head.overrun)))
             )
         moment = self._moment(head.step)
-        outcome = {name: one.text(getattr(head, name)) for name, one in OUTCOME_COLUMNS.items()}
-        found += [
+        outcome = {name: outcome_column.text(getattr(head, name)) for name, outcome_column in OUTCOME_COLUMNS.items()}
+        result += [
             ("/command", encode(moment | {"values": self._command.fields(command)}, finite)),
             ("/outcome", encode(moment | outcome, True)),
             ("/state", encode(self._moment(head.step + 1) | {"outputs": self._outputs.fields(outputs)}, finite)),
         ]  # fmt: skip
-        return found
+        return result
 
     def timing(self, head: RowHead) -> dict[str, Any]:
         """Return the defined times of step `timed`.

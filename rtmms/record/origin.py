@@ -77,8 +77,8 @@ class Branch:
         dict[str, Any]
             Values by name.
         """
-        own = {"log": self.log, "sha256": self.sha256, "seconds": self.seconds, "step": self.step}
-        return {**own, "set": dict(self.values), "before": [dict(one) for one in self.before]}
+        current = {"log": self.log, "sha256": self.sha256, "seconds": self.seconds, "step": self.step}
+        return {**current, "set": dict(self.values), "before": [dict(item) for item in self.before]}
 
     def as_data(self) -> dict[str, Any]:
         """Return the branch in JSON's own types, for origin.json.
@@ -121,11 +121,11 @@ def sha256_of(path: Path) -> str:
     str
         Hexadecimal digits.
     """
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     with open_input(path) as file:
         while piece := file.read(_PIECE):
-            found.update(piece)
-    return found.hexdigest()
+            result.update(piece)
+    return result.hexdigest()
 
 
 def branch_of(origin: Mapping[str, Any]) -> Branch | None:
@@ -197,9 +197,9 @@ def refuse_branch(origin: Mapping[str, Any], place: str) -> None:
     expect(type(step) is int and 0 <= step <= MAX_STEP, "step", "the number of a step")
     expect(isinstance(branch.get("set"), dict), "set", "a table")
     expect(isinstance(before, list) and len(before) <= _MAX_BRANCHES, "before", "a list of branches")
-    for one in before:
-        expect(isinstance(one, dict), "before", "a list of branches")
-        _expect_place(one, expect)
+    for item in before:
+        expect(isinstance(item, dict), "before", "a list of branches")
+        _expect_place(item, expect)
     try:
         base64.b64decode(branch.get("state"), validate=True)
     except (TypeError, ValueError, binascii.Error):
@@ -278,12 +278,12 @@ def refuse_origin(origin: Mapping[str, Any], place: str) -> None:
     expect(_small_shape(origin.get("shape")), "shape", f"a table of {MAX_PARTS} parts at most")
     robots = origin.get("robots")
     known = isinstance(robots, dict) and all(
-        isinstance(one, dict) and _named(one.get("robot")) and _small_shape(one.get("shape"))
-        and isinstance(one.get("description"), dict | None) for one in robots.values()
+        isinstance(robot, dict) and _named(robot.get("robot")) and _small_shape(robot.get("shape"))
+        and isinstance(robot.get("description"), dict | None) for robot in robots.values()
     )  # fmt: skip
     expect(robots is None or known, "robots", "tables with robot, shape and description, or null")
     sensors = origin.get("sensors")
-    tables = isinstance(sensors, dict) and all(isinstance(one, dict) for one in sensors.values())
+    tables = isinstance(sensors, dict) and all(isinstance(sensor, dict) for sensor in sensors.values())
     expect(sensors is None or tables, "sensors", "tables or null")
 
 
@@ -303,16 +303,16 @@ def refuse_channels(origin: Mapping[str, Any], place: str) -> None:
         If they have another form; it names the field.
     """
     for kind in ("actuators", "outputs"):
-        found = origin.get(kind)
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise ModelError(f"{place}: {kind}: expected a list of channels, got {found!r:.60}")
+        result = origin.get(kind)
+        if not isinstance(result, list) or not all(isinstance(entry, dict) for entry in result):
+            raise ModelError(f"{place}: {kind}: expected a list of channels, got {result!r:.60}")
         numbers = 0
-        for one in found:
-            shape = one.get("shape", ())
-            if not _named(one.get("name")) or not isinstance(one.get("unit", ""), str):
-                raise ModelError(f"{place}: {kind}: expected a name and a unit, got {one.get('name')!r:.60}")
+        for item in result:
+            shape = item.get("shape", ())
+            if not _named(item.get("name")) or not isinstance(item.get("unit", ""), str):
+                raise ModelError(f"{place}: {kind}: expected a name and a unit, got {item.get('name')!r:.60}")
             if not isinstance(shape, list | tuple) or not all(type(n) is int and n >= 0 for n in shape):
-                raise ModelError(f"{place}: {kind}: {one['name']}: expected a shape of sizes, got {shape!r:.60}")
+                raise ModelError(f"{place}: {kind}: {item['name']}: expected a shape of sizes, got {shape!r:.60}")
             numbers += math.prod(shape)
         if numbers > MAX_STEP_NUMBERS:
             raise ModelError(
@@ -362,10 +362,10 @@ def refuse_report(data: Mapping[str, Any], place: str) -> None:
     for name, deep in REPORT_TABLES.items():
         tables = [(name, report.get(name) or {})]
         for _ in range(deep + 1):
-            for above, one in tables:
-                if not isinstance(one, dict):
-                    raise ModelError(f"{place}: report: {above}: expected a table, got {one!r:.60}")
-            below = [(f"{above}.{key}", value) for above, one in tables for key, value in one.items()]
+            for above, item in tables:
+                if not isinstance(item, dict):
+                    raise ModelError(f"{place}: report: {above}: expected a table, got {item!r:.60}")
+            below = [(f"{above}.{key}", value) for above, entry in tables for key, value in entry.items()]
             tables = below
         for above, value in below:
             if deep or above in ("schedule.period_us", "schedule.deadline_us"):
@@ -377,7 +377,7 @@ def refuse_report(data: Mapping[str, Any], place: str) -> None:
 def _small_shape(shape: Any) -> bool:
     """Return whether a value is None, or a drawing of few parts."""
     lists = [value for value in shape.values() if isinstance(value, list)] if isinstance(shape, dict) else []
-    return shape is None or (isinstance(shape, dict) and all(len(one) <= MAX_PARTS for one in lists))
+    return shape is None or (isinstance(shape, dict) and all(len(item) <= MAX_PARTS for item in lists))
 
 
 def _named(value: Any) -> bool:
@@ -437,7 +437,7 @@ def _robots(plant: HasRobots) -> dict[str, Any]:
             "robot": plant.robot_types[name], "description": to_json_types(about.parameters()),
             "shape": to_json_types(about.shape()),
         }
-        for name, about in ((name, describe_plant(one)) for name, one in plant.robots.items())
+        for name, about in ((name, describe_plant(robot)) for name, robot in plant.robots.items())
     }  # fmt: skip
 
 
@@ -468,10 +468,10 @@ def rebuild_plant(origin: Mapping[str, Any], robot: str | None = None, *, truste
     if robot is None:
         refuse_untrusted(origin, trusted=trusted)
     with asked_by_log(robot, trusted=trusted):
-        code, own = robot or origin["robot"], {"dt": origin["dt"], "preset": origin["preset"]}
-        plant = rtmms.plant.loading.build_plant(code, **own, **origin["parameters"])
+        code, current = robot or origin["robot"], {"dt": origin["dt"], "preset": origin["preset"]}
+        plant = rtmms.plant.loading.build_plant(code, **current, **origin["parameters"])
         if (parameters := _from_surface(origin, plant)) is not None:
-            plant = rtmms.plant.loading.build_plant(code, **own, **parameters)
+            plant = rtmms.plant.loading.build_plant(code, **current, **parameters)
     if origin.get("degrade"):
         from rtmms.plant.levels import Levels
 
@@ -486,16 +486,16 @@ def rebuild_plant(origin: Mapping[str, Any], robot: str | None = None, *, truste
     from rtmms.sensing.sensed import Estimated, seen_through
     from rtmms.sensing.suite import sensor_of_table
 
-    made = {name: sensor_of_table(name, sheet, {}) for name, sheet in sensors.items()}
-    return Estimated(plant, made) if origin.get("estimate") else seen_through(plant, made)
+    built = {name: sensor_of_table(name, sheet, {}) for name, sheet in sensors.items()}
+    return Estimated(plant, built) if origin.get("estimate") else seen_through(plant, built)
 
 
 def _from_surface(origin: Mapping[str, Any], plant: Plant) -> dict[str, Any] | None:
     """Return parameters for a log of an older rtmms with swimming robots at z = 0; None for a newer one."""
 
-    def older(one: Plant, description: Any) -> bool:
-        own = describe_plant(one).parameters()
-        return hasattr(own, START) and isinstance(description, Mapping) and START not in description
+    def older(plant: Plant, description: Any) -> bool:
+        current = describe_plant(plant).parameters()
+        return hasattr(current, START) and isinstance(description, Mapping) and START not in description
 
     parameters = dict(origin["parameters"])
     if not isinstance(plant, HasRobots):
@@ -504,12 +504,14 @@ def _from_surface(origin: Mapping[str, Any], plant: Plant) -> dict[str, Any] | N
     if not isinstance(recorded, Mapping):
         return None
     names = {
-        name for name, one in plant.robots.items()
-        if isinstance(recorded.get(name), Mapping) and older(one, recorded[name].get("description"))
+        name for name, robot in plant.robots.items()
+        if isinstance(recorded.get(name), Mapping) and older(robot, recorded[name].get("description"))
     }  # fmt: skip
     parameters["robots"] = [
-        {**one, "parameters": {**one["parameters"], START: 0.0}} if one["name"] in names else one
-        for one in parameters["robots"]
+        {**parameter, "parameters": {**parameter["parameters"], START: 0.0}}
+        if parameter["name"] in names
+        else parameter
+        for parameter in parameters["robots"]
     ]
     return parameters if names else None
 
@@ -552,8 +554,8 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
         If the user does not trust the log, or if others can have written such a file.
     """
     if origin["robot"] == WORLD:
-        for one in read_members(origin["parameters"].get("robots", ())):
-            refuse_untrusted({"robot": one.kind, "preset": one.preset}, trusted=trusted)
+        for member in read_members(origin["parameters"].get("robots", ())):
+            refuse_untrusted({"robot": member.kind, "preset": member.preset}, trusted=trusted)
         return
     code, preset = origin["robot"], origin["preset"]
     installed = code in rtmms.plant.loading.robots() or "." not in code  # `load` reports an unknown name
@@ -562,21 +564,21 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
         named.append(("preset", preset))
     for kind, word in named:
         if not trusted:
-            own = f", or name the file yourself (--robot {word})" if kind == "robot" else ""
+            current = f", or name the file yourself (--robot {word})" if kind == "robot" else ""
             raise ModelError(
                 f"the log's {kind} '{word}' is a file, which would run as code: if you trust the log, add "
-                f"--trust-log{own}"
+                f"--trust-log{current}"
             )
         file = path_of(kind, word) if is_file(word) else Path(word)
         refuse_foreign_code(file, f"the log's {kind} '{word}'")
 
 
-def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
+def channels(result: Iterable[Channel]) -> list[dict[str, Any]]:
     """Return actuators or outputs as a log describes them.
 
     Parameters
     ----------
-    found : Iterable[Channel]
+    result : Iterable[Channel]
         The channels.
 
     Returns
@@ -589,7 +591,7 @@ def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
             "name": c.name, "unit": c.unit, "shape": [int(n) for n in c.shape], "frame": c.frame,
             "lower": to_json_types(c.lower), "upper": to_json_types(c.upper), "neutral": to_json_types(c.neutral),
         }
-        for c in found
+        for c in result
     ]  # fmt: skip
 
 
@@ -600,13 +602,13 @@ def _machine() -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"rtmms": VERSION, "python": platform.python_version()}
+    result = {"rtmms": VERSION, "python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = version(name)
+            result[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return result
 
 
 def to_json_types(value: Any) -> Any:

@@ -294,13 +294,13 @@ class CompiledRows:
 
 def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return pieces of memory, adjacent ones as one."""
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for at, count in parts:
-        if found and found[-1][0] + 8 * found[-1][1] == at:
-            found[-1] = (found[-1][0], found[-1][1] + count)
+        if result and result[-1][0] + 8 * result[-1][1] == at:
+            result[-1] = (result[-1][0], result[-1][1] + count)
         else:
-            found.append((at, count))
-    return found
+            result.append((at, count))
+    return result
 
 
 class Recorder(StepRecorder):
@@ -333,7 +333,7 @@ class Recorder(StepRecorder):
         outputs = signals(origin["outputs"])
         actuators = signals(origin["actuators"])
         names = [signal.name for signal in outputs]
-        self._pick: Any = itemgetter(*names) if len(names) > 1 else lambda found: tuple(found[n] for n in names)
+        self._pick: Any = itemgetter(*names) if len(names) > 1 else lambda result: tuple(result[n] for n in names)
         self._no_command = bytes(8 * width(actuators))
         self._sizes = [signal.size for signal in outputs]
         self._first, self._last = names[0] if names else "", names[-1] if names else ""
@@ -356,9 +356,12 @@ class Recorder(StepRecorder):
         self.process = start_python(
             # it continues after this process, to end the log
             ["-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._output_file, pass_fds=(self.ring.descriptor,),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._output_file,
+            pass_fds=(self.ring.descriptor,),
             start_new_session=True,
-        )  # fmt: skip
+        )
         self._pipe = WriterPipe(self.ring, self.process)
         self.patience = RingWait(self.ring, self.process, lambda: self._loop is not None and bool(self._loop.ended))
         self._pipe.send(origin, START_S)
@@ -415,17 +418,17 @@ class Recorder(StepRecorder):
             If their shapes differ from the declared ones.
         """
         assert self._loop is not None
-        found = self._pick(outputs)
-        if len(found) != len(self._sizes) or [np.size(value) for value in found] != self._sizes:
+        result = self._pick(outputs)
+        if len(result) != len(self._sizes) or [np.size(value) for value in result] != self._sizes:
             raise ModelError("--log: the outputs of the plant have other shapes than it declares; correct observe()")
-        self._plain = all(isinstance(v, np.ndarray) and v.dtype == np.float64 and v.flags.c_contiguous for v in found)
-        self._one_piece = self._plain and _one_piece(found)
+        self._plain = all(isinstance(v, np.ndarray) and v.dtype == np.float64 and v.flags.c_contiguous for v in result)
+        self._one_piece = self._plain and _one_piece(result)
         loop = self._loop
         self._seed = loop.seed if abs(loop.seed) < 1 << 63 else NO_SEED  # a peer's reset may name any seed
         head = (START, loop.step, time.monotonic_ns(), self._seed, loop.alterations, 0, 0, -1, -1, 0, 0,
                 self._statistics.overruns, self._statistics.skipped, self.ring.dropped, -1,
                 *_UNTIMED, *_NOBODY)  # fmt: skip
-        self._push(head, self._no_command + self._flat(found))
+        self._push(head, self._no_command + self._flat(result))
 
     @override
     def after_step(
@@ -465,8 +468,8 @@ class Recorder(StepRecorder):
 
     @override
     def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
-        found = [account.numbers.get(name) for name in self._names]
-        parts = [part for part in found if part is not None]
+        result = [account.numbers.get(name) for name in self._names]
+        parts = [part for part in result if part is not None]
         if [count for _, count in parts] != self._sizes or 8 * command[1] != len(self._no_command):
             return 0
         return self._compiled.bind(self.ring, self._head, [command, *parts], account)
@@ -503,8 +506,8 @@ class Recorder(StepRecorder):
             self.patience.wait()
         self.ring.push(head, floats)
 
-    def _flat(self, found: tuple[Any, ...]) -> bytes:
-        return b"".join(np.ascontiguousarray(value, dtype=np.float64).tobytes() for value in found)
+    def _flat(self, result: tuple[Any, ...]) -> bytes:
+        return b"".join(np.ascontiguousarray(value, dtype=np.float64).tobytes() for value in result)
 
     # --- between steps, and after the last ---------------------------------------------------------------------------
 
@@ -588,19 +591,19 @@ class Recorder(StepRecorder):
         return lines[-1] if lines else ""
 
 
-def _one_piece(found: Sequence[Any]) -> bool:
+def _one_piece(result: Sequence[Any]) -> bool:
     """Return whether the outputs are adjacent in one array, as those of a compiled plant.
 
     They are then copied as a whole, in a third of the time. A plant with this layout has it always.
     """
-    if not found or any(value.base is None or value.base is not found[0].base for value in found):
+    if not result or any(value.base is None or value.base is not result[0].base for value in result):
         return False
-    at = found[0].base.ctypes.data
-    for value in found:
+    at = result[0].base.ctypes.data
+    for value in result:
         if value.ctypes.data != at:
             return False
         at += value.nbytes
-    return bool(at == found[0].base.ctypes.data + found[0].base.nbytes)
+    return bool(at == result[0].base.ctypes.data + result[0].base.nbytes)
 
 
 def _capacity(period_s: float | None, row_bytes: int) -> int:

@@ -152,9 +152,9 @@ class _Scan:
     def _zeros(self, at: int) -> int:
         """Return the end of the zeros that begin at a place."""
         while piece := self._at(at, _PIECE):
-            rest = len(piece.lstrip(b"\0"))
-            at += len(piece) - rest
-            if rest:
+            remaining = len(piece.lstrip(b"\0"))
+            at += len(piece) - remaining
+            if remaining:
                 break
         return at
 
@@ -171,9 +171,9 @@ class _Scan:
                     raise _Damaged("an invalid end of the file")
                 self._check_summary(end)
             case _:
-                found = self._parsed(code, at, end)
-                if found is not None:
-                    yield found
+                result = self._parsed(code, at, end)
+                if result is not None:
+                    yield result
 
     def _chunk(self, at: int, end: int) -> Iterator[Any]:
         from mcap.records import Chunk
@@ -188,10 +188,10 @@ class _Scan:
             if self._chunks == "check":
                 get_chunk_data_stream(chunk, validate_crc=True)
                 return
-            found = breakup_chunk(chunk, validate_crc=True)
+            result = breakup_chunk(chunk, validate_crc=True)
         except Exception as fault:  # a library may raise anything for such bytes
             raise _Damaged(f"a chunk of {len(body)} bytes ({_first_line(fault)})", framed=True) from None
-        yield from found
+        yield from result
 
     def _check_length(self, at: int, end: int, head: struct.Struct, after: int) -> None:
         """Check a head that ends with a length, its bytes, and for a chunk a further length with its bytes."""
@@ -221,12 +221,12 @@ class _Scan:
         reader = StreamReader(BytesIO(), skip_magic=True)
         reader._stream = stream
         try:
-            found = reader._read_record(code, len(body))
+            record = reader._read_record(code, len(body))
         except Exception as fault:  # a library may raise anything for such bytes
             raise _Damaged(f"a record of kind {code} ({_first_line(fault)})") from None
-        if found is None or stream.count != len(body):
+        if record is None or stream.count != len(body):
             raise _Damaged(f"a record of kind {code}")
-        return found
+        return record
 
     def _has_columns(self, at: int, end: int) -> bool:
         """Return whether the attachment between two places has columns, and lengths that agree."""
@@ -270,14 +270,14 @@ class _Scan:
             if at + _HEAD.size + length > end:
                 break
             try:
-                found = self._parsed(code, at, at + _HEAD.size + length)
+                result = self._parsed(code, at, at + _HEAD.size + length)
             except _Damaged:
                 break
-            kind = type(found).__name__
+            kind = type(result).__name__
             if kind in ("ChunkIndex", "AttachmentIndex", "MetadataIndex"):
-                places.append(found.chunk_start_offset if kind == "ChunkIndex" else found.offset)
+                places.append(result.chunk_start_offset if kind == "ChunkIndex" else result.offset)
             elif kind == "Channel":
-                channels.append(found)
+                channels.append(result)
             at += _HEAD.size + length
         return sorted(places), channels
 

@@ -226,8 +226,8 @@ class RequestedChanges:
 def _compare(result: Rerun, log: Log, step: int, recorded: Array) -> None:
     if result.first is not None:
         return
-    found = result.plant.observe()
-    flat = np.concatenate([np.ravel(np.asarray(found[s.name], dtype=np.float64)) for s in log.outputs])
+    outputs = result.plant.observe()
+    flat = np.concatenate([np.ravel(np.asarray(outputs[s.name], dtype=np.float64)) for s in log.outputs])
     if flat.tobytes() == recorded.tobytes():
         return
     # NaN is written as such, without its bits
@@ -328,8 +328,8 @@ def gather(
     """
     schedule = {} if log.end is None else (log.end.fields.get("report") or {}).get("schedule") or {}
     about = describe_plant(plant)
-    kept = about.trace_outputs if names is None else names
-    trace = Trace(plant.outputs, kept, plant.dt, planned_steps(log), _rows(log, kept), SAMPLE_S)
+    stored = about.trace_outputs if names is None else names
+    trace = Trace(plant.outputs, stored, plant.dt, planned_steps(log), _rows(log, stored), SAMPLE_S)
     recent = Recent(plant.outputs, about.recent_outputs if recent_names is None else recent_names, plant.dt)
     observers = (trace, recent) if along is None else (trace, recent, along)
     statistics = Statistics(period_us=schedule.get("period_us"), deadline_us=schedule.get("deadline_us"))

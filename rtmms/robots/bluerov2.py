@@ -229,7 +229,7 @@ def describe(p: BlueRov2) -> Mechanism:
     return Mechanism("bluerov2", [hull], gravity=(0.0, 0.0, -p.gravity_m_s2), elements=drag)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the BlueROV2 plant (entry point 'bluerov2').
 
     Actuators, each from -1 to 1: horizontal.front_right.command, horizontal.front_left.command,
@@ -254,7 +254,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: BlueRov2 = build(BlueRov2, given, preset=preset, presets=PRESETS)
+    p: BlueRov2 = build(BlueRov2, values, preset=preset, presets=PRESETS)
     curve = thrust_curve(p)
     thrusters = [
         Thruster("hull", pose, curve=curve, time_constant=p.thruster_s, lower=-1.0, upper=1.0, name=name)
@@ -268,8 +268,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, values: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
-    p: BlueRov2 = build(BlueRov2, {**asdict(plant.parameters), **given})
-    model = compile_model(describe(p)) if in_model(BlueRov2, given) else plant.model
+    p: BlueRov2 = build(BlueRov2, {**asdict(plant.parameters), **values})
+    model = compile_model(describe(p)) if in_model(BlueRov2, values) else plant.model
     return RebuiltParts(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))

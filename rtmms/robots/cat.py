@@ -72,7 +72,7 @@ def describe(p: Cat) -> Mechanism:
     return Mechanism("cat", [hind, front], [waist], gravity=(0.0, 0.0, -p.gravity_m_s2))
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the cat plant (entry point 'cat').
 
     Actuators: waist.1.angle, waist.2.angle (rad), or with drive=torque waist.1.torque, waist.2.torque (N m). The front
@@ -97,7 +97,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Cat = build(Cat, given, preset=preset)
+    p: Cat = build(Cat, values, preset=preset)
     names = ("waist.1", "waist.2")
     actuators: list[Any] = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in names]
     if p.drive == "torque":

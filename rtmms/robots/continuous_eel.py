@@ -160,9 +160,9 @@ def drive_of(p: ContinuousEel) -> tuple[Field, tuple[Channel, ...]]:
         1.0 / p.period_s, 1.0, p.yaw_offset_rad_m, 1.0, p.pitch_offset_rad_m, p.yaw_rad_m, p.yaw_growth_rad_m2,
         p.pitch_rad_m, p.pitch_growth_rad_m2, p.pitch_lead_rad, p.wavelength_m, p.ramp_s,
     ])  # fmt: skip
-    most = 10.0 / p.period_s
+    maximum = 10.0 / p.period_s
     added = [
-        (PHASE, Channel("frequency", "Hz", lower=-most, upper=most, neutral=1.0 / p.period_s)),
+        (PHASE, Channel("frequency", "Hz", lower=-maximum, upper=maximum, neutral=1.0 / p.period_s)),
         (YAW_GAIN, Channel("yaw.gain", "", lower=-3.0, upper=3.0, neutral=1.0)),
         (YAW_OFFSET, Channel("yaw.offset", "rad/m", lower=-3.0, upper=3.0, neutral=p.yaw_offset_rad_m)),
     ]
@@ -174,7 +174,7 @@ def drive_of(p: ContinuousEel) -> tuple[Field, tuple[Channel, ...]]:
     return wave_field(values, [k for k, _ in added]), tuple(channel for _, channel in added)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> CosseratPlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> CosseratPlant:
     """Build the continuous eel plant (entry point 'continuous_eel').
 
     Actuators: `frequency`, `yaw.gain`, `yaw.offset` and, spatial, `pitch.gain`, `pitch.offset` of the wave. With
@@ -199,10 +199,10 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Co
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    return _plant(_meshed(_checked(preset, given), given), dt, ahead=True)
+    return _plant(_meshed(_checked(preset, values), values), dt, ahead=True)
 
 
-def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> CosseratPlant:
+def in_paper_frame(dt: float | None = None, preset: str | None = None, **values: Any) -> CosseratPlant:
     """Build the same plant with e1 from head to tail as its x: it swims towards -x.
 
     Any number of nodes is permitted.
@@ -226,21 +226,21 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: 
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    return _plant(_checked(preset, {"start_depth_m": 0.0, **given}), dt, ahead=False)
+    return _plant(_checked(preset, {"start_depth_m": 0.0, **values}), dt, ahead=False)
 
 
-def _checked(preset: str | None, given: dict[str, Any]) -> ContinuousEel:
-    p: ContinuousEel = build(ContinuousEel, given, robot="continuous_eel", preset=preset, presets=PRESETS)
+def _checked(preset: str | None, values: dict[str, Any]) -> ContinuousEel:
+    p: ContinuousEel = build(ContinuousEel, values, robot="continuous_eel", preset=preset, presets=PRESETS)
     return p
 
 
-def _meshed(p: ContinuousEel, given: Mapping[str, Any]) -> ContinuousEel:
+def _meshed(p: ContinuousEel, values: Mapping[str, Any]) -> ContinuousEel:
     """Return the parameters with as many nodes as the curvatures need: with fewer the work is off by more than 1 %."""
     waves = 6 * p.curvature_nodes if p.drive == "nodes" else math.ceil(24.0 * p.length_m / p.wavelength_m)
     least = max(24, waves)
     if p.nodes >= least:
         return p
-    if "nodes" in given:
+    if "nodes" in values:
         raise ModelError(f"continuous_eel: nodes must be >= {least} for such curvatures, got {p.nodes}")
     return replace(p, nodes=least)
 
@@ -254,8 +254,8 @@ def _plant(p: ContinuousEel, dt: float | None, ahead: bool) -> CosseratPlant:
     )  # fmt: skip
 
 
-def _rebuild(plant: CosseratPlant, given: Mapping[str, Any]) -> RebuiltParts:
-    p: ContinuousEel = build(ContinuousEel, {**asdict(plant.parameters), **given}, robot="continuous_eel")
+def _rebuild(plant: CosseratPlant, values: Mapping[str, Any]) -> RebuiltParts:
+    p: ContinuousEel = build(ContinuousEel, {**asdict(plant.parameters), **values}, robot="continuous_eel")
     field, channels = drive_of(p)
     if len(channels) != len(plant.actuators):
         raise ModelError("set: continuous_eel: a pitching wave needs a robot built with pitched=on")

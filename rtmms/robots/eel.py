@@ -144,12 +144,12 @@ def describe(p: Eel) -> Mechanism:
 
     def strip(length: float, solids: list[Any], placement: Placement) -> Any:
         mass = sum(float(inertia_of(solid)[0, 0]) for solid in solids)
-        made = elliptic_strip(
+        built = elliptic_strip(
             a, b, length, p.water_density_kg_m3, placement,
             drag=(p.c1, p.c2, p.c3), roll=p.c4, added=(p.c7, p.c5, p.c6), law=p.added_mass,
         )  # fmt: skip
         # pushed by an accelerating fluid like the solids' own volume, so that a neutral eel goes with it
-        return replace(made, displaced=mass * p.water_density_kg_m3 / p.density_kg_m3 / length)
+        return replace(built, displaced=mass * p.water_density_kg_m3 / p.density_kg_m3 / length)
 
     def column(length: float, placement: Placement) -> EllipticCylinder:
         return EllipticCylinder(a, b, length, p.density_kg_m3, placement)
@@ -216,7 +216,7 @@ def gait(p: Eel) -> Law:
     return Law(motion, 2.0 * math.pi / p.period_s, p.ramp_s, p.kp_n_m, p.kd_n_m_s, p.bandwidth_rad_s)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the eel plant (entry point 'eel').
 
     Actuators, 3 for each spherical joint: `yaw1.angle` (rad, added to the gait, through a critically damped filter;
@@ -242,10 +242,10 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    return _plant(_checked(preset, given), dt, ahead=True)
+    return _plant(_checked(preset, values), dt, ahead=True)
 
 
-def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def in_paper_frame(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the same plant in the paper's frame, for comparison with its figures: it swims towards -x.
 
     Parameters
@@ -267,7 +267,7 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: 
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    return _plant(_checked(preset, {"start_depth_m": 0.0, **given}), dt, ahead=False)
+    return _plant(_checked(preset, {"start_depth_m": 0.0, **values}), dt, ahead=False)
 
 
 def model_of(p: Eel, ahead: bool = True) -> Model:
@@ -289,8 +289,8 @@ def model_of(p: Eel, ahead: bool = True) -> Model:
     return compile_model(facing(mechanism, FORWARD) if ahead else mechanism)
 
 
-def _checked(preset: str | None, given: dict[str, Any]) -> Eel:
-    p: Eel = build(Eel, given, preset=preset, presets=PRESETS)
+def _checked(preset: str | None, values: dict[str, Any]) -> Eel:
+    p: Eel = build(Eel, values, preset=preset, presets=PRESETS)
     if p.command == "torque" and p.drive == "motion":
         raise ModelError("eel: command=torque needs drive=torque, got drive=motion, whose torques follow")
     if p.nose_length_m >= p.head_length_m or p.tail_length_m >= p.link_length_m:
@@ -309,22 +309,22 @@ def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
     )  # fmt: skip
 
 
-def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, values: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed; drag and gravity need a new compiled model (20 ms)."""
-    p: Eel = build(Eel, {**asdict(plant.parameters), **given})
+    p: Eel = build(Eel, {**asdict(plant.parameters), **values})
     ahead = plant.model.body_names[0] != "head"
-    model = model_of(p, ahead) if in_model(Eel, given) else plant.model
+    model = model_of(p, ahead) if in_model(Eel, values) else plant.model
     return RebuiltParts(p, model, gait(p), Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 
 
 def _actuators(p: Eel, model: Model) -> tuple[Actuator, ...]:
-    made = []
+    built = []
     for j, name in enumerate(model.joint_names):
         if p.command == "angle" or p.drive == "motion":
-            made.append(Actuator(Channel(f"{name}.angle", "rad", lower=-1.5, upper=1.5), OFFSET, j))
+            built.append(Actuator(Channel(f"{name}.angle", "rad", lower=-1.5, upper=1.5), OFFSET, j))
         else:
-            made.append(Actuator(Channel(f"{name}.torque", "N m", lower=-20.0, upper=20.0), TORQUE, j))
-    return tuple(made)
+            built.append(Actuator(Channel(f"{name}.torque", "N m", lower=-20.0, upper=20.0), TORQUE, j))
+    return tuple(built)
 
 
 def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:

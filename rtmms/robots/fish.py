@@ -279,7 +279,7 @@ def model_of(p: Fish) -> Model:
     return compile_model(facing(describe(p), FORWARD))
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the fish plant (entry point 'fish').
 
     Actuators: bend1.torque, bend2.torque, ... (N m, muscles about the tail's joints). A positive torque turns the part
@@ -304,7 +304,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p = _built(given, preset)
+    p = _built(values, preset)
     model = model_of(p)
     start = model.state()
     start.orientation = np.array([0.0, 0.0, 0.0, 1.0])  # it looks against the stream
@@ -320,15 +320,15 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _built(given: dict[str, Any], preset: str | None = None) -> Fish:
-    p: Fish = build(Fish, given, preset=preset, presets=PRESETS)
+def _built(values: dict[str, Any], preset: str | None = None) -> Fish:
+    p: Fish = build(Fish, values, preset=preset, presets=PRESETS)
     if not isinstance(p.flow_file, str):
         raise ModelError(f"fish: flow_file must be the name of a file, got {p.flow_file!r}")
     return p
 
 
-def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
-    p = _built({**asdict(plant.parameters), **given})
+def _rebuild(plant: TreePlant, values: Mapping[str, Any]) -> RebuiltParts:
+    p = _built({**asdict(plant.parameters), **values})
     return RebuiltParts(p, model_of(p), gait(p), flow_of(p))
 
 

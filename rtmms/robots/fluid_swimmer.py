@@ -88,7 +88,7 @@ def describe(p: FluidSwimmer) -> Mechanism:
     return Mechanism("fluid_swimmer", bodies, joints, gravity=(0.0, 0.0, 0.0))
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the fluid swimmer plant (entry point 'fluid_swimmer').
 
     Actuators: left.angle, right.angle (rad), or with drive=torque left.torque, right.torque (N m). Positive values turn
@@ -113,7 +113,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: FluidSwimmer = build(FluidSwimmer, given, preset=preset, robot="fluid_swimmer")
+    p: FluidSwimmer = build(FluidSwimmer, values, preset=preset, robot="fluid_swimmer")
     names = ("left", "right")
     actuators: list[Any] = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in names]
     if p.drive == "torque":

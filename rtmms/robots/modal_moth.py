@@ -210,7 +210,7 @@ def model_of(p: ModalMoth) -> Model:
     return compile_model(facing(describe(p), FORWARD))
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the modal moth plant (entry point 'modal_moth').
 
     Actuators, through a critically damped filter: right.offset, left.offset (rad, added to the flap), right.gain,
@@ -236,7 +236,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: ModalMoth = build(ModalMoth, given, robot="modal_moth", preset=preset, presets=PRESETS)
+    p: ModalMoth = build(ModalMoth, values, robot="modal_moth", preset=preset, presets=PRESETS)
     step = step_of("modal_moth", dt, 1e-3)
     model = model_of(p)
     return TreePlant(
@@ -249,20 +249,20 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
-    p: ModalMoth = build(ModalMoth, {**asdict(plant.parameters), **given}, robot="modal_moth")
+def _rebuild(plant: TreePlant, values: Mapping[str, Any]) -> RebuiltParts:
+    p: ModalMoth = build(ModalMoth, {**asdict(plant.parameters), **values}, robot="modal_moth")
     model = model_of(p)
     return RebuiltParts(p, model, stroke(p, model), plant.flow)
 
 
 def _actuators(model: Model) -> tuple[Actuator, ...]:
-    made = []
+    built = []
     for side, _, _ in SIDES:
         j, f = model.joint(f"{side}.flap"), model.joint(f"{side}.feather")
-        made.append(Actuator(Channel(f"{side}.offset", "rad", lower=-0.5, upper=0.5), OFFSET, j))
-        made.append(Actuator(Channel(f"{side}.gain", "", lower=-0.5, upper=0.5), GAIN, j))
-        made.append(Actuator(Channel(f"{side}.feather", "rad", lower=-0.5, upper=0.5), OFFSET, f))
-    return tuple(made)
+        built.append(Actuator(Channel(f"{side}.offset", "rad", lower=-0.5, upper=0.5), OFFSET, j))
+        built.append(Actuator(Channel(f"{side}.gain", "", lower=-0.5, upper=0.5), GAIN, j))
+        built.append(Actuator(Channel(f"{side}.feather", "rad", lower=-0.5, upper=0.5), OFFSET, f))
+    return tuple(built)
 
 
 def _tips(plant: TreePlant) -> Array:

@@ -221,7 +221,7 @@ def stroke(p: Moth, model: Model) -> Law:
     return Law(motion, p.omega_rad_s, 0.0, p.kp_n_m * held, p.kd_n_m_s * held, p.bandwidth_rad_s)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the moth plant (entry point 'moth').
 
     Actuators, through a critically damped filter: right.offset, left.offset (rad, added to the stroke; positive on both
@@ -248,14 +248,14 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p, dt = _checked(preset, given), step_of("moth", dt, 1e-3)
+    p, dt = _checked(preset, values), step_of("moth", dt, 1e-3)
     if p.start == "rest":
         return _plant(p, dt)
     vector, factor = hover(p)
     return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, to_our_axes(vector, 4 * p.sections))
 
 
-def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def in_paper_frame(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the same plant in the paper's frame, for comparison with its figures; start=rest by default.
 
     Parameters
@@ -277,17 +277,17 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: 
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p, dt = _checked(preset, {"start": "rest", **given}), step_of("moth", dt, 1e-3)
+    p, dt = _checked(preset, {"start": "rest", **values}), step_of("moth", dt, 1e-3)
     if p.start == "rest":
         return _plant(p, dt, paper=True)
     vector, factor = hover(p)
     return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, vector, paper=True)
 
 
-def _checked(preset: str | None, given: dict[str, Any]) -> Moth:
-    if "start" not in given and ("amplitude_rad" in given or given.get("thorax") == "fixed"):
-        given["start"] = "rest"
-    p: Moth = build(Moth, given, preset=preset, presets=PRESETS)
+def _checked(preset: str | None, values: dict[str, Any]) -> Moth:
+    if "start" not in values and ("amplitude_rad" in values or values.get("thorax") == "fixed"):
+        values["start"] = "rest"
+    p: Moth = build(Moth, values, preset=preset, presets=PRESETS)
     if p.start == "hover" and p.thorax == "fixed":
         raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
     return p
@@ -325,11 +325,11 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
     )  # fmt: skip
 
 
-def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, values: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed; the wings need a new compiled model (20 ms)."""
-    p: Moth = build(Moth, {**asdict(plant.parameters), **given})
+    p: Moth = build(Moth, {**asdict(plant.parameters), **values})
     paper = plant.model.body_names[0] == "thorax"
-    model = model_of(p, paper) if in_model(Moth, given) else plant.model
+    model = model_of(p, paper) if in_model(Moth, values) else plant.model
     return RebuiltParts(p, model, stroke(p, model), _wind(p))
 
 
@@ -370,10 +370,10 @@ def hover(p: Moth) -> tuple[Array, float]:
     still = replace(calm, start="rest", drive="motion", integrator="rk4")
     print_text("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", err=True)
     try:
-        found = trim(_plant(still, period / math.ceil(period / 1e-3), paper=True), HOVER, unknown="amplitude")
+        result = trim(_plant(still, period / math.ceil(period / 1e-3), paper=True), HOVER, unknown="amplitude")
     except (ModelError, DivergedError) as fault:
         raise ModelError(f"moth: no hovering orbit with these parameters: {fault}; use start=rest") from None
-    return symmetric(found.vector, still.sections), found.amplitude
+    return symmetric(result.vector, still.sections), result.amplitude
 
 
 def to_our_axes(vector: Array, n: int) -> Array:
@@ -443,14 +443,14 @@ _NOT_PHYSICS: dict[str, Any] = {
 
 
 def _actuators(p: Moth, model: Model) -> tuple[Actuator, ...]:
-    made = []
+    built = []
     for side in ("right", "left"):
         j = model.joint(f"{side}.stroke")
-        made.append(Actuator(Channel(f"{side}.offset", "rad", lower=-0.5, upper=0.5), OFFSET, j))
-        made.append(Actuator(Channel(f"{side}.gain", "", lower=-0.5, upper=0.5), GAIN, j))
+        built.append(Actuator(Channel(f"{side}.offset", "rad", lower=-0.5, upper=0.5), OFFSET, j))
+        built.append(Actuator(Channel(f"{side}.gain", "", lower=-0.5, upper=0.5), GAIN, j))
         if p.drive == "torque":
-            made.append(Actuator(Channel(f"{side}.torque", "N m", lower=-0.05, upper=0.05), TORQUE, j))
-    return tuple(made)
+            built.append(Actuator(Channel(f"{side}.torque", "N m", lower=-0.05, upper=0.05), TORQUE, j))
+    return tuple(built)
 
 
 def pitch(plant: TreePlant) -> float:

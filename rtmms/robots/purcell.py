@@ -70,7 +70,7 @@ def describe(p: Purcell) -> Mechanism:
     return Mechanism("purcell", bodies, joints, base="prescribed", gravity=(0.0, 0.0, 0.0))
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> ConnectionPlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> ConnectionPlant:
     """Build Purcell's swimmer (entry point 'purcell').
 
     Actuators: left.angle, right.angle (rad). Positive angles turn a rod counter-clockwise, seen from above.
@@ -94,7 +94,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Co
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Purcell = build(Purcell, given, preset=preset)
+    p: Purcell = build(Purcell, values, preset=preset)
     joints = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in ("left", "right")]
     moves = Locomotion("stokes", GAITS["purcell"], NOTES["purcell"])
     return ConnectionPlant(

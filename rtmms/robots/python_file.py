@@ -46,33 +46,35 @@ def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **
     if not path.endswith(".py"):
         path, name = word, ""
     module = run_file("robot", word)
-    own = [key for key, value in vars(module).items() if not key.startswith("_") and _gives(value, module)]
+    current = [key for key, value in vars(module).items() if not key.startswith("_") and _gives(value, module)]
     if not name:
-        listed = ", ".join(f"{path}:{key}" for key in own) or "none in it looks like one"
+        listed = ", ".join(f"{path}:{key}" for key in current) or "none in it looks like one"
         raise ModelError(
             f"robot '{word}': expected FILE.py:NAME, a plant, class or function of that file; got no name: {listed}"
         )
     if not hasattr(module, name):
-        raise UnknownNameError(f"name in '{path}'", name, own)
-    found = getattr(module, name)
-    given = {**parameters, **{key: value for key, value in (("dt", dt), ("preset", preset)) if value is not None}}
-    if isinstance(found, type) or not _is_plant(found):
-        _refuse_other_than_factory(found, module, word)
-        make = found
-        found = _called(make, given, word)
-        remember_keywords(found, make, given)
-    elif given:
+        raise UnknownNameError(f"name in '{path}'", name, current)
+    result = getattr(module, name)
+    values = {**parameters, **{key: value for key, value in (("dt", dt), ("preset", preset)) if value is not None}}
+    if isinstance(result, type) or not _is_plant(result):
+        _refuse_other_than_factory(result, module, word)
+        make = result
+        result = _called(make, values, word)
+        remember_keywords(result, make, values)
+    elif values:
         raise ModelError(
-            f"robot '{word}': expected no parameters, as this name is a plant and not a class, got {', '.join(given)}"
+            f"robot '{word}': expected no parameters, as this name is a plant and not a class, got {', '.join(values)}"
         )
-    missing = [member for member in MEMBERS if not hasattr(found, member)]
+    missing = [member for member in MEMBERS if not hasattr(result, member)]
     if missing:
-        raise ModelError(f"robot '{word}': expected a plant, got a {type(found).__name__} without {', '.join(missing)}")
-    plant: Plant = found
+        raise ModelError(
+            f"robot '{word}': expected a plant, got a {type(result).__name__} without {', '.join(missing)}"
+        )
+    plant: Plant = result
     return plant
 
 
-def remember_keywords(plant: Any, make: Any, given: dict[str, Any]) -> None:
+def remember_keywords(plant: Any, make: Any, provided: dict[str, Any]) -> None:
     """Store the keywords of a function's call on the plant that it returned, for `rtmms list`, `identify` and logs.
 
     They become the plant's `parameters`, or `keywords` where the plant has its own parameters. A plant that accepts no
@@ -84,14 +86,14 @@ def remember_keywords(plant: Any, make: Any, given: dict[str, Any]) -> None:
         Plant that the function returned.
     make : callable
         The function.
-    given : dict[str, Any]
+    provided : dict[str, Any]
         Keywords of its call.
     """
     kind = keywords_of(make)
     if kind is None:
         return
-    names = [one.name for one in fields(kind)]
-    values = kind(**{name: value for name, value in given.items() if name in names})
+    names = [field.name for field in fields(kind)]
+    values = kind(**{name: value for name, value in provided.items() if name in names})
     with suppress(AttributeError, TypeError):
         setattr(plant, "parameters" if getattr(plant, "parameters", None) is None else "keywords", values)
 
@@ -105,26 +107,28 @@ def _gives(value: Any, module: ModuleType) -> bool:
     return _is_plant(value) or (callable(value) and getattr(value, "__module__", "") == module.__name__)
 
 
-def _refuse_other_than_factory(found: Any, module: ModuleType, word: str) -> None:
+def _refuse_other_than_factory(result: Any, module: ModuleType, word: str) -> None:
     """Raise ModelError for an object that cannot return a plant, before it is called.
 
     Such objects are a class without a plant's members, a function that the file does not define, or one whose
     annotation has another type.
     """
-    if isinstance(found, type):
-        missing = [member for member in MEMBERS if not hasattr(found, member)]
-        own = [member for member in missing if member not in ("outputs", "actuators", "dt")]  # made by __init__, often
-        if own:
+    if isinstance(result, type):
+        missing = [member for member in MEMBERS if not hasattr(result, member)]
+        current = [
+            member for member in missing if member not in ("outputs", "actuators", "dt")
+        ]  # made by __init__, often
+        if current:
             raise ModelError(
-                f"robot '{word}': expected a class of a plant, got {found.__name__} without {', '.join(own)}"
+                f"robot '{word}': expected a class of a plant, got {result.__name__} without {', '.join(current)}"
             )
         return
-    if not callable(found):
-        raise ModelError(f"robot '{word}': expected a plant, a class or a function, got {found!r}")
-    at = getattr(found, "__module__", None)
+    if not callable(result):
+        raise ModelError(f"robot '{word}': expected a plant, a class or a function, got {result!r}")
+    at = getattr(result, "__module__", None)
     if at != module.__name__:
         raise ModelError(f"robot '{word}': expected a function that this file defines, got one of module {at}")
-    gives = getattr(found, "__annotations__", {}).get("return", Plant)
+    gives = getattr(result, "__annotations__", {}).get("return", Plant)
     named = gives if isinstance(gives, str) else getattr(gives, "__name__", str(gives))
     if named in (
         "None",
@@ -160,29 +164,29 @@ def _annotated(place: str, annotation: Any, value: Any) -> Any:
     return {"bool": bool, "int": int, "float": float, "str": str}[name](value)
 
 
-def _called(build: Any, given: dict[str, Any], word: str) -> Any:
+def _called(build: Any, values: dict[str, Any], word: str) -> Any:
     try:
         takes = inspect.signature(build)
     except (TypeError, ValueError):
         takes = None
     if takes is not None:
         anything = any(p.kind is p.VAR_KEYWORD for p in takes.parameters.values())
-        for key in () if anything else given:
+        for key in () if anything else values:
             if key not in takes.parameters:
                 raise UnknownNameError(f"parameter of '{word}'", key, takes.parameters)
         try:
-            takes.bind(**given)
+            takes.bind(**values)
         except TypeError as fault:
             raise ModelError(f"robot '{word}': {fault}") from None
     declared = parameters_of(keywords_of(build) or object)
-    for key in given:
+    for key in values:
         place = f"robot '{word}': {key}"
         if key in declared:
-            given = {**given, key: read_declared(place, declared[key], given[key])}
+            values = {**values, key: read_declared(place, declared[key], values[key])}
         elif takes is not None and key in takes.parameters:
-            given = {**given, key: _annotated(place, takes.parameters[key].annotation, given[key])}
+            values = {**values, key: _annotated(place, takes.parameters[key].annotation, values[key])}
     try:
-        return build(**given)
+        return build(**values)
     except RtmmsError:
         raise
     except Exception as fault:

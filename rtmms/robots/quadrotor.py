@@ -108,7 +108,7 @@ def describe(p: Quadrotor) -> Mechanism:
     return Mechanism("quadrotor", [body], gravity=(0.0, 0.0, -p.gravity_m_s2), contacts=floor)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the quadrotor plant (entry point 'quadrotor').
 
     Actuators: front.speed, left.speed, back.speed, right.speed, rad/s.
@@ -132,7 +132,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Quadrotor = build(Quadrotor, given, preset=preset)
+    p: Quadrotor = build(Quadrotor, values, preset=preset)
     rotors = [
         Rotor(
             "hull", at(x * p.arm_m, y * p.arm_m), p.thrust_n_s2, p.drag_n_m_s2, spin, p.motor_s, p.max_speed_rad_s, name
@@ -149,8 +149,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, values: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
-    p: Quadrotor = build(Quadrotor, {**asdict(plant.parameters), **given})
-    model = compile_model(describe(p)) if in_model(Quadrotor, given) else plant.model
+    p: Quadrotor = build(Quadrotor, {**asdict(plant.parameters), **values})
+    model = compile_model(describe(p)) if in_model(Quadrotor, values) else plant.model
     return RebuiltParts(p, model, plant.law, Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)))

@@ -67,7 +67,7 @@ def describe(p: RollerRacer) -> Mechanism:
     return Mechanism("roller_racer", bodies, joints, gravity=(0.0, 0.0, -p.gravity_m_s2), contacts=contacts)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the roller racer plant (entry point 'roller_racer').
 
     Actuators: bar.angle (rad); bar.torque (N m) with drive=torque.
@@ -91,7 +91,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: RollerRacer = build(RollerRacer, given, preset=preset, robot="roller_racer")
+    p: RollerRacer = build(RollerRacer, values, preset=preset, robot="roller_racer")
     return TreePlant(
         describe(p), step_of("roller_racer", dt, 1e-3), parameters=p, method=p.integrator, substeps=p.substeps,
         actuators=joint_actuators({"bar": p.angle_rad}, p.drive, p.bandwidth_rad_s, p.torque_n_m), summary=summary,

@@ -64,12 +64,12 @@ def describe(p: Satellite) -> Mechanism:
     """
     hub = Body("hub", p.mass_kg, inertia=np.diag([p.ixx_kg_m2, p.iyy_kg_m2, p.izz_kg_m2]))
     x, y = np.diag([1.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])
-    own = p.transverse_kg_m2 * np.eye(3)
+    current = p.transverse_kg_m2 * np.eye(3)
     more = p.axial_kg_m2 - p.transverse_kg_m2
     bodies = [
         hub,
-        Body("wheel_x", p.wheel_kg, inertia=own + more * x),
-        Body("wheel_y", p.wheel_kg, inertia=own + more * y),
+        Body("wheel_x", p.wheel_kg, inertia=current + more * x),
+        Body("wheel_y", p.wheel_kg, inertia=current + more * y),
     ]
     joints = [
         Joint("wheel_x", "hub", "wheel_x", placement=at(p.arm_m), axis=(1.0, 0.0, 0.0), drive=p.drive),
@@ -78,7 +78,7 @@ def describe(p: Satellite) -> Mechanism:
     return Mechanism("satellite", bodies, joints, gravity=(0.0, 0.0, 0.0))
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the satellite plant (entry point 'satellite').
 
     Actuators: wheel_x.angle, wheel_y.angle (rad), or with drive=torque wheel_x.torque, wheel_y.torque (N m).
@@ -102,7 +102,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Satellite = build(Satellite, given, preset=preset)
+    p: Satellite = build(Satellite, values, preset=preset)
     names = ("wheel_x", "wheel_y")
     actuators: list[Any] = [JointMotion(name, bandwidth=p.bandwidth_rad_s) for name in names]
     if p.drive == "torque":

@@ -100,13 +100,13 @@ def _actuators(p: Snake) -> list[Any]:
     joints = [f"j{k}" for k in range(1, p.links)]
     if p.drive == "torque":
         return [JointTorque(name, p.torque_n_m) for name in joints]
-    most, w = p.angle_rad, p.bandwidth_rad_s
+    maximum, w = p.angle_rad, p.bandwidth_rad_s
     if p.drive == "leader":
-        return [JointSpeed("wheel", -50.0, 50.0, w), JointMotion("j1", -most, most, w)]
-    return [JointServo(name, p.servo_n_m, p.servo_n_m_s, p.torque_n_m, -most, most, w) for name in joints]
+        return [JointSpeed("wheel", -50.0, 50.0, w), JointMotion("j1", -maximum, maximum, w)]
+    return [JointServo(name, p.servo_n_m, p.servo_n_m_s, p.torque_n_m, -maximum, maximum, w) for name in joints]
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the wheeled snake plant (entry point 'snake').
 
     Actuators: wheel.speed (rad/s) and j1.angle (rad); with drive=torque j1.torque ... (N m); with drive=servo j1.angle
@@ -131,7 +131,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Snake = build(Snake, given, preset=preset)
+    p: Snake = build(Snake, values, preset=preset)
     return TreePlant(
         describe(p), step_of("snake", dt, 1e-3), actuators=_actuators(p), parameters=p, method=p.integrator,
         substeps=p.substeps, summary=summary, medium="ground",

@@ -74,7 +74,7 @@ def describe(p: Snakeboard) -> Mechanism:
     return Mechanism("snakeboard", bodies, joints, gravity=(0.0, 0.0, -p.gravity_m_s2), contacts=contacts)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the snakeboard plant (entry point 'snakeboard').
 
     Actuators: rotor.angle, front.angle, back.angle (rad); rotor.torque ... (N m) with drive=torque.
@@ -98,11 +98,11 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Snakeboard = build(Snakeboard, given, preset=preset)
-    most = {"rotor": p.rotor_rad, "front": p.axle_rad, "back": p.axle_rad}
+    p: Snakeboard = build(Snakeboard, values, preset=preset)
+    maximum = {"rotor": p.rotor_rad, "front": p.axle_rad, "back": p.axle_rad}
     return TreePlant(
         describe(p), step_of("snakeboard", dt, 1e-3),
-        actuators=joint_actuators(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),
+        actuators=joint_actuators(maximum, p.drive, p.bandwidth_rad_s, p.torque_n_m),
         parameters=p, method=p.integrator, substeps=p.substeps, summary=summary, medium="ground",
         locomotion=Locomotion("nonholonomic", GAITS["snakeboard"], travel=travel),
     )  # fmt: skip

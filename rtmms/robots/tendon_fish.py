@@ -146,7 +146,7 @@ def _box(
     x: float, y: float, z: float, half: tuple[float, float, float], density: float = 0.0, mass: float = 0.0
 ) -> Box:
     """Return a box by its middle and half sizes, m, with a density or a mass."""
-    a, b, c = (2.0 * one for one in half)
+    a, b, c = (2.0 * item for item in half)
     return Box(a, b, c, density or mass / (a * b * c), at(x, y, z))
 
 
@@ -175,17 +175,18 @@ def _motor() -> Body:
 
 
 def _segment(p: TendonFish, k: int) -> Body:
-    own = SEGMENTS[k]
+    current = SEGMENTS[k]
     length = SEGMENTS[k + 1].hinge if k + 1 < len(SEGMENTS) else FIN_HINGE_M
-    arm = (0.003, own.arm_half, 0.007)
+    arm = (0.003, current.arm_half, 0.007)
     solids = [
-        _box(own.plate, 0, 0, (0.0075, 0.0015, own.half_height), PRINTED_KG_M3),
-        _box(own.arm, -own.arm_y, 0, arm, PRINTED_KG_M3), _box(own.arm, own.arm_y, 0, arm, PRINTED_KG_M3),
+        _box(current.plate, 0, 0, (0.0075, 0.0015, current.half_height), PRINTED_KG_M3),
+        _box(current.arm, -current.arm_y, 0, arm, PRINTED_KG_M3),
+        _box(current.arm, current.arm_y, 0, arm, PRINTED_KG_M3),
         _box(0.5 * length, 0, 0, (0.5 * length, 0.0005, 0.0375), mass=0.002),
-    ]  # fmt: skip
+    ]
     elements: list[Strip | Wake] = [
         plate_strip(
-            own.half_height, length, p.water_density_kg_m3, at(0.5 * length), drag=p.tail_drag, added=p.plate_added
+            current.half_height, length, p.water_density_kg_m3, at(0.5 * length), drag=p.tail_drag, added=p.plate_added
         )
     ]
     if k == len(SEGMENTS) - 1 and not p.fin_n_m:
@@ -223,16 +224,16 @@ def describe(p: TendonFish) -> Mechanism:
     bodies = [_head(p), _motor()]
     joints = [Joint("motor", "head", "motor", placement=at(MOTOR_M), axis=(0, 1, 0))]
     before = "head"
-    for k, own in enumerate(SEGMENTS):
+    for k, segment in enumerate(SEGMENTS):
         bodies.append(_segment(p, k))
-        joints.append(Joint(f"bend{k}", before, f"plate{k}", placement=at(own.hinge), stiffness=p.sheet_n_m,
+        joints.append(Joint(f"bend{k}", before, f"plate{k}", placement=at(segment.hinge), stiffness=p.sheet_n_m,
                             damping=p.sheet_n_m_s))  # fmt: skip
         before = f"plate{k}"
     if p.fin_n_m:
         bodies.append(_fin(p, FIN_HINGE_M))
         joints.append(Joint("fin", before, "fin", placement=at(FIN_HINGE_M), stiffness=p.fin_n_m))
     markers = [Marker(name, "head", (x, 0.0, MARKER_HEIGHT_M)) for name, x in MARKER_X.items()]
-    markers += [Marker(f"m{4 + k}", f"plate{k}", (own.plate, 0.0, 0.05)) for k, own in enumerate(SEGMENTS)]
+    markers += [Marker(f"m{4 + k}", f"plate{k}", (current.plate, 0.0, 0.05)) for k, current in enumerate(SEGMENTS)]
     tip = ("fin", 0.073 - FIN_HINGE_M) if p.fin_n_m else (before, 0.073)
     markers.append(Marker("m9", tip[0], (tip[1], 0.0, 0.1)))
     elements: list[Any] = []
@@ -251,13 +252,13 @@ def describe(p: TendonFish) -> Mechanism:
 
 
 def _actuators(p: TendonFish) -> list[Any]:
-    most = p.motor_limit_rad_s
-    motor = JointSpeed("motor", -most, most, p.motor_bandwidth_rad_s, p.motor_rad_s)
+    maximum = p.motor_limit_rad_s
+    motor = JointSpeed("motor", -maximum, maximum, p.motor_bandwidth_rad_s, p.motor_rad_s)
     cables = []
     for side, name in ((-1.0, "left"), (1.0, "right")):
         path = [("motor", (0.0, side * 0.055, side * 0.0345))]
-        for k, own in enumerate(SEGMENTS):
-            path.append((f"plate{k}", (own.arm, (-side if own.crosses else side) * own.lever, 0.0)))
+        for k, segment in enumerate(SEGMENTS):
+            path.append((f"plate{k}", (segment.arm, (-side if segment.crosses else side) * segment.lever, 0.0)))
         cables.append(Tendon(name, path, "none", stiffness=p.cable_n_m, damping=p.cable_n_s_m,
                              neutral=p.cable_m + p.slack_m))  # fmt: skip
     return [motor, *cables]
@@ -283,7 +284,7 @@ def model_of(p: TendonFish, elements: Sequence[Any] = ()) -> Model:
     return compile_model(imposing(facing(mechanism, FORWARD), _actuators(p)))
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the tendon-driven fish plant (entry point 'tendon_fish').
 
     Actuator: motor.speed, rad/s; a turn of the motor is a beat of the tail. Outputs besides those of a tree: the
@@ -308,7 +309,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    return plant_of(build(TendonFish, given, preset=preset, presets=PRESETS), dt)
+    return plant_of(build(TendonFish, values, preset=preset, presets=PRESETS), dt)
 
 
 def plant_of(p: TendonFish, dt: float | None = None, elements: Sequence[Any] = ()) -> TreePlant:

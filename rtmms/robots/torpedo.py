@@ -100,7 +100,7 @@ def describe(p: Torpedo) -> Mechanism:
     m, r = p.mass_kg, p.radius_m
     along = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # own z -> x
     low = np.array([0.0, 0.0, -p.weight_below_m])
-    own = inertia_of(EllipticCylinder(r, r, p.length_m, p.water_density_kg_m3, Placement(along, low)))
+    current = inertia_of(EllipticCylinder(r, r, p.length_m, p.water_density_kg_m3, Placement(along, low)))
     per_metre = p.water_density_kg_m3 * math.pi * r * r
     across = p.water_density_kg_m3 * p.cross_drag * r
     skin = Strip(
@@ -108,7 +108,13 @@ def describe(p: Torpedo) -> Mechanism:
         displaced=m / p.length_m,
     )  # fmt: skip
     hull = Body(
-        "hull", m, m * low, own[3:, 3:], added=np.diag([p.axial_added_kg, 0, 0, 0, 0, 0]), displaced=m, elements=[skin]
+        "hull",
+        m,
+        m * low,
+        current[3:, 3:],
+        added=np.diag([p.axial_added_kg, 0, 0, 0, 0, 0]),
+        displaced=m,
+        elements=[skin],
     )
     bodies, joints = [hull], []
     for name, angle in FINS.items():
@@ -127,7 +133,7 @@ def _fin(p: Torpedo, angle: float) -> Placement:
     return Placement(axes, p.radius_m * out + 0.25 * p.fin_chord_m * forward)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the torpedo plant (entry point 'torpedo').
 
     Actuators: propeller.command (rad/s), fin.top.angle, fin.left.angle, fin.bottom.angle, fin.right.angle (rad).
@@ -151,7 +157,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Torpedo = build(Torpedo, given, preset=preset)
+    p: Torpedo = build(Torpedo, values, preset=preset)
     return TreePlant(
         describe(p), step_of("torpedo", dt, 5e-3), actuators=_actuators(p), parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
@@ -160,19 +166,19 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-def _rebuild(plant: TreePlant, given: Mapping[str, Any]) -> RebuiltParts:
+def _rebuild(plant: TreePlant, values: Mapping[str, Any]) -> RebuiltParts:
     """Return the parts of a plant with some parameters changed."""
-    p: Torpedo = build(Torpedo, {**asdict(plant.parameters), **given})
-    changed = in_model(Torpedo, given)
+    p: Torpedo = build(Torpedo, {**asdict(plant.parameters), **values})
+    changed = in_model(Torpedo, values)
     model = compile_model(imposing(describe(p), _actuators(p))) if changed else plant.model
     return RebuiltParts(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 
 
 def _actuators(p: Torpedo) -> list[Thruster | JointMotion]:
-    most, turn = p.propeller_limit_rad_s, p.fin_limit_rad
+    maximum, turn = p.propeller_limit_rad_s, p.fin_limit_rad
     propeller = Thruster(
         "hull", at(-0.5 * p.length_m), p.propeller_n_s2, moment=p.propeller_moment_m, time_constant=p.propeller_s,
-        lower=-most, upper=most, unit="rad/s", name="propeller",
+        lower=-maximum, upper=maximum, unit="rad/s", name="propeller",
     )  # fmt: skip
     fins = [JointMotion(f"fin.{name}", -turn, turn, p.fin_bandwidth_rad_s) for name in FINS]
     return [propeller, *fins]

@@ -86,7 +86,7 @@ def describe(p: Trikke) -> Mechanism:
     return Mechanism("trikke", bodies, joints, gravity=(0.0, 0.0, -p.gravity_m_s2), contacts=contacts)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the trikke plant (entry point 'trikke').
 
     Actuators: rider.angle, fork.angle (rad); rider.torque, fork.torque (N m) with drive=torque. With fork=passive the
@@ -111,11 +111,11 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Trikke = build(Trikke, given, preset=preset)
-    most = {"rider": p.rider_rad} | ({"fork": p.fork_rad} if p.fork == "driven" else {})
+    p: Trikke = build(Trikke, values, preset=preset)
+    maximum = {"rider": p.rider_rad} | ({"fork": p.fork_rad} if p.fork == "driven" else {})
     return TreePlant(
         describe(p), step_of("trikke", dt, 1e-3),
-        actuators=joint_actuators(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),
+        actuators=joint_actuators(maximum, p.drive, p.bandwidth_rad_s, p.torque_n_m),
         parameters=p, method=p.integrator, substeps=p.substeps, summary=summary, medium="ground",
         locomotion=Locomotion("nonholonomic", GAITS["trikke"], travel=travel),
     )  # fmt: skip

@@ -82,7 +82,7 @@ def describe(p: Unicycle) -> Mechanism:
     return Mechanism("unicycle", bodies, joints, gravity=(0.0, 0.0, -p.gravity_m_s2), contacts=contacts)
 
 
-def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, preset: str | None = None, **values: Any) -> TreePlant:
     """Build the unicycle plant (entry point 'unicycle').
 
     Actuators: left.speed, right.speed (rad/s); left.torque, right.torque (N m) with drive=torque.
@@ -106,7 +106,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     ModelError, UnknownNameError
         The preset, a parameter or the step is wrong; the message names it.
     """
-    p: Unicycle = build(Unicycle, given, preset=preset)
+    p: Unicycle = build(Unicycle, values, preset=preset)
     wheels: list[Any] = [
         JointSpeed(name, -p.speed_rad_s, p.speed_rad_s, p.bandwidth_rad_s) if p.drive == "motion"
         else JointTorque(name, p.torque_n_m)

@@ -71,7 +71,7 @@ class Options:
     # fmt: on
 
 
-def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **given: Any) -> Plant:
+def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **values: Any) -> Plant:
     """Build the plant of a URDF file, for `rtmms.load('FILE.urdf')`.
 
     A joint's limits hold, whatever is commanded. Lower and upper clamp the commands of servos and motions, and are
@@ -102,13 +102,13 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     """
     if preset is not None:
         raise ModelError(f"{path}: a URDF file has no presets, got '{preset}'")
-    if given.get("engine") == "mujoco":
+    if values.get("engine") == "mujoco":
         from rtmms.mujoco_models.urdf import load_urdf
 
-        return load_urdf(path, dt=dt, **given)
-    if isinstance(given.get("buoyancy"), bool):
-        given["buoyancy"] = "shapes" if given["buoyancy"] else "none"
-    p: Options = build(Options, given, robot="urdf")
+        return load_urdf(path, dt=dt, **values)
+    if isinstance(values.get("buoyancy"), bool):
+        values["buoyancy"] = "shapes" if values["buoyancy"] else "none"
+    p: Options = build(Options, values, robot="urdf")
     step = step_of("urdf", dt, 1e-3)
     try:
         return _build_plant(path, step, p)
@@ -145,7 +145,7 @@ def _base(mechanism: Mechanism) -> str:
     """Return 'fixed' where the root link, with what is fixed to it, has no mass, as of an arm; else 'free'."""
     rigid = {body.name for body in mechanism.bodies} - {joint.child for joint in mechanism.joints}
     for _ in mechanism.joints:  # in whatever order they stand: each pass reaches one further
-        rigid |= {one.child for one in mechanism.joints if one.type == "fixed" and one.parent in rigid}
+        rigid |= {joint.child for joint in mechanism.joints if joint.type == "fixed" and joint.parent in rigid}
     return "free" if any(body.mass > 0.0 for body in mechanism.bodies if body.name in rigid) else "fixed"
 
 
@@ -158,7 +158,7 @@ def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:
         wanted = [(name, kinds.get(kind, kind)) for name, kind in file.interfaces] or [
             (name, "torque") for name in moving
         ]
-    found: list[Any] = []
+    result: list[Any] = []
     for name, kind in wanted:
         limit = file.limits.get(name, Limit())
         nearest = max(min(0.0, _number(limit.upper, math.inf)), _number(limit.lower, -math.inf))
@@ -171,21 +171,21 @@ def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:
                 "velocity (or set drive)"
             )
         if kind == "torque":
-            found.append(JointTorque(name, limit.effort))
+            result.append(JointTorque(name, limit.effort))
         elif kind == "servo":
-            found.append(JointServo(name, p.servo_n_m, p.servo_n_m_s, limit.effort, **bounds))
+            result.append(JointServo(name, p.servo_n_m, p.servo_n_m_s, limit.effort, **bounds))
         elif kind == "motion":
-            found.append(JointMotion(name, **bounds, limit=limit.effort, braking_time=p.braking_s))
+            result.append(JointMotion(name, **bounds, limit=limit.effort, braking_time=p.braking_s))
     for name in moving:
         limit = file.limits[name]
         imposed = p.drive == "motion" and limit.effort is None
         stopped = p.stop_n_m is None and not imposed
         if stopped or limit.velocity is not None:
             ends = (limit.lower, limit.upper) if stopped else (None, None)
-            found.append(JointLimit(name, *ends, limit.velocity, p.braking_s))
+            result.append(JointLimit(name, *ends, limit.velocity, p.braking_s))
         if p.stop_n_m and not imposed and limit.lower is not None and limit.upper is not None:
-            found.append(JointStop(name, limit.lower, limit.upper, p.stop_n_m, p.stop_n_m_s))
-    return found
+            result.append(JointStop(name, limit.lower, limit.upper, p.stop_n_m, p.stop_n_m_s))
+    return result
 
 
 def _number(value: float | None, otherwise: float) -> float:
@@ -220,15 +220,15 @@ def _device(tag: str, attributes: dict[str, str], path: str) -> Any:
     kind, known = DEVICES[tag]
     if "link" not in attributes:
         raise ModelError(f"{place}: expected an attribute link")
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, text in attributes.items():
         if key == "link":
             continue
         if key not in known:
             raise UnknownNameError(f"attribute of {place}", key, (*known, "link"))
         try:
-            given[key] = known[key](text)
+            values[key] = known[key](text)
         except ValueError:
             expected = _EXPECTED.get(known[key], "pairs of numbers")  # type: ignore[call-overload]
             raise ModelError(f"{place}: {key}: expected {expected}, got '{text}'") from None
-    return kind(attributes["link"], **given)
+    return kind(attributes["link"], **values)

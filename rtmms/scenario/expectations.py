@@ -159,9 +159,9 @@ def expectation(name: str, text: Any) -> Expectation:
         The text is something else.
     """
     if name in LIMITS:
-        most = parse_limit(str(text))
-        share = isinstance(most, Share)
-        return Expectation(name, "<=", 100.0 * most.value if isinstance(most, Share) else float(most), share)
+        limit = parse_limit(str(text))
+        share = isinstance(limit, Share)
+        return Expectation(name, "<=", 100.0 * limit.value if isinstance(limit, Share) else float(limit), share)
     form = _FORM.match(text) if isinstance(text, str) else None
     if form is None:
         known = ", ".join(_COMPARISONS)
@@ -192,12 +192,12 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Ex
     list[ExpectationResult]
         One for each expectation.
     """
-    found = []
-    for one in expected:
-        got = one.read_value(report)
-        instead = "" if got is not None else _instead(report, one.name)
-        found.append(ExpectationResult(one.name, one.text, got, one.holds(got), instead))
-    return found
+    result = []
+    for item in expected:
+        got = item.read_value(report)
+        instead = "" if got is not None else _instead(report, item.name)
+        result.append(ExpectationResult(item.name, item.text, got, item.holds(got), instead))
+    return result
 
 
 def has(report: Mapping[str, Any], name: str) -> bool:
@@ -220,13 +220,13 @@ def has(report: Mapping[str, Any], name: str) -> bool:
 
 def _instead(report: Mapping[str, Any], name: str) -> str:
     """Return a hint at the name that was meant: the truth of a robot with sensors, or the nearest name."""
-    head, dot, rest = name.partition(".")
-    if dot and _value(report, f"{head}.truth.{rest}") is not None:
-        return f"; seen through sensors it is {head}.truth.{rest}"
+    head, dot, remaining = name.partition(".")
+    if dot and _value(report, f"{head}.truth.{remaining}") is not None:
+        return f"; seen through sensors it is {head}.truth.{remaining}"
     bare = name if (index := _INDEX.match(name)) is None else index[1]
     known = [str(key) for key in report.get("summary") or {}]
     known += [f"final.{key}" for key in report.get("final") or {}]
-    near = get_close_matches(bare, [one for one in known if one != bare], 1)
+    near = get_close_matches(bare, [item for item in known if item != bare], 1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -238,9 +238,9 @@ def _below(table: Any, name: str) -> Any:
         return table[name]
     parts = name.split(".")
     for k in range(1, len(parts)):
-        found = _below(table.get(".".join(parts[:k])), ".".join(parts[k:]))
-        if found is not None:
-            return found
+        result = _below(table.get(".".join(parts[:k])), ".".join(parts[k:]))
+        if result is not None:
+            return result
     return None
 
 
@@ -250,14 +250,14 @@ def _value(report: Mapping[str, Any], name: str) -> float | str | None:
     if index is not None:
         bare = index[1]
     summary = report.get("summary")
-    found: Any = summary.get(bare) if isinstance(summary, Mapping) else None
-    if found is None:
-        found = _below(report, bare)
+    result: Any = summary.get(bare) if isinstance(summary, Mapping) else None
+    if result is None:
+        result = _below(report, bare)
     if index is not None:
         at = int(index[2])
-        found = found[at] if isinstance(found, list) and -len(found) <= at < len(found) else None
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    if isinstance(found, (list, Mapping)) or found is None:
+        result = result[at] if isinstance(result, list) and -len(result) <= at < len(result) else None
+    if isinstance(result, bool):
+        return "true" if result else "false"
+    if isinstance(result, (list, Mapping)) or result is None:
         return None
-    return found if isinstance(found, str) else float(found)
+    return result if isinstance(result, str) else float(result)

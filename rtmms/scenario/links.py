@@ -29,9 +29,9 @@ def as_word(link: Impairment) -> str:
     str
         'CONTROLLER:key=value,...'.
     """
-    usual = Impairment(link.controller)
-    given = [(key, getattr(link, key)) for key in KEYS if getattr(link, key) != getattr(usual, key)]
-    return f"{link.controller}:" + ",".join(f"{key}={value!r}" for key, value in given or [("delay_ms", 0.0)])
+    default = Impairment(link.controller)
+    values = [(key, getattr(link, key)) for key in KEYS if getattr(link, key) != getattr(default, key)]
+    return f"{link.controller}:" + ",".join(f"{key}={value!r}" for key, value in values or [("delay_ms", 0.0)])
 
 
 def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impairment, ...]:
@@ -49,17 +49,17 @@ def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impa
     tuple[Impairment, ...]
         One for each table.
     """
-    found = tuple(_read_impairment(k, table, fault, words=False) for k, table in enumerate(tables))
-    _refuse_overlaps(found, fault)
-    return found
+    result = tuple(_read_impairment(k, table, fault, words=False) for k, table in enumerate(tables))
+    _refuse_overlaps(result, fault)
+    return result
 
 
-def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
+def from_words(arguments: Sequence[str]) -> tuple[Impairment, ...]:
     """Read links from the words after --link.
 
     Parameters
     ----------
-    words : Sequence[str]
+    arguments : Sequence[str]
         'CONTROLLER:key=value,...' each.
 
     Returns
@@ -74,13 +74,13 @@ def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
     """
 
     def fault(k: int, key: str, text: str) -> ModelError:
-        return ModelError(f"--link {words[k]}: {text}")
+        return ModelError(f"--link {arguments[k]}: {text}")
 
-    found = []
-    for k, word in enumerate(words):
-        name, rest = split_word(word)
+    result = []
+    for k, word in enumerate(arguments):
+        name, remaining = split_word(word)
         table: dict[str, Any] = {"controller": plugin_name(name)}
-        for pair in filter(None, rest.split(",")):
+        for pair in filter(None, remaining.split(",")):
             key, equals, text = pair.partition("=")
             if not equals or not text:
                 raise fault(k, "", f"expected CONTROLLER:key=value,..., got '{pair}'")
@@ -89,9 +89,9 @@ def from_words(words: Sequence[str]) -> tuple[Impairment, ...]:
             table[key.strip()] = text.strip()
         if not name or len(table) == 1:
             raise fault(k, "", f"expected CONTROLLER:key=value,... with some of {', '.join(KEYS)}")
-        found.append(_read_impairment(k, table, fault, words=True))
-    _refuse_overlaps(found, fault)
-    return tuple(found)
+        result.append(_read_impairment(k, table, fault, words=True))
+    _refuse_overlaps(result, fault)
+    return tuple(result)
 
 
 def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impairment]) -> tuple[Impairment, ...]:
@@ -120,10 +120,10 @@ def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impai
     def fault(k: int, key: str, text: str) -> ModelError:
         return ModelError(f"link.{controller}: {text}")
 
-    own = [one for one in over if one.controller == controller] or [Impairment(controller)]
+    current = [item for item in over if item.controller == controller] or [Impairment(controller)]
     stated = _read_impairment(0, {"controller": controller, **values}, fault, words=False)
-    changed = [replace(one, **{key: getattr(stated, key) for key in values}) for one in own]
-    return (*(one for one in over if one.controller != controller), *changed)
+    changed = [replace(item, **{key: getattr(stated, key) for key in values}) for item in current]
+    return (*(item for item in over if item.controller != controller), *changed)
 
 
 def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], fault: Fault) -> None:
@@ -144,32 +144,34 @@ def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], faul
         A link is of another controller.
     """
     names = tuple(controllers)
-    for k, one in enumerate(links):
-        if one.controller not in names:
-            message = UnknownNameError("controller", one.controller, names) if names else "the run has no controller"
+    for k, link in enumerate(links):
+        if link.controller not in names:
+            message = UnknownNameError("controller", link.controller, names) if names else "the run has no controller"
             raise fault(k, "controller", str(message))
 
 
 def _read_impairment(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impairment:
-    found = Impairment(
+    result = Impairment(
         **read_table(Impairment, table, "link", lambda key, text: fault(k, key, text), words=words)
     )  # fmt: skip
-    if found.until_s is not None and found.until_s <= found.from_s:
-        raise fault(k, "until_s", f"until_s: expected a time after from_s, {found.from_s:g} s, got {found.until_s:g}")
-    return found
+    if result.until_s is not None and result.until_s <= result.from_s:
+        raise fault(k, "until_s", f"until_s: expected a time after from_s, {result.from_s:g} s, got {result.until_s:g}")
+    return result
 
 
 def _refuse_overlaps(links: Sequence[Impairment], fault: Fault) -> None:
     """Raise ModelError where two entries declare a controller's link at one time."""
-    for k, one in enumerate(links):
+    for k, link in enumerate(links):
         for other in links[:k]:
-            if one.controller == other.controller and _overlap(one, other):
+            if link.controller == other.controller and _overlap(link, other):
                 raise fault(
-                    k, "", f"two links of controller '{one.controller}' hold at t = {max(one.from_s, other.from_s):g} "
+                    k,
+                    "",
+                    f"two links of controller '{link.controller}' hold at t = {max(link.from_s, other.from_s):g} "
                     "s: expected times apart (from_s, until_s)",
-                )  # fmt: skip
+                )
 
 
-def _overlap(one: Impairment, other: Impairment) -> bool:
-    first, second = sorted((one, other), key=lambda found: found.from_s)
+def _overlap(impairment: Impairment, other: Impairment) -> bool:
+    first, second = sorted((impairment, other), key=lambda result: result.from_s)
     return first.until_s is None or second.from_s < first.until_s

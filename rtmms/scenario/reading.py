@@ -130,7 +130,7 @@ class Scenario:
         ModelError
             The error.
         """
-        dashed = tuple(one.replace("_", "-") if isinstance(one, str) else one for one in place)
+        dashed = tuple(item.replace("_", "-") if isinstance(item, str) else item for item in place)
         line = line_of(dict(self.places), dashed if dashed in self.places else place)
         return ModelError(f"{self.path}:{line}: {text}")
 
@@ -220,11 +220,11 @@ class _Reader:
     def scenario(self) -> Scenario:
         if _entries(self._data) > MAX_ENTRIES:
             raise ModelError(f"{self._path}: expected at most {MAX_ENTRIES} keys and values, got more")
-        for name, most in MAX_TABLE_ENTRIES.items():
+        for name, max_table_entry in MAX_TABLE_ENTRIES.items():
             table = self._data.get(name)
-            if isinstance(table, (list, dict)) and len(table) > most:
-                raise self._fault(f"{name}: expected at most {most} entries, got {len(table)}", name)
-        known = {one.file_key: one.name for one in run_options().values() if one.key}
+            if isinstance(table, (list, dict)) and len(table) > max_table_entry:
+                raise self._fault(f"{name}: expected at most {max_table_entry} entries, got {len(table)}", name)
+        known = {run_option.file_key: run_option.name for run_option in run_options().values() if run_option.key}
         options: dict[str, Any] = {}
         for key, value in self._data.items():
             if key in TABLES:
@@ -256,27 +256,27 @@ class _Reader:
 
         The values are checked at their use.
         """
-        found = self._data.get("robot")
-        if not isinstance(found, list):
+        robot = self._data.get("robot")
+        if not isinstance(robot, list):
             return ()
-        made, over = [], self._sensors()
-        for k, table in enumerate(found):
+        built, over = [], self._sensors()
+        for k, table in enumerate(robot):
             if not isinstance(table, dict):
                 raise self._fault(f"robot: expected tables [[robot]], got {_kind(table)}", "robot")
-            one = read_table(RobotTable, table, "robot", self._faults_of("robot", k))
+            item = read_table(RobotTable, table, "robot", self._faults_of("robot", k))
             for key in ("robot", "preset", "sensors"):
-                if key in one:
-                    one[key] = self._resolve_file(one[key], "robot", k, key)
-            if "sensors" in one:
-                one["profile"] = one.pop("sensors")
+                if key in item:
+                    item[key] = self._resolve_file(item[key], "robot", k, key)
+            if "sensors" in item:
+                item["profile"] = item.pop("sensors")
             if over:
-                one["sensors"] = over
-            for key, value in one.get("parameters", {}).items():
+                item["sensors"] = over
+            for key, value in item.get("parameters", {}).items():
                 self._finite(value, f"robot: parameters.{key}", "robot", k, "parameters")
-            made.append(one)
-        if not made:
+            built.append(item)
+        if not built:
             raise self._fault("robot: expected at least one table [[robot]]", "robot")
-        return tuple(made)
+        return tuple(built)
 
     def _robot(self) -> str:
         robot = self._data.get("robot")
@@ -296,7 +296,7 @@ class _Reader:
 
     def _sensors(self) -> dict[str, Any]:
         """Return the tables over the profile, by sensor; a table within a table is a second sensor of its kind."""
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, table in self._table("sensors").items():
             if name == "profile":
                 continue
@@ -305,13 +305,13 @@ class _Reader:
                     f"sensors.{name}: expected a table [sensors.{name}], got {_kind(table)}", "sensors", name
                 )
             inner = {key: value for key, value in table.items() if isinstance(value, dict)}
-            found |= {f"{name}.{key}": value for key, value in inner.items()}
+            result |= {f"{name}.{key}": value for key, value in inner.items()}
             if len(inner) < len(table) or not table:
-                found[name] = {key: value for key, value in table.items() if key not in inner}
-            if len(found) > MAX_TABLE_ENTRIES["sensors"]:
+                result[name] = {key: value for key, value in table.items() if key not in inner}
+            if len(result) > MAX_TABLE_ENTRIES["sensors"]:
                 raise self._fault(f"sensors.{name}: expected at most {MAX_TABLE_ENTRIES['sensors']} sensors, got more",
                                   "sensors", name)  # fmt: skip
-        return found
+        return result
 
     def _profile(self) -> dict[str, Any]:
         """Return the option for the table's `profile`."""
@@ -324,12 +324,12 @@ class _Reader:
 
     def _plugins(self, kind: str) -> tuple[str, ...] | None:
         """Return the words of a command line for each table."""
-        found = self._data.get(kind)
-        if found is None:
+        result = self._data.get(kind)
+        if result is None:
             return None
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise self._fault(f"{kind}: expected tables [[{kind}]], got {_kind(found)}", kind)
-        return tuple(self._word(kind, k, one) for k, one in enumerate(found))
+        if not isinstance(result, list) or not all(isinstance(item, dict) for item in result):
+            raise self._fault(f"{kind}: expected tables [[{kind}]], got {_kind(result)}", kind)
+        return tuple(self._word(kind, k, item) for k, item in enumerate(result))
 
     def _word(self, kind: str, k: int, table: Mapping[str, Any]) -> str:
         named = [key for key in ("name", "file") if key in table]
@@ -340,7 +340,7 @@ class _Reader:
             raise self._fault(f"{kind}: {named[0]}: expected a name, got '{name}': parameters are keys of the table",
                               kind, k, named[0])  # fmt: skip
         files = _files_of(kind, name)
-        words = []
+        arguments = []
         for key, value in table.items():
             if key in named:
                 continue
@@ -354,23 +354,25 @@ class _Reader:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if "," in text:
                 raise self._fault(f"{kind} {name}: {key}: expected a value without a comma, got '{text}'", kind, k, key)
-            words.append(f"{key}={text}")
-        return name + (":" + ",".join(words) if words else "")
+            arguments.append(f"{key}={text}")
+        return name + (":" + ",".join(arguments) if arguments else "")
 
     def _events(self, controllers: tuple[str, ...] | None) -> Iterable[Event]:
-        found = self._data.get("event", [])
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise self._fault(f"event: expected tables [[event]], got {_kind(found)}", "event")
+        event = self._data.get("event", [])
+        if not isinstance(event, list) or not all(isinstance(item, dict) for item in event):
+            raise self._fault(f"event: expected tables [[event]], got {_kind(event)}", "event")
         faults: list[_FaultTime] = []
-        for k, table in enumerate(found):
-            given = read_table(EventTable, table, "event", self._faults_of("event", k))
-            at_s, values, line = given["at_s"], given.get("set"), line_of(self._places, ("event", k))
-            if "fault" in given:
-                yield from self._faults(k, given, line)
-                self._refuse_overlap(faults, _FaultTime(k, given["target"], given["at_s"], given.get("until_s")))
+        for k, table in enumerate(event):
+            provided = read_table(EventTable, table, "event", self._faults_of("event", k))
+            at_s, values, line = provided["at_s"], provided.get("set"), line_of(self._places, ("event", k))
+            if "fault" in provided:
+                yield from self._faults(k, provided, line)
+                self._refuse_overlap(
+                    faults, _FaultTime(k, provided["target"], provided["at_s"], provided.get("until_s"))
+                )
                 continue
             for key in ("target", "until_s", "value"):
-                if key in given:
+                if key in provided:
                     raise self._fault(f"event: {key}: expected a fault with it, got none", "event", k, key)
             if not values:
                 raise self._fault(
@@ -384,40 +386,40 @@ class _Reader:
                     raise self._fault(f"event: set: {name}: {what}, got {value}", "event", k, "set")
             yield Event(at_s, values, line)
 
-    def _faults(self, k: int, given: Mapping[str, Any], line: int) -> Iterable[Event]:
+    def _faults(self, k: int, values: Mapping[str, Any], line: int) -> Iterable[Event]:
         """Return the events of a fault: a parameter of the plant is set when it begins, and set back when it ends."""
-        if "set" in given:
+        if "set" in values:
             raise self._fault("event: expected a fault or set, got both", "event", k, "set")
         for key in ("fault", "target"):
-            if not given.get(key):
-                raise self._fault(f"event: {key}: expected a text, got {_kind(given.get(key))}", "event", k, key)
-        at_s, value = given["at_s"], given.get("value")
-        name, word = f"fault.{given['target']}", given["fault"]
+            if not values.get(key):
+                raise self._fault(f"event: {key}: expected a text, got {_kind(values.get(key))}", "event", k, key)
+        at_s, value = values["at_s"], values.get("value")
+        name, word = f"fault.{values['target']}", values["fault"]
         yield Event(at_s, {name: word if value is None else f"{word}={value}"}, line)
-        if "until_s" in given:
-            until_s = given["until_s"]
+        if "until_s" in values:
+            until_s = values["until_s"]
             if until_s <= at_s:
                 raise self._fault(
                     f"event: until_s: expected a time after at_s, {at_s:g} s, got {until_s:g}", "event", k, "until_s"
                 )
             yield Event(until_s, {name: ""}, line, ends=True)
 
-    def _refuse_overlap(self, faults: list[_FaultTime], one: _FaultTime) -> None:
+    def _refuse_overlap(self, faults: list[_FaultTime], item: _FaultTime) -> None:
         """Raise ModelError for a fault that overlaps another one of its target; add it to `faults`.
 
         A target has one fault at a time. Of two faults without an end the later one replaces the earlier one.
         """
         for other in faults:
-            first, second = sorted((other, one), key=lambda fault: fault.at_s)
+            first, second = sorted((other, item), key=lambda fault: fault.at_s)
             apart = first.until_s is not None and first.until_s <= second.at_s
             replaced = first.until_s is None and second.until_s is None and first.at_s < second.at_s
-            if one.target == other.target and not apart and not replaced:
+            if item.target == other.target and not apart and not replaced:
                 raise self._fault(
-                    f"event: '{one.target}' has another fault at t = {second.at_s:g} s: expected times apart "
+                    f"event: '{item.target}' has another fault at t = {second.at_s:g} s: expected times apart "
                     "(at_s, until_s)",
-                    "event", one.k,
+                    "event", item.k,
                 )  # fmt: skip
-        faults.append(one)
+        faults.append(item)
 
     def _sweep(self) -> dict[str, Any]:
         return read_table(
@@ -430,25 +432,25 @@ class _Reader:
 
     def _links(self) -> tuple[Impairment, ...]:
         """Return the links of [[link]] tables; unknown controllers are refused later."""
-        found = self._data.get("link", [])
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise self._fault(f"link: expected tables [[link]], got {_kind(found)}", "link")
-        return from_tables(found, lambda k, key, text: self._fault(f"link: {text}", "link", k, *([key] if key else [])))
+        link = self._data.get("link", [])
+        if not isinstance(link, list) or not all(isinstance(item, dict) for item in link):
+            raise self._fault(f"link: expected tables [[link]], got {_kind(link)}", "link")
+        return from_tables(link, lambda k, key, text: self._fault(f"link: {text}", "link", k, *([key] if key else [])))
 
     def _expect(self) -> tuple[Expectation, ...]:
-        found = []
+        result = []
         for name, text in _flat(self._table("expect")):
             try:
-                found.append(expectation(name, text))
+                result.append(expectation(name, text))
             except ModelError as fault:
                 raise self._fault(f"expect: {name}: {fault}", "expect", name) from None
-        return tuple(found)
+        return tuple(result)
 
     def _table(self, name: str) -> dict[str, Any]:
-        found = self._data.get(name, {})
-        if not isinstance(found, dict):
-            raise self._fault(f"{name}: expected a table [{name}], got {_kind(found)}", name)
-        return found
+        result = self._data.get(name, {})
+        if not isinstance(result, dict):
+            raise self._fault(f"{name}: expected a table [{name}], got {_kind(result)}", name)
+        return result
 
     def _inside(self, file: str, *place: str | int) -> None:
         """Raise ModelError for a file outside the scenario's working folder, as its author may be anybody."""
@@ -517,7 +519,8 @@ class _Reader:
 
     def _finite(self, value: Any, what: str, *place: str | int) -> None:
         if any(
-            isinstance(one, float) and not math.isfinite(one) for one in (value if isinstance(value, list) else [value])
+            isinstance(item, float) and not math.isfinite(item)
+            for item in (value if isinstance(value, list) else [value])
         ):
             raise self._fault(f"{what}: expected a finite number, got {value}", *place)
 
@@ -543,7 +546,7 @@ def _files_of(kind: str, name: str) -> Mapping[str, str]:
             hints = typing.get_type_hints(loaded, include_extras=True)
         except NameError:  # a controller has attributes whose types a type checker alone can read
             signature = inspect.signature(loaded, eval_str=True)
-            hints = {key: one.annotation for key, one in signature.parameters.items()}
+            hints = {key: parameter.annotation for key, parameter in signature.parameters.items()}
     except Exception:  # whatever another package raises when it is imported
         return {}
     return {"config": "input", **file_parameters(hints)}
@@ -552,7 +555,7 @@ def _files_of(kind: str, name: str) -> Mapping[str, str]:
 def _entries(value: Any) -> int:
     """Return the number of keys and values in a table or list, with those of inner ones."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return len(inner) + sum(_entries(one) for one in inner if isinstance(one, (dict, list)))
+    return len(inner) + sum(_entries(item) for item in inner if isinstance(item, (dict, list)))
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
@@ -565,7 +568,7 @@ def _flat(table: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any
 
 
 def _numbers(values: list[Any]) -> bool:
-    return bool(values) and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
+    return bool(values) and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
 
 
 def _kind(value: Any) -> str:

@@ -172,7 +172,7 @@ class Option:
     @property
     def is_endpoint(self) -> bool:
         """Whether the value is an address at which the plant listens."""
-        return any(isinstance(one, NamesAddress) for one in typing.get_args(self.hint))
+        return any(isinstance(arg, NamesAddress) for arg in typing.get_args(self.hint))
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,8 @@ class RunOptions:
         "Age at which a held value returns to neutral (default {default}).", unit="s", reason=_MISSED,
     )] = 0.5
     catchup: Annotated[int, Option(
-        "Steps that catchup may be behind, at most (default {default}).", least=1, max_value=MAX_COUNT, reason=OF_A_SCHEDULE,
+        "Steps that catchup may be behind, at most (default {default}).", least=1, max_value=MAX_COUNT,
+        reason=OF_A_SCHEDULE,
     )] = 5
     max_stale: Annotated[str | None, Option(
         "Limit of steps with a value older than its sender allows: end the run after more than N, or exit with 1 if "
@@ -271,7 +272,8 @@ class RunOptions:
         "more than P% at the end.", metavar="N|P%", limit=True, reason=OF_A_SCHEDULE,
     )] = None
     max_consecutive_overruns: Annotated[int | None, Option(
-        "End the run after more than N overruns in a row.", metavar="N", least=0, max_value=MAX_COUNT, reason=OF_A_SCHEDULE,
+        "End the run after more than N overruns in a row.", metavar="N", least=0, max_value=MAX_COUNT,
+        reason=OF_A_SCHEDULE,
     )] = None
     on_surface: Annotated[str, Option(
         "Reaction to a robot in water nearer to the surface than half its span: a warning (warn, default), the end of "
@@ -414,6 +416,6 @@ def run_options() -> Mapping[str, Option]:
         Declarations by name.
     """
     hints = typing.get_type_hints(RunOptions, include_extras=True)
-    defaults = {one.name: () if one.default is MISSING else one.default for one in fields(RunOptions)}
-    found = [option_declaration(name, hints[name], default) for name, default in defaults.items()]
-    return {one.name: one for one in found if one is not None}
+    defaults = {field.name: () if field.default is MISSING else field.default for field in fields(RunOptions)}
+    result = [option_declaration(name, hints[name], default) for name, default in defaults.items()]
+    return {item.name: item for item in result if item is not None}

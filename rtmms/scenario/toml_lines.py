@@ -33,7 +33,7 @@ def lines(text: str) -> dict[Path, int]:
     >>> lines("robot = 'manta'")[("robot",)]
     1
     """
-    found: dict[Path, int] = {(): 1}
+    result: dict[Path, int] = {(): 1}
     counted: Counter[Path] = Counter()
     table: Path = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -43,21 +43,21 @@ def lines(text: str) -> dict[Path, int]:
             if header[1] == "[[":
                 counted[table] += 1
                 table = (*table, counted[table] - 1)
-            found.setdefault(table, number)
+            result.setdefault(table, number)
         elif key is not None:
             path = table
             for part in _parts(key[1]):
                 path = (*path, part)
-                found.setdefault(path, number)
-    return found
+                result.setdefault(path, number)
+    return result
 
 
-def line_of(found: dict[Path, int], path: Path) -> int:
+def line_of(result: dict[Path, int], path: Path) -> int:
     """Return the line of a path, or of its nearest outer key.
 
     Parameters
     ----------
-    found : dict[Path, int]
+    result : dict[Path, int]
         Lines by path.
     path : Path
         The path.
@@ -67,9 +67,9 @@ def line_of(found: dict[Path, int], path: Path) -> int:
     int
         From 1 on.
     """
-    while path and path not in found:
+    while path and path not in result:
         path = path[:-1]
-    return found[path]
+    return result[path]
 
 
 def _parts(dotted: str) -> Path:

@@ -90,17 +90,17 @@ def correlated_errors(
     tuple[CorrelatedErrors, dict[str, slice]]
         Record of the errors, and by sensor the slice of its errors.
     """
-    found: list[_SensorError] = []
+    result: list[_SensorError] = []
     places = {}
     for name, sensor in sensors.items():
-        first = len(found)
-        found += [one for one in _of(sensor) if one.deviation] if are_correlated else []
-        places[name] = slice(first, len(found))
-    rows = np.array([(one.kind, one.axis, one.target) for one in found], dtype=np.int64).reshape(-1, 3)
-    size = len(found)
-    variance = np.array([one.deviation**2 for one in found], dtype=float)
-    fades = np.array([one.fades for one in found], dtype=float)
-    estimated = np.array([one.target == _MEASURES for one in found], dtype=np.int64)
+        first = len(result)
+        result += [item for item in _of(sensor) if item.deviation] if are_correlated else []
+        places[name] = slice(first, len(result))
+    rows = np.array([(item.kind, item.axis, item.target) for item in result], dtype=np.int64).reshape(-1, 3)
+    size = len(result)
+    variance = np.array([item.deviation**2 for item in result], dtype=float)
+    fades = np.array([item.fades for item in result], dtype=float)
+    estimated = np.array([item.target == _MEASURES for item in result], dtype=np.int64)
     correlated = CorrelatedErrors(
         rows, estimated, np.zeros(size), np.diag(variance), np.zeros((E_SIZE, size)), variance, fades, mount,
         np.zeros(3), np.zeros(3), np.zeros(size),
@@ -326,7 +326,7 @@ class Estimator:
         for k, variance in enumerate((*(d * d for d in deviations), *turn_on)):
             for i in range(3 * k, 3 * k + 3):
                 self._p[i, i] = variance
-        if position is None and any(isinstance(one, Depth) for one in self.sensors.values()):
+        if position is None and any(isinstance(sensor, Depth) for sensor in self.sensors.values()):
             self._p[2, 2] = UNKNOWN_HEIGHT_M**2
         self._time = self._trusts_from = math.nan
         # samples of the imu from the filter's own instant on
@@ -455,8 +455,8 @@ class Estimator:
             for name in self._models
         ]
         late = np.zeros((len(waiting), _LATE))
-        for row, one in zip(late, waiting, strict=True):
-            row[:2], row[2 : 2 + len(one.value)] = (one.time, one.order), one.value
+        for row, item in zip(late, waiting, strict=True):
+            row[:2], row[2 : 2 + len(item.value)] = (item.time, item.order), item.value
         head = (self._time, self._trusts_from, self._first, self._held, len(waiting))
         known = self._correlated
         since, new = self._gravities[-1]
@@ -483,13 +483,13 @@ class Estimator:
             _HEAD, _GRAVITY, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size,
             self._ring.size, _ROW * len(names),
         )  # fmt: skip
-        own = sum(sizes)
+        current = sum(sizes)
         foreign = ModelError("restore: this is no snapshot of an estimator of these sensors")
-        if len(blob) % 8 or len(blob) < 8 * own:
+        if len(blob) % 8 or len(blob) < 8 * current:
             raise foreign
         numbers = np.frombuffer(blob, np.float64)
-        head, gravity, x, p, value, among, cross, ring, rows = np.split(numbers[:own], np.cumsum(sizes)[:-1])
-        late = numbers[own:]
+        head, gravity, x, p, value, among, cross, ring, rows = np.split(numbers[:current], np.cumsum(sizes)[:-1])
+        late = numbers[current:]
         fits = 0.0 <= head[2] < room and 0.0 <= head[3] <= room and head[4] * _LATE == len(late)
         late = late.reshape(-1, _LATE) if fits else np.zeros((0, _LATE))
         if not fits or not np.isin(late[:, 1], np.arange(len(names))).all():
@@ -559,10 +559,10 @@ class Estimator:
 
     def _advance(self) -> None:
         """Advance the filter to the imu's next sample, with each measurement up to it at its own instant."""
-        one, other = self._ring[self._first], self._ring[(self._first + 1) % len(self._ring)]
+        item, other = self._ring[self._first], self._ring[(self._first + 1) % len(self._ring)]
         start, time = self._time, float(other[0])
-        before_rate, before_force, gyro, accel = one[1:4], one[4:7], other[1:4], other[4:7]
-        self._noise[N_GRAVITY:] = 0.5 * (one[7:] + other[7:])
+        before_rate, before_force, gyro, accel = item[1:4], item[4:7], other[1:4], other[4:7]
+        self._noise[N_GRAVITY:] = 0.5 * (item[7:] + other[7:])
         while self._waiting and self._waiting[0].time <= time:
             measured = heapq.heappop(self._waiting)
             at = max(measured.time, self._time)
@@ -603,19 +603,22 @@ class Estimator:
 
 def compile_ahead() -> None:
     """Compile all kernels that an estimator may need, or load them from the cache, with invented readings."""
-    one = Estimator({name: kind() for name, kind in KINDS.items() if name in ("imu", "mag", "depth", "dvl", "gps")})
+    item = Estimator({name: kind() for name, kind in KINDS.items() if name in ("imu", "mag", "depth", "dvl", "gps")})
     three = (1e-3, 1e-3, 1e-3)
     for k in range(8):
         times = {f"{name}.time": 5e-3 * k for name in ("imu", "mag", "depth", "dvl", "gps")}
-        one.update(times | {
+        item.update(times | {
             "imu.gyro": three, "imu.accel": (0.0, 0.0, 9.8), "mag.field": three, "depth.value": 0.0,
             "dvl.velocity": three, "gps.position": three,
         })  # fmt: skip
-    one.estimate()
+    item.estimate()
 
 
 class _Model:
-    """Expected measurement of a sensor: rows (m, 15), error_rows (m, n) of its persistent errors, expected, variance (m,)."""
+    """Expected measurement of a sensor.
+
+    It has rows (m, 15), error_rows (m, n) of the persistent errors, expected, and variance (m,).
+    """
 
     def __init__(
         self, name: str, sensor: Sensor, more: float, correlated: CorrelatedErrors, place: slice, surface: float

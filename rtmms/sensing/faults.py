@@ -35,10 +35,15 @@ last commands.
 
 FAILING = Layout(
     "Failing",
-    state("steps", 1, dtype=INTEGER), state("fault_memory", 3 + MAX_DELAY_STEPS, "actuators"), given("given", "actuators"),
-    model("limits", 2, "actuators"), given("torque", "actuators", unit="N m"), number("dt", unit="s"),
-    number("torques", INTEGER), part("inner", INNER),
-)  # fmt: skip
+    state("steps", 1, dtype=INTEGER),
+    state("fault_memory", 3 + MAX_DELAY_STEPS, "actuators"),
+    given("given", "actuators"),
+    model("limits", 2, "actuators"),
+    given("torque", "actuators", unit="N m"),
+    number("dt", unit="s"),
+    number("torques", INTEGER),
+    part("inner", INNER),
+)
 """Record of a plant with faults.
 
 - fault_memory: the memory, see BEFORE
@@ -50,7 +55,7 @@ _failing_at = FAILING.type().at()
 
 
 @kernel(fused=False)
-def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt: float) -> None:
+def bend(memory: Array, at: int, values: Array, limits: Array, torque: Array, dt: float) -> None:
     """Change the given command as the faults do, and write the plant's command into memory[BEFORE].
 
     No multiplication is fused with an addition here, so that the result has the bits of Python's.
@@ -61,7 +66,7 @@ def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt:
         (3 + MAX_DELAY_STEPS, n), see BEFORE.
     at : int
         Index of the step.
-    given : Array
+    values : Array
         (n,) the given command.
     limits : Array
         (2, n) lower and upper limits.
@@ -70,15 +75,15 @@ def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt:
     dt : float
         Step, s.
     """
-    for i in range(given.shape[0]):
-        memory[RING + at % MAX_DELAY_STEPS, i] = given[i]
-    for i in range(given.shape[0]):
-        before, code, number, wanted = memory[BEFORE, i], int(memory[CODES, i]), memory[NUMBERS, i], given[i]
+    for i in range(values.shape[0]):
+        memory[RING + at % MAX_DELAY_STEPS, i] = values[i]
+    for i in range(values.shape[0]):
+        before, code, number, wanted = memory[BEFORE, i], int(memory[CODES, i]), memory[NUMBERS, i], values[i]
         if code == A_STUCK:
             wanted = number
         elif code == A_SLOW:
-            most = number * dt
-            wanted = min(max(wanted, before - most), before + most)
+            maximum = number * dt
+            wanted = min(max(wanted, before - maximum), before + maximum)
         elif code == A_BACKLASH:
             half = 0.5 * number
             wanted = min(max(before, wanted - half), wanted + half)
@@ -132,9 +137,9 @@ def enter_step(address: int) -> int:
     for i in range(n):
         if memory[CODES, i] == A_FREE:
             write_inner_outputs(w.inner)
-            found = carray(numbers_at(w.torques), (n,))
+            result = carray(numbers_at(w.torques), (n,))
             for k in range(n):
-                torque[k] = found[k]
+                torque[k] = result[k]
             break
     enter_bend(address)
     command = carray(numbers_at(w.inner.rows[0, COMMAND]), (n,))
@@ -261,7 +266,7 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
     UnknownNameError
         The target or the word is unknown; the message has near misses.
     """
-    own, broken = unwrapped(plant), fins(unwrapped(plant))
+    current, broken = unwrapped(plant), fins(unwrapped(plant))
     actuators = [channel.name for channel in plant.actuators]
     sensors = list(describe_plant(plant).sensors)
     if target not in (*actuators, *broken, *sensors):
@@ -271,7 +276,7 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
         return
     code, number = read_fault(target, value, ACTUATOR_FAULTS if target in actuators else FIN_FAULTS)
     if target in broken and code:
-        parameters = describe_plant(own).parameters()
+        parameters = describe_plant(current).parameters()
         if is_dataclass(parameters) and not isinstance(parameters, type):
             replace(parameters, **{target + _LOST: number})
     elif code == A_DELAY and number >= MAX_DELAY_STEPS * plant.dt:
@@ -304,7 +309,12 @@ class Faulty(Stage):
         self._neutral = np.array([channel.neutral for channel in plant.actuators], dtype=float)
         values = {"limits": self._limits, "dt": self.dt, "inner": {"dt": self.dt}}
         self.system = system = FAILING.make(values, {"actuators": n, "inner": 1})
-        self._memory, self._command, self._torque, self._count = system.fault_memory, system.given, system.torque, system.steps
+        self._memory, self._command, self._torque, self._count = (
+            system.fault_memory,
+            system.given,
+            system.torque,
+            system.steps,
+        )
         self._memory[BEFORE] = self._memory[RING:] = self._neutral
         self._address = system.address
         self._key = hashlib.sha256("\0".join(self._names).encode()).digest()
@@ -397,22 +407,22 @@ class Faulty(Stage):
         UnknownNameError
             The target of a fault is unknown.
         """
-        own: dict[int, tuple[float, float]] = {}
-        rest: dict[str, Any] = {}
+        current: dict[int, tuple[float, float]] = {}
+        remaining: dict[str, Any] = {}
         for name, value in parameters.items():
             target = name.removeprefix(FAULT)
             if not name.startswith(FAULT):
-                rest[name] = value
+                remaining[name] = value
             elif target in self._whole:
                 code, number = read_fault(target, value, FIN_FAULTS)
-                rest[target + _LOST] = number if code else self._whole[target]
+                remaining[target + _LOST] = number if code else self._whole[target]
             elif target in self._names:
-                own[self._names.index(target)] = self._checked(target, *read_fault(target, value, ACTUATOR_FAULTS))
+                current[self._names.index(target)] = self._checked(target, *read_fault(target, value, ACTUATOR_FAULTS))
             else:
                 raise UnknownNameError("actuator or sensor", target, [*self._names, *self._whole])
-        if rest or not own:
-            self._pass_on(rest)
-        for i, (code, number) in own.items():
+        if remaining or not current:
+            self._pass_on(remaining)
+        for i, (code, number) in current.items():
             self._memory[CODES, i] = code
             unsaid = FREE_N_M_S if code == A_FREE else self._memory[BEFORE, i]
             self._memory[NUMBERS, i] = unsaid if math.isnan(number) else number

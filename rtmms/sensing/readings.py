@@ -115,13 +115,13 @@ def instruments(sensors: Mapping[str, Sensor], plant: Plant) -> tuple[Instrument
     """
     suite = assemble(sensors, plant)
     whose = {place.start: name for name, place in suite.vectors.items()}
-    found = []
+    result = []
     for row, name in zip(suite.timing, sensors, strict=True):
-        own = [channel for channel in suite.channels if channel.name.startswith(f"{name}.")]
-        own = [channel for channel in own if "." not in channel.name.removeprefix(f"{name}.")]
-        names = {channel.name for channel in own}
+        current = [channel for channel in suite.channels if channel.name.startswith(f"{name}.")]
+        current = [channel for channel in current if "." not in channel.name.removeprefix(f"{name}.")]
+        names = {channel.name for channel in current}
         valid = f"{name}.valid" if f"{name}.valid" in names else ""
-        channels = [channel for channel in own if channel.name not in (valid, f"{name}.time")]
+        channels = [channel for channel in current if channel.name not in (valid, f"{name}.time")]
         for k, channel in enumerate(channels):
             block = suite.block[int(row[T_BLOCK]) + k]
             if int(block[B_KIND]) == RANGES:
@@ -138,18 +138,18 @@ def instruments(sensors: Mapping[str, Sensor], plant: Plant) -> tuple[Instrument
                 scale, skew = np.abs(matrix[:1, 0] - 1.0), np.zeros(0)
             noise = float(np.sqrt(block[B_WHITE] ** 2 + block[B_STEP] ** 2 / 12.0 + block[B_DRIFT] ** 2))
             clock = f"{name}.time"
-            found.append(
+            result.append(
                 Instrument(channel.name, clock, valid, channel.unit, size, block, of, noise, offset, scale, skew)
             )
-    return tuple(found)
+    return tuple(result)
 
 
-def read_along(one: Instrument, motion: Array, outputs: Mapping[str, Array], plant: Plant, dt: float) -> Array:
+def read_along(instrument: Instrument, motion: Array, outputs: Mapping[str, Array], plant: Plant, dt: float) -> Array:
     """Return the readings of an error-free instrument at the end of each step.
 
     Parameters
     ----------
-    one : Instrument
+    instrument : Instrument
         The instrument.
     motion : Array
         (steps, 13): position, quaternion, velocity, angular velocity.
@@ -165,18 +165,21 @@ def read_along(one: Instrument, motion: Array, outputs: Mapping[str, Array], pla
     Array
         (steps, size).
     """
-    if one.of and int(one.block[B_KIND]) == CAMERA:
-        turn, away = one.block[B_ROTATION : B_ROTATION + 9].reshape(3, 3), outputs[one.of].reshape(len(motion), 3)
-        seen = (away - one.block[B_PLACE : B_PLACE + 3]) @ turn[:, :2]
-        pixels: Array = one.block[B_MORE + 1] * seen + one.block[B_MORE + 2 : B_MORE + 4]
+    if instrument.of and int(instrument.block[B_KIND]) == CAMERA:
+        turn, away = (
+            instrument.block[B_ROTATION : B_ROTATION + 9].reshape(3, 3),
+            outputs[instrument.of].reshape(len(motion), 3),
+        )
+        observed = (away - instrument.block[B_PLACE : B_PLACE + 3]) @ turn[:, :2]
+        pixels: Array = instrument.block[B_MORE + 1] * observed + instrument.block[B_MORE + 2 : B_MORE + 4]
         return pixels
-    if one.of:
-        found: Array = one.block[B_MORE + 1] * outputs[one.of].reshape(len(motion), one.size)
-        return found
-    out = np.empty((len(motion), one.size))
+    if instrument.of:
+        result: Array = instrument.block[B_MORE + 1] * outputs[instrument.of].reshape(len(motion), instrument.size)
+        return result
+    out = np.empty((len(motion), instrument.size))
     work = np.zeros(M_VECTORS)
     work[M_GRAVITY:M_VECTORS] = describe_plant(plant).environment().gravity
-    block = one.block
+    block = instrument.block
     if int(block[B_KIND]) == DEPTH:
         block = block.copy()
         block[B_MORE] = describe_plant(plant).environment().surface
@@ -234,7 +237,7 @@ class Consistency:
 
     def __init__(self, plant: Estimated) -> None:
         self._plant = plant
-        rate = next(one.rate_hz for one in plant.sensors.values() if isinstance(one, Imu))
+        rate = next(sensor.rate_hz for sensor in plant.sensors.values() if isinstance(sensor, Imu))
         self._stride = max(1, round(1.0 / rate / plant.dt))
         self.clear()
 
@@ -330,10 +333,10 @@ def compare_with_truth(
     """
     turn = quaternion_matrix(at.quaternion).T @ rotation
     angle = 0.5 * np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-    found = {}
+    result = {}
     for (name, k), wrong in zip(_PARTS, (position - at.position, velocity - at.velocity, angle), strict=True):
         size = float(np.linalg.norm(wrong))
         block = at.covariance[k : k + 3, k : k + 3]
         squared = float(wrong @ np.linalg.solve(block, wrong))
-        found[name] = (math.degrees(size) if name == "attitude_deg" else size, squared)
-    return found
+        result[name] = (math.degrees(size) if name == "attitude_deg" else size, squared)
+    return result

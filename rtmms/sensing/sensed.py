@@ -188,12 +188,14 @@ class Sensed(Stage):
             Arrays by name.
         """
         state = self._state
-        seen = {name: state[place].copy() if plain else state[place][0].copy() for name, place, plain in self._measured}
+        observed = {
+            name: state[place].copy() if plain else state[place][0].copy() for name, place, plain in self._measured
+        }
         if self._truth_outputs is None:
             self._truth_outputs = self.truth.observe()
         for name, value in self._truth_outputs.items():
-            seen[TRUTH + name] = value
-        return seen
+            observed[TRUTH + name] = value
+        return observed
 
     def _packed_arrays(self) -> Mapping[str, Any]:
         packed = self._state_arrays()["state"].copy()
@@ -215,9 +217,9 @@ class Sensed(Stage):
 
     def _look(self) -> None:
         if not self._compiled:
-            seen = self._truth_outputs = self.truth.observe()
+            outputs = self._truth_outputs = self.truth.observe()
             for name, place in self._moving if self._samples_outputs() else self._moving[: self._output_count]:
-                self._motion[place] = seen[name]
+                self._motion[place] = outputs[name]
         if COMPILED:
             enter_look(self._address)
         else:
@@ -235,9 +237,9 @@ class Sensed(Stage):
     def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
         """Write the addresses of the parts of the motion for compiled code; return False where one is missing."""
         fork = forks[0] if forks else None
-        found = [address_of_output(name, fork, accounts[0]) for name, _ in self._moving]
-        whole = all(address for address, _, _ in found)
-        by_function = [written for _, _, written in found]
+        result = [address_of_output(name, fork, accounts[0]) for name, _ in self._moving]
+        whole = all(address for address, _, _ in result)
+        by_function = [written for _, _, written in result]
         # of the body's own motion the last steps matter, too: an accelerometer differentiates it
         when = EACH_STEP if any(by_function[: self._output_count]) else AT_SAMPLES if any(by_function) else NEVER
         system.put(written=when if whole else NEVER)
@@ -246,7 +248,7 @@ class Sensed(Stage):
         if whole:
             rows = [
                 (address, count, place.start, int(k >= self._output_count))
-                for k, ((address, count, _), (_, place)) in enumerate(zip(found, self._moving, strict=True))
+                for k, ((address, count, _), (_, place)) in enumerate(zip(result, self._moving, strict=True))
             ]
             system.gathered[:] = np.array(rows, dtype=np.int64).reshape(-1, ROW)
         return whole
@@ -285,7 +287,7 @@ class Sensed(Stage):
             recent_outputs=tuple(TRUTH + name for name in inner.recent_outputs), figure=None, accurate={},
         )  # fmt: skip
 
-    def place(self, *given: Any, **named: Any) -> None:
+    def place(self, *values: Any, **named: Any) -> None:
         """Put the plant into another state, as its own `place` does, and switch the sensors on anew there.
 
         Parameters
@@ -293,7 +295,7 @@ class Sensed(Stage):
         *given, **named : Any
             Arguments of the plant's `place`.
         """
-        self.truth.place(*given, **named)  # type: ignore[attr-defined]
+        self.truth.place(*values, **named)  # type: ignore[attr-defined]
         self.switch_on(int(self._counts[SEED]))
 
     def set(self, **parameters: Any) -> None:
@@ -309,28 +311,28 @@ class Sensed(Stage):
         ModelError
             The plant has no parameter that can change.
         """
-        own = {}
+        current = {}
         for name, value in parameters.items():
             target = name.removeprefix(FAULT)
             if name.startswith(FAULT) and target in self.sensors:
-                own[target] = read_fault(target, value, SENSOR_FAULTS)
-        rest = {name: value for name, value in parameters.items() if name.removeprefix(FAULT) not in own}
-        if rest or not own:
+                current[target] = read_fault(target, value, SENSOR_FAULTS)
+        remaining = {name: value for name, value in parameters.items() if name.removeprefix(FAULT) not in current}
+        if remaining or not current:
             change = describe_plant(self.truth).set
             if change is None:
-                name = next(iter(rest), "")
+                name = next(iter(remaining), "")
                 raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
-            change(**rest)
+            change(**remaining)
         for row, name in zip(self.suite.timing, self.sensors, strict=True):
-            if name in own:
-                self._state[int(row[T_FAULT]) : int(row[T_FAULT]) + 2] = own[name]
+            if name in current:
+                self._state[int(row[T_FAULT]) : int(row[T_FAULT]) + 2] = current[name]
         self._feel()
         self._changed()
 
     def _summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        own = describe_plant(self.truth).summarise
-        assert own is not None
-        return own(time, {name.removeprefix(TRUTH): value for name, value in trace.items()})
+        summarise = describe_plant(self.truth).summarise
+        assert summarise is not None
+        return summarise(time, {name.removeprefix(TRUTH): value for name, value in trace.items()})
 
 
 # A plant seen through its sensors, with what the estimator makes of them among its outputs.
@@ -369,7 +371,7 @@ class Estimated(Sensed):
     """
 
     def __init__(self, plant: Plant, sensors: Mapping[str, Sensor]) -> None:
-        if not any(isinstance(one, Imu) for one in sensors.values()):
+        if not any(isinstance(sensor, Imu) for sensor in sensors.values()):
             raise ModelError("--estimate: expected an imu among the sensors (--sensors typical)")
         self._estimate_seen: dict[str, Array] | None = None
         super().__init__(plant, sensors)
@@ -412,8 +414,8 @@ class Estimated(Sensed):
             self._estimate_seen = self._estimate()
         return super().observe() | {name: value.copy() for name, value in self._estimate_seen.items()}
 
-    def _parts_at(self, own: Mapping[str, Any]) -> Sequence[Any]:
-        return (*super()._parts_at(own), self.estimator)
+    def _parts_at(self, current: Mapping[str, Any]) -> Sequence[Any]:
+        return (*super()._parts_at(current), self.estimator)
 
     def _after_restore(self) -> None:
         super()._after_restore()
@@ -443,8 +445,8 @@ class Estimated(Sensed):
 
     def _estimate(self) -> dict[str, Array]:
         now = self.estimator.estimate()
-        found = now.position, now.quaternion, quaternion_matrix(now.quaternion).T @ now.velocity
-        return {channel.name: value for channel, value in zip(_CHANNELS, found, strict=True)}
+        result = now.position, now.quaternion, quaternion_matrix(now.quaternion).T @ now.velocity
+        return {channel.name: value for channel, value in zip(_CHANNELS, result, strict=True)}
 
 
 def truth_of(outputs: Mapping[str, Array]) -> tuple[Array, Array, Array]:

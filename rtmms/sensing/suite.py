@@ -166,10 +166,10 @@ def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
     ModelError
         A sensor cannot be on this plant; the message names sensor and key.
     """
-    made = _SuiteBuilder(plant)
+    built = _SuiteBuilder(plant)
     for name, sensor in sensors.items():
-        made.add(name, sensor)
-    return made.suite()
+        built.add(name, sensor)
+    return built.suite()
 
 
 class _SuiteBuilder:
@@ -205,9 +205,9 @@ class _SuiteBuilder:
         row[[T_RATE, T_PHASE, T_LATENCY]] = sensor.rate_hz, sensor.phase_s, sensor.latency_s
         row[[T_JITTER, T_DROPOUT]] = sensor.jitter_s, sensor.dropout
         row[[T_BLOCK, T_BLOCKS, T_WIDTH_OF]] = len(self._block), len(blocks), width
-        for one in blocks:
-            one[B_AT], at = at, at + int(one[B_SIZE])
-            one[B_DRIFTS], one[B_TURNED] = self._room(int(one[B_SIZE])), self._room(int(one[B_SIZE]))
+        for block in blocks:
+            block[B_AT], at = at, at + int(block[B_SIZE])
+            block[B_DRIFTS], block[B_TURNED] = self._room(int(block[B_SIZE])), self._room(int(block[B_SIZE]))
         row[T_READING] = first = self._room(READING_VALUES + width)
         row[T_ROOM] = room = math.ceil((sensor.latency_s + sensor.jitter_s) * sensor.rate_hz) + 2
         if room > MAX_WAITING_SAMPLES:
@@ -312,28 +312,28 @@ class _SuiteBuilder:
     def _camera(self, name: str, sensor: Camera) -> tuple[list[Array], list[tuple[str, str, int, str]]]:
         """Return a block and an output of each marker that the camera observes."""
         markers = {
-            one for one, channel in self._outputs.items()
-            if channel.shape == (3,) and channel.unit == "m" and channel.frame == "world" and "." not in one
+            name for name, channel in self._outputs.items()
+            if channel.shape == (3,) and channel.unit == "m" and channel.frame == "world" and "." not in name
         } - {"position"}  # fmt: skip
-        known = [one for one in self._outputs if one in markers]
-        wanted = [one.strip() for one in sensor.of.split(",")] if sensor.of.strip() else known
+        known = [output for output in self._outputs if output in markers]
+        wanted = [part.strip() for part in sensor.of.split(",")] if sensor.of.strip() else known
         if not wanted:
             raise ModelError(f"sensor {name}: expected a plant with markers, got none; see Marker in rtmms.model")
         rows = []
-        for one in wanted:
-            if one not in markers:
-                raise ModelError(f"sensor {name}: of: {UnknownNameError('marker', one, known)}")
-            row, _ = self._vector(name, sensor, one, (), sensor.noise_px, sensor.turn_on_px, sensor.resolution_px)
+        for item in wanted:
+            if item not in markers:
+                raise ModelError(f"sensor {name}: of: {UnknownNameError('marker', item, known)}")
+            row, _ = self._vector(name, sensor, item, (), sensor.noise_px, sensor.turn_on_px, sensor.resolution_px)
             row[B_KIND], row[B_SIZE], row[B_MORE + 1] = CAMERA, 2, sensor.scale_px_m
             row[B_MORE + 2], row[B_MORE + 3] = sensor.centre_x_px, sensor.centre_y_px
             rows.append(row)
-        return rows, [(one, "px", 2, "") for one in wanted]
+        return rows, [(entry, "px", 2, "") for entry in wanted]
 
     def _vector(
         self, name: str, sensor: Sensor, of: str, usual: tuple[str, ...], noise: float, turn_on: float, step: float,
         gain: float = 1.0,
     ) -> tuple[Array, int]:  # fmt: skip
-        whose = of or next((one for one in usual if one in self._outputs), "")
+        whose = of or next((item for item in usual if item in self._outputs), "")
         if whose not in self._outputs:
             if of:
                 raise ModelError(f"sensor {name}: of: {UnknownNameError('output', of, self._outputs)}")
@@ -419,7 +419,7 @@ def rotation(degrees: tuple[float, float, float]) -> Array:
     Array
         (3, 3).
     """
-    roll, pitch, yaw = (math.radians(one) for one in degrees)
+    roll, pitch, yaw = (math.radians(degree) for degree in degrees)
     c, s = math.cos(pitch), math.sin(pitch)
     out: Array = rotation_z(yaw) @ np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]) @ rotation_x(roll)
     return out
@@ -445,9 +445,9 @@ def earth_field(name: str, sensor: Magnetometer) -> tuple[float, float, float]:
     ModelError
         The model is not installed, or not valid at that time.
     """
-    usual = Magnetometer()
+    default = Magnetometer()
     if all(
-        getattr(sensor, key) == getattr(usual, key) for key in ("latitude_deg", "longitude_deg", "altitude_m", "year")
+        getattr(sensor, key) == getattr(default, key) for key in ("latitude_deg", "longitude_deg", "altitude_m", "year")
     ):
         return TOULON_T
     try:
@@ -456,12 +456,12 @@ def earth_field(name: str, sensor: Magnetometer) -> tuple[float, float, float]:
         raise ModelError(f"sensor {name}: the World Magnetic Model needs pygeomag ({install_command('sensors')}); "
                          "or give field_t") from None  # fmt: skip
     try:
-        found = GeoMag().calculate(
+        result = GeoMag().calculate(
             glat=sensor.latitude_deg, glon=sensor.longitude_deg, alt=sensor.altitude_m * 1e-3, time=sensor.year
         )
     except Exception as fault:  # its own, for a year that the model does not cover
         raise ModelError(f"sensor {name}: {fault}") from None
-    return found.y * 1e-9, found.x * 1e-9, -found.z * 1e-9
+    return result.y * 1e-9, result.x * 1e-9, -result.z * 1e-9
 
 
 def _check(name: str, sensor: Sensor, dt: float) -> None:
@@ -526,8 +526,8 @@ def sensor_of_class(kind: type[S], name: str, values: Mapping[str, Any], base: M
     ModelError
         A key or a value is wrong; the message names sensor and key.
     """
-    given = read_table(kind, values, "sensor", lambda key, text: ModelError(f"sensor {name}: {text}"))
-    return replace(kind(**base), **given)
+    table = read_table(kind, values, "sensor", lambda key, text: ModelError(f"sensor {name}: {text}"))
+    return replace(kind(**base), **table)
 
 
 # Which sensors a robot has: `ideal` (none: outputs are the truth), `typical`, or a file, with tables over either.
@@ -565,12 +565,12 @@ def read_profile(profile: str, plant: Plant, over: Mapping[str, Any] | None = No
     """
     tables = dict(over or {})
     if profile.endswith(".toml"):
-        given = read_toml(Path(profile))
-        start = given.pop("profile", "ideal")
+        toml = read_toml(Path(profile))
+        start = toml.pop("profile", "ideal")
         if start not in PROFILES:
             raise ModelError(f"{profile}: profile: {UnknownNameError('profile', str(start), PROFILES)}")
         try:
-            return _merged(str(start), plant, [_tables(given), tables])
+            return _merged(str(start), plant, [_tables(toml), tables])
         except ModelError as fault:
             raise ModelError(f"{profile}: {fault}") from None
     if profile not in PROFILES:
@@ -579,7 +579,9 @@ def read_profile(profile: str, plant: Plant, over: Mapping[str, Any] | None = No
 
 
 def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[str, Sensor]:
-    values: dict[str, dict[str, Any]] = {name: {} for name in (_list_typical_kinds(plant) if profile == "typical" else ())}
+    values: dict[str, dict[str, Any]] = {
+        name: {} for name in (_list_typical_kinds(plant) if profile == "typical" else ())
+    }
     for layer in layers:
         for name, table in layer.items():
             if not isinstance(table, Mapping):
@@ -591,16 +593,16 @@ def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[st
                 continue
             values.setdefault(name, {}).update({key: value for key, value in table.items() if key != "off"})
     base = TYPICAL if profile == "typical" else {}
-    made = {}
-    for name, given in values.items():
+    built = {}
+    for name, provided in values.items():
         kind = name.partition(".")[0]
-        own = dict(base.get(kind, {}))
+        current = dict(base.get(kind, {}))
         if (
-            profile == "typical" and "rate_hz" not in given
+            profile == "typical" and "rate_hz" not in provided
         ):  # a part that is faster than the plant's steps is read once a step
-            own["rate_hz"] = min(own.get("rate_hz", KINDS[kind].rate_hz), 1.0 / plant.dt)
-        made[name] = sensor_of_table(name, given, own)
-    return made
+            current["rate_hz"] = min(current.get("rate_hz", KINDS[kind].rate_hz), 1.0 / plant.dt)
+        built[name] = sensor_of_table(name, provided, current)
+    return built
 
 
 def _list_typical_kinds(plant: Plant) -> list[str]:
@@ -617,16 +619,16 @@ def _list_typical_kinds(plant: Plant) -> list[str]:
     return listed
 
 
-def _tables(given: Mapping[str, Any]) -> dict[str, Any]:
+def _tables(values: Mapping[str, Any]) -> dict[str, Any]:
     """Split tables: [imu.tail] is a table within [imu] for TOML, and a second sensor here."""
-    found: dict[str, Any] = {}
-    for name, table in given.items():
+    result: dict[str, Any] = {}
+    for name, table in values.items():
         if isinstance(table, Mapping):
             inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
             for key, value in inner.items():
-                found[f"{name}.{key}"] = value
+                result[f"{name}.{key}"] = value
             if len(inner) < len(table) or not table:
-                found[name] = {key: value for key, value in table.items() if key not in inner}
+                result[name] = {key: value for key, value in table.items() if key not in inner}
         else:
-            found[name] = table
-    return found
+            result[name] = table
+    return result

@@ -65,10 +65,10 @@ def connections(out: Path | None) -> tuple[list[Row], list[Path]]:
     tuple[list[Row], list[Path]]
         Rows of the table, and files of the figures.
     """
-    found = runs.connections()
-    best = runs.best_stroke(found["purcell"])
-    rows = rows_of(CLAIMS, runs.numbers(found, best))
-    return rows, _curvatures(found, best, out) if out is not None else []
+    result = runs.connections()
+    best = runs.best_stroke(result["purcell"])
+    rows = rows_of(CLAIMS, runs.numbers(result, best))
+    return rows, _curvatures(result, best, out) if out is not None else []
 
 
 def soft(out: Path | None) -> tuple[list[Row], list[Path]]:
@@ -90,7 +90,7 @@ def soft(out: Path | None) -> tuple[list[Row], list[Path]]:
     return [*rows, *more, missing], [*drawn, *stroke]
 
 
-def _curvatures(found: dict[str, Connection], best: Best, out: Path) -> list[Path]:
+def _curvatures(result: dict[str, Connection], best: Best, out: Path) -> list[Path]:
     """Draw two figures for each robot: curvature with its gait, and the gait's net motion."""
     gaits: dict[str, tuple[str, Gait]] = {
         "cat": ("a cat turns over: one circle of its waist", gait_path("righting", 2, GAITS["cat"])),
@@ -99,8 +99,8 @@ def _curvatures(found: dict[str, Connection], best: Best, out: Path) -> list[Pat
         "purcell": ("Purcell's swimmer: the best stroke about the straight shape", CENTRED),
         "purcell-best": ("Purcell's swimmer: the best stroke found", best.path),
     }  # fmt: skip
-    made: list[Path] = []
+    built: list[Path] = []
     for name, (title, path) in gaits.items():
-        one = found[name.removesuffix("-best")]
-        made += gait_figures(one, path, reconstruct(one, path), title, out, f"boyer2015-{name}")
-    return made
+        item = result[name.removesuffix("-best")]
+        built += gait_figures(item, path, reconstruct(item, path), title, out, f"boyer2015-{name}")
+    return built

@@ -45,12 +45,12 @@ def connections() -> dict[str, Connection]:
     }  # fmt: skip
 
 
-def best_stroke(one: Connection) -> Best:
+def best_stroke(connection: Connection) -> Best:
     """Return the best stroke of Purcell's swimmer within its joints' limits.
 
     Parameters
     ----------
-    one : Connection
+    connection : Connection
         Its connection.
 
     Returns
@@ -59,15 +59,15 @@ def best_stroke(one: Connection) -> Best:
         The stroke.
     """
     limit = purcell.Purcell().limit_rad
-    return best_gait(one, "distance", least=[-limit] * 2, greatest=[limit] * 2)
+    return best_gait(connection, "distance", least=[-limit] * 2, greatest=[limit] * 2)
 
 
-def numbers(found: dict[str, Connection], best: Best) -> dict[str, float]:
+def numbers(result: dict[str, Connection], best: Best) -> dict[str, float]:
     """Return the numbers by the keys of CLAIMS.
 
     Parameters
     ----------
-    found : dict[str, Connection]
+    result : dict[str, Connection]
         Connections by robot.
     best : Best
         Best stroke of Purcell's swimmer.
@@ -77,24 +77,30 @@ def numbers(found: dict[str, Connection], best: Best) -> dict[str, float]:
     dict[str, float]
         Numbers by key.
     """
-    out = {**_cat(found["cat"]), **_rules(found), **_swimmers(found), **_strokes(found["purcell"], best), **_times()}
-    out["dynamics"] = max(_accelerations(found[name]) for name in ("cat", "satellite", "fluid_swimmer"))
+    out = {
+        **_cat(result["cat"]),
+        **_rules(result),
+        **_swimmers(result),
+        **_strokes(result["purcell"], best),
+        **_times(),
+    }
+    out["dynamics"] = max(_accelerations(result[name]) for name in ("cat", "satellite", "fluid_swimmer"))
     rectangle = gait_path("rectangle", 2, GAITS["satellite"])
-    out["satellite"] = float(holonomy(found["satellite"], rectangle)[2])
+    out["satellite"] = float(holonomy(result["satellite"], rectangle)[2])
     return out
 
 
-def _cat(one: Connection) -> dict[str, float]:
+def _cat(connection: Connection) -> dict[str, float]:
     """Return the numbers of one cycle of the cat's gait, with full dynamics beside it."""
     path = gait_path("righting", 2, GAITS["cat"])
-    pose = net_pose(one, path)
+    pose = net_pose(connection, path)
     first, last = path.ends
-    motion = reconstruct(one, path)
+    motion = reconstruct(connection, path)
     centres = []
     for shape, where in zip(motion.shape[::16], motion.pose[::16], strict=True):
-        state = one.model.state()
+        state = connection.model.state()
         state.q, state.position, state.orientation = shape, where[:3], where[3:]
-        centres.append(dynamics.centre_of_mass(one.model, state))
+        centres.append(dynamics.centre_of_mass(connection.model, state))
     turned = math.acos(max(-1.0, min(1.0, quaternion_matrix(pose[3:])[0, 0]))) * DEGREES
     return {
         "cat_turned": turned, "cat_shape": float(np.max(np.abs(last - first))), "momentum": _momentum(path),
@@ -105,7 +111,7 @@ def _cat(one: Connection) -> dict[str, float]:
 def _momentum(path: Path, steps: int = 2000) -> float:
     """Return the largest momentum along the gait, N m s, of a free base with the equations of motion, by RK4."""
     model, h = compile_model(cat.describe(cat.Cat())), path.duration / steps
-    one = Connection(model)
+    item = Connection(model)
 
     def rate(t: float, twist: Array) -> Array:
         state = model.state()
@@ -113,7 +119,7 @@ def _momentum(path: Path, steps: int = 2000) -> float:
         state.twist = twist
         return dynamics.inverse_dynamics(model, state, rdd).base_acceleration
 
-    twist, worst = one.twist(*shape_at(path, 0.0)[:2]), 0.0
+    twist, worst = item.twist(*shape_at(path, 0.0)[:2]), 0.0
     for k in range(steps):
         t = k * h
         a = rate(t, twist)
@@ -164,28 +170,28 @@ def sixth(near: Array) -> Array:
     return out
 
 
-def _accelerations(one: Connection) -> float:
+def _accelerations(connection: Connection) -> float:
     """Return the error of eta' = -A rdd - (dA rd) rd against the equations of motion, of the largest, at ten states."""
     rng, off, size = np.random.default_rng(1), 0.0, 0.0
     for _ in range(10):
         r, rd, rdd = rng.normal(size=(3, 2))
-        state = one.model.state()
-        state.q, state.qd, state.twist = r, rd, one.twist(r, rd)
-        slope, form = one.slopes(r), one.form(r)
+        state = connection.model.state()
+        state.q, state.qd, state.twist = r, rd, connection.twist(r, rd)
+        slope, form = connection.slopes(r), connection.form(r)
         wanted = -form @ rdd - np.einsum("kaj,k,j->a", slope, rd, rd)
-        got = dynamics.inverse_dynamics(_free(one), state, rdd).base_acceleration
+        got = dynamics.inverse_dynamics(_free(connection), state, rdd).base_acceleration
         off, size = max(off, float(np.max(np.abs(got - wanted)))), max(size, float(np.max(np.abs(wanted))))
     return off / size
 
 
-def _free(one: Connection) -> Any:
+def _free(connection: Connection) -> Any:
     """Return the same model with a free base: a connection's may be prescribed."""
     from dataclasses import replace
 
-    return replace(one.model, base_mode=0)
+    return replace(connection.model, base_mode=0)
 
 
-def _rules(found: dict[str, Connection]) -> dict[str, float]:
+def _rules(result: dict[str, Connection]) -> dict[str, float]:
     """Return the errors of area rule, paces, ways back, scallops: the largest of all robots."""
     waves = 0.5 * np.random.default_rng(2).normal(size=(2, 5))
     path = Path.fourier(waves)
@@ -193,17 +199,17 @@ def _rules(found: dict[str, Connection]) -> dict[str, float]:
     there_and_back = Path.polygon([SHAPE, -SHAPE, SHAPE])
     pace = backwards = scallop = area = 0.0
     order, plain = math.inf, 0.0
-    for name, one in found.items():
-        pose = net_pose(one, path)
-        pace = max(pace, _apart(pose, net_pose(one, other)))
+    for name, item in result.items():
+        pose = net_pose(item, path)
+        pace = max(pace, _apart(pose, net_pose(item, other)))
         backwards = max(
-            backwards, float(np.max(np.abs(logarithm(compose_poses(pose, net_pose(one, path.reversed()))))))
+            backwards, float(np.max(np.abs(logarithm(compose_poses(pose, net_pose(item, path.reversed()))))))
         )
-        scallop = max(scallop, float(np.max(np.abs(logarithm(net_pose(one, there_and_back))))))
-        off = [_area(one, a, True) for a in SIZES]
+        scallop = max(scallop, float(np.max(np.abs(logarithm(net_pose(item, there_and_back))))))
+        off = [_area(item, a, True) for a in SIZES]
         area, order = max(area, off[1]), min(order, math.log2(off[0] / off[1]) + 2.0)
         if name == "fluid_swimmer":
-            plain = _area(one, SIZES[1], False)
+            plain = _area(item, SIZES[1], False)
     return {"pace": pace, "backwards": backwards, "scallop": scallop, "area": area, "area_order": order,
             "area_plain": plain}  # fmt: skip
 
@@ -212,20 +218,23 @@ def _apart(a: Array, b: Array) -> float:
     return float(np.max(np.abs(logarithm(compose_poses(inverted(a), b)))))
 
 
-def _area(one: Connection, a: float, bracketed: bool) -> float:
+def _area(connection: Connection, a: float, bracketed: bool) -> float:
     """Return the error of the area rule for a circle of size a, from its middle.
 
     It is the net motion less pi a^2 (-F), as a share of the latter.
     """
-    out, around = net_pose(one, Path.polygon([SHAPE, SHAPE + np.array([a, 0.0])])), net_pose(one, Path.circle(a, SHAPE))
+    out, around = (
+        net_pose(connection, Path.polygon([SHAPE, SHAPE + np.array([a, 0.0])])),
+        net_pose(connection, Path.circle(a, SHAPE)),
+    )
     net = logarithm(compose_poses(out, compose_poses(around, inverted(out))))
     share = np.zeros(6)
-    share[one.rows] = -math.pi * a * a * one.curvature(SHAPE, bracketed=bracketed)[:, 0, 1]
+    share[connection.rows] = -math.pi * a * a * connection.curvature(SHAPE, bracketed=bracketed)[:, 0, 1]
     return float(np.max(np.abs(net - share)) / np.max(np.abs(share)))
 
 
-def _swimmers(found: dict[str, Connection]) -> dict[str, float]:
-    fluid, rods = found["fluid_swimmer"], found["purcell"]
+def _swimmers(result: dict[str, Connection]) -> dict[str, float]:
+    fluid, rods = result["fluid_swimmer"], result["purcell"]
     circle = Path.circle(0.5)
     straight, aside = holonomy(fluid, circle), holonomy(fluid, Path.circle(0.5, (0.5, 0.0)))
     stroke = reconstruct(rods, Path.circle(1.0))
@@ -241,24 +250,26 @@ def _swimmers(found: dict[str, Connection]) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _energy_rate(one: Connection, path: Path) -> float:
+def _energy_rate(connection: Connection, path: Path) -> float:
     """Return the error of (26): tau . rd less the rate of the energy along a gait, of the largest power."""
     t = np.linspace(0.1, 6.0, 20)
-    model = _free(one)
+    model = _free(connection)
     worst = largest = 0.0
     for now in t:
-        grows = float(sixth(0.5 * one.along(*path.motion(now + STEP_S * np.arange(-3.0, 4.0)))[1]))
+        grows = float(sixth(0.5 * connection.along(*path.motion(now + STEP_S * np.arange(-3.0, 4.0)))[1]))
         r, rd, rdd = shape_at(path, now)
         state = model.state()
-        state.q, state.qd, state.twist = r, rd, one.twist(r, rd)
+        state.q, state.qd, state.twist = r, rd, connection.twist(r, rd)
         power = float(dynamics.inverse_dynamics(model, state, rdd).torque @ rd)
         worst, largest = max(worst, abs(power - grows)), max(largest, abs(power))
     return worst / largest
 
 
-def _strokes(one: Connection, best: Best) -> dict[str, float]:
+def _strokes(connection: Connection, best: Best) -> dict[str, float]:
     """Return efficiencies in %: 3 L c_t d^2 / cost^2 of a swimmer with L = c_t = 1."""
-    known = {name: score(one, gait_path(name, 2, GAITS["purcell"]), "distance", "cost") for name in GAITS["purcell"]}
+    known = {
+        name: score(connection, gait_path(name, 2, GAITS["purcell"]), "distance", "cost") for name in GAITS["purcell"]
+    }
     return {
         "stroke_efficiency": 300.0 * known["stroke"] ** 2, "centred_efficiency": 300.0 * known["centred"] ** 2,
         "best_efficiency": 300.0 * best.score**2, "best_ratio": (best.score / known["centred"]) ** 2,
@@ -269,13 +280,13 @@ def _times() -> dict[str, float]:
     """Return the time of a connection of 20 links, us, and the power of its growth to 160."""
     took = {}
     for links in (20, 160):
-        one, r = Connection(chain(links), "stokes"), np.linspace(-0.5, 0.5, links - 1)
-        one.at(r)
+        item, r = Connection(chain(links), "stokes"), np.linspace(-0.5, 0.5, links - 1)
+        item.at(r)
         best = math.inf
         for _ in range(5):
             start = time.perf_counter()
             for _ in range(200):
-                one.at(r)
+                item.at(r)
             best = min(best, (time.perf_counter() - start) / 200.0)
         took[links] = 1e6 * best
     return {"time": took[20], "growth": math.log(took[160] / took[20]) / math.log(8.0)}

@@ -79,12 +79,12 @@ def _run(plant: Any) -> dict[str, float]:
             y = plant.vector
             a, b = contact_rows(plant.model, y[7 : 7 + n])
             worst = max(worst, float(np.abs(a @ y[7 + n : 13 + n] + b @ y[13 + n :]).max()))
-    seen = plant.observe()
-    q = seen["quaternion"]
+    outputs = plant.observe()
+    q = outputs["quaternion"]
     return {
-        "x": float(seen["position"][0]), "y": float(seen["position"][1]), "turn": 2.0 * math.atan2(q[3], q[0]),
-        "speed": float(seen["velocity"][0]), "slip": worst, "work": float(seen["work"]),
-        "energy": float(seen["energy"]) - start,
+        "x": float(outputs["position"][0]), "y": float(outputs["position"][1]), "turn": 2.0 * math.atan2(q[3], q[0]),
+        "speed": float(outputs["velocity"][0]), "slip": worst, "work": float(outputs["work"]),
+        "energy": float(outputs["energy"]) - start,
     }  # fmt: skip
 
 
@@ -102,9 +102,9 @@ def _drawn(name: str, out: Path) -> Path:
     plant: Any = load(name)
     assert isinstance(plant, HasLocomotion)
     assert plant.locomotion is not None
-    own = plant.locomotion.gaits
-    word = next(iter(own))
+    gaits = plant.locomotion.gaits
+    word = next(iter(gaits))
     path = figure_file(out, f"boyer2015-{name}")
-    motion = travel(plant.model, gait_path(word, plant.model.n, own), cycles=4)
+    motion = travel(plant.model, gait_path(word, plant.model.n, gaits), cycles=4)
     draw_motion(motion, plant.model.joint_names, f"{name}: four cycles of `{word}` from rest", path)
     return path

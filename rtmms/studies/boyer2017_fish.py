@@ -64,7 +64,7 @@ class Run:
         return abs(last["energy"] - float(self.series["energy"][0]) - works) / abs(last["flow_work"])
 
 
-def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **given: Any) -> Run:
+def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **values: Any) -> Run:
     """Run the dead fish.
 
     Parameters
@@ -83,20 +83,20 @@ def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **given: An
     Run
         The run.
     """
-    plant = fish.load(dt, **{"start_depth_m": 0.0, **given})
+    plant = fish.load(dt, **{"start_depth_m": 0.0, **values})
     steps = round(length / dt)
     names = ("energy", "work", "kinetic_energy", "elastic_energy", "fluid_energy", *(f"{name}_work" for name in WORKS))
-    kept: list[dict[str, Array]] = [plant.observe()]
+    stored: list[dict[str, Array]] = [plant.observe()]
     wall = 0.0
     for _ in range(steps // every):
         start = time.perf_counter()
         for _ in range(every):
             plant.step(plant.neutral)
         wall += time.perf_counter() - start
-        kept.append(plant.observe())
-    series = {name: np.array([float(row[name]) for row in kept]) for name in names}
-    nose = np.array([row["position"][:2] for row in kept])
-    clock: Array = dt * every * np.arange(float(len(kept)))
+        stored.append(plant.observe())
+    series = {name: np.array([float(row[name]) for row in stored]) for name in names}
+    nose = np.array([row["position"][:2] for row in stored])
+    clock: Array = dt * every * np.arange(float(len(stored)))
     return Run(clock, nose, series, wall, plant)
 
 
@@ -131,12 +131,18 @@ def numbers(runs: dict[float, Run]) -> dict[str, float]:
     a, b = np.log(STIFFNESS[crossing - 1]), np.log(STIFFNESS[crossing])
     share = drifts[crossing - 1] / (drifts[crossing - 1] - drifts[crossing])
     return {
-        "stiff": runs[1.5e-3].drift, "stiffer": runs[3e-3].drift, "soft": runs[5e-4].drift, "softer": runs[2e-4].drift,
-        "holds": float(np.exp(a + share * (b - a))), "work": max(abs(one.series["work"][-1]) for one in runs.values()),
-        "audit": runs[1.5e-3].residual, "audit_order": float(np.log2(coarse.residual / finer.residual)),
-        "accelerating": _accelerating(), "printed": _printed(),
-        "fish_speed": LENGTH_S / min(one.wall for one in runs.values()),
-    }  # fmt: skip
+        "stiff": runs[1.5e-3].drift,
+        "stiffer": runs[3e-3].drift,
+        "soft": runs[5e-4].drift,
+        "softer": runs[2e-4].drift,
+        "holds": float(np.exp(a + share * (b - a))),
+        "work": max(abs(item.series["work"][-1]) for item in runs.values()),
+        "audit": runs[1.5e-3].residual,
+        "audit_order": float(np.log2(coarse.residual / finer.residual)),
+        "accelerating": _accelerating(),
+        "printed": _printed(),
+        "fish_speed": LENGTH_S / min(item.wall for item in runs.values()),
+    }
 
 
 def _accelerating() -> float:
@@ -170,9 +176,9 @@ def _printed(length: float = 10.0, every: int = 10) -> float:
         s = plant.system.work.s
         for (row, element), ambient in zip(_strips(plant), plant.system.fluid.ambient, strict=False):
             place = element.placement
-            own = adjoint(place.rotation, place.position) @ s[row, S_TWIST : S_TWIST + 6]
+            current = adjoint(place.rotation, place.position) @ s[row, S_TWIST : S_TWIST + 6]
             r = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3) @ place.rotation
-            v = own[:3] - r.T @ ambient[U : U + 3]
+            v = current[:3] - r.T @ ambient[U : U + 3]
             p = np.array([0.0, element.added[1] * element.length * v[1], element.added[2] * element.length * v[2]])
             slope = r.T @ ambient[GRADIENT : GRADIENT + 9].reshape(3, 3) @ r
             total += float((v + r.T @ ambient[U : U + 3]) @ (slope.T - slope) @ p)
@@ -228,12 +234,12 @@ def _ways(runs: dict[float, Run], out: Path, paper: str) -> Path:
     return save(figure, out, f"{paper}-ways")
 
 
-def _energy(one: Run, out: Path, paper: str) -> Path:
+def _energy(item: Run, out: Path, paper: str) -> Path:
     figure, axes = canvas(2, 1, (7.0, 6.0))
     for name in ("kinetic", "elastic", "fluid"):
-        axes[0].plot(one.time, 1e3 * one.series[f"{name}_energy"], label=name)
+        axes[0].plot(item.time, 1e3 * item.series[f"{name}_energy"], label=name)
     for name in WORKS:
-        axes[1].plot(one.time, 1e3 * one.series[f"{name}_work"], label=f"work of {name}")
+        axes[1].plot(item.time, 1e3 * item.series[f"{name}_work"], label=f"work of {name}")
     for part, title in zip(
         axes, ("what is stored (mJ), EI = 2e-3 N m2", "where it comes from and goes (mJ)"), strict=True
     ):
@@ -242,12 +248,12 @@ def _energy(one: Run, out: Path, paper: str) -> Path:
     return save(figure, out, f"{paper}-energy")
 
 
-def _street(one: Run, out: Path, paper: str) -> Path:
+def _street(item: Run, out: Path, paper: str) -> Path:
     """Draw the vorticity of the street at the run's end, and the fish's links in it."""
     from rtmms.dynamics import body_poses
     from rtmms.fluids.ambient import SAMPLE, sample
 
-    plant = one.plant
+    plant = item.plant
     x0, t = float(plant.vector[0]), plant.time
     xs, ys = np.linspace(x0 - 0.2, x0 + 0.4, 121), np.linspace(-0.12, 0.12, 49)
     vorticity, now, flow = np.zeros((len(ys), len(xs))), np.zeros(SAMPLE), plant.flow.pack()
@@ -256,8 +262,8 @@ def _street(one: Run, out: Path, paper: str) -> Path:
             sample(flow, np.zeros(3), t, x, y, 0.0, now)
             vorticity[i, j] = now[6] - now[4]
     figure, axes = canvas(size=(8.0, 3.6))
-    most = float(np.abs(vorticity).max())
-    axes.contourf(xs, ys, vorticity, 21, cmap="RdBu_r", vmin=-most, vmax=most)
+    maximum = float(np.abs(vorticity).max())
+    axes.contourf(xs, ys, vorticity, 21, cmap="RdBu_r", vmin=-maximum, vmax=maximum)
     _, places = body_poses(plant.model, plant.state)
     names = [plant.model.body_names.index(name) for name in plant.model.body_names if name != "body"]
     axes.plot(places[names, 0], places[names, 1], "k.-")

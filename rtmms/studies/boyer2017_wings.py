@@ -53,7 +53,7 @@ def one_mode_over_links() -> float:
     root = Joint("root", "wall", "wing", axis=(1.0, 0.0, 0.0), drive="motion")
     wall = Body("wall", 1.0, inertia=np.eye(3))
     model = compile_model(Mechanism("one mode", [wall, wing], [root], "fixed", (0.0, 0.0, 0.0)))
-    one = -float(dynamics.inverse_dynamics(model, model.state(), np.array([1.0, 0.0])).torque[1]) / float(
+    item = -float(dynamics.inverse_dynamics(model, model.state(), np.array([1.0, 0.0])).torque[1]) / float(
         stiffness[0, 0]
     )
     h, about = p.span_m / LINKS, density * p.span_m * p.chord_m**2 / 3.0 / LINKS
@@ -66,7 +66,7 @@ def one_mode_over_links() -> float:
     turned = np.zeros(LINKS + 1)
     turned[0] = 1.0
     torque = dynamics.inverse_dynamics(chain, chain.state(), turned).torque[1:]
-    return one / float(np.sum(-torque * h / p.twist_rigidity_n_m2))
+    return item / float(np.sum(-torque * h / p.twist_rigidity_n_m2))
 
 
 def strokes(modes: int = 1) -> tuple[Array, dict[str, Array], TreePlant]:
@@ -85,21 +85,21 @@ def strokes(modes: int = 1) -> tuple[Array, dict[str, Array], TreePlant]:
     plant = modal_moth.load(PERIOD_S / STEPS, "fixed", modes=modes)
     for _ in range(STEPS * SETTLE):
         plant.step(plant.neutral)
-    kept = [plant.observe()]
+    stored = [plant.observe()]
     for _ in range(STEPS):
         plant.step(plant.neutral)
-        kept.append(plant.observe())
+        stored.append(plant.observe())
     names = ("joint_position", "base_wrench", "tip_twist", "work")
-    series = {name: np.array([row[name] for row in kept]) for name in names}
+    series = {name: np.array([row[name] for row in stored]) for name in names}
     return PERIOD_S * np.arange(STEPS + 1) / STEPS, series, plant
 
 
-def numbers(found: tuple[Array, dict[str, Array], TreePlant]) -> dict[str, float]:
+def numbers(result: tuple[Array, dict[str, Array], TreePlant]) -> dict[str, float]:
     """Return the numbers by the keys of WINGS.
 
     Parameters
     ----------
-    found : tuple[Array, dict[str, Array], TreePlant]
+    result : tuple[Array, dict[str, Array], TreePlant]
         Result of `strokes`.
 
     Returns
@@ -107,7 +107,7 @@ def numbers(found: tuple[Array, dict[str, Array], TreePlant]) -> dict[str, float
     dict[str, float]
         Numbers by key.
     """
-    _, series, plant = found
+    _, series, plant = result
     weight = plant.model.mass * plant.parameters.gravity_m_s2
     lift = weight - series["base_wrench"][:-1, 2]
     peak, other = np.max(np.abs(series["tip_twist"])), np.max(np.abs(strokes(3)[1]["tip_twist"]))
@@ -128,12 +128,12 @@ def _hover() -> float:
 def _vacuum() -> float:
     """Return energy less work, of the largest kinetic energy; no air, no weight, no damping."""
     plant = modal_moth.load(2e-4, air_density_kg_m3=0.0, gravity_m_s2=0.0, damping_ratio=0.0, step_s=1e-4)
-    start, most, end = float(plant.observe()["energy"]), 0.0, plant.observe()
+    start, maximum, end = float(plant.observe()["energy"]), 0.0, plant.observe()
     for _ in range(500):
         plant.step(plant.neutral)
         end = plant.observe()
-        most = max(most, float(end["energy"]))
-    return abs(float(end["energy"]) - start - float(end["work"])) / most
+        maximum = max(maximum, float(end["energy"]))
+    return abs(float(end["energy"]) - start - float(end["work"])) / maximum
 
 
 def _rigid() -> float:
@@ -149,8 +149,8 @@ def _rigid() -> float:
     rigid, model = compile_model(replace(whole, bodies=bodies, joints=joints)), compile_model(whole)
     state, other = model.state(), rigid.state()
     for k, name in enumerate(("right.flap", "right.feather", "left.flap", "left.feather")):
-        for one, tree in ((state, model), (other, rigid)):
-            one.q[tree.joint(name)], one.qd[tree.joint(name)] = 0.2 * (k + 1), 40.0 - 15.0 * k
+        for item, tree in ((state, model), (other, rigid)):
+            item.q[tree.joint(name)], item.qd[tree.joint(name)] = 0.2 * (k + 1), 40.0 - 15.0 * k
     held = np.ones(model.n, dtype=bool)
     ours = dynamics.hybrid_dynamics(model, state, np.zeros(model.n), imposed=held).base_acceleration
     theirs = dynamics.inverse_dynamics(rigid, other, np.zeros(rigid.n)).base_acceleration
@@ -168,12 +168,12 @@ def _time(plant: Any) -> float:
     return float(best / 100.0 / evaluations * 1e6)
 
 
-def draw(found: tuple[Array, dict[str, Array], TreePlant], out: Path, paper: str) -> list[Path]:
+def draw(result: tuple[Array, dict[str, Array], TreePlant], out: Path, paper: str) -> list[Path]:
     """Draw angles and lift over a stroke.
 
     Parameters
     ----------
-    found : tuple[Array, dict[str, Array], TreePlant]
+    result : tuple[Array, dict[str, Array], TreePlant]
         Result of `strokes`.
     out : Path
         Folder of the figures.
@@ -185,7 +185,7 @@ def draw(found: tuple[Array, dict[str, Array], TreePlant], out: Path, paper: str
     list[Path]
         Files of the figures.
     """
-    clock, series, plant = found
+    clock, series, plant = result
     figure, axes = canvas(2, 1, (7.0, 6.0))
     joints = plant.model.joint_names
     for name in ("right.flap", "right.feather"):
@@ -214,5 +214,5 @@ def part(out: Path | None, paper: str = "boyer2017") -> tuple[list[Row], list[Pa
     tuple[list[Row], list[Path]]
         Rows of the table, and files of the figures.
     """
-    found = strokes()
-    return rows_of(WINGS, numbers(found)), draw(found, out, paper) if out is not None else []
+    result = strokes()
+    return rows_of(WINGS, numbers(result)), draw(result, out, paper) if out is not None else []

@@ -106,22 +106,24 @@ class Runner:
         UnknownNameError
             A run does not have a column of the study.
         """
-        found = self.report(self.study.cases()[0], PROBE_STEPS)
+        result = self.report(self.study.cases()[0], PROBE_STEPS)
         plant = self._plant
         assert plant is not None
         channels = {channel.name: channel for channel in plant.outputs}
-        usual, units = [], {}
-        for name in found:
-            head, _, rest = name.partition(".")
-            channel = channels.get(rest.partition("[")[0]) if head == "final" else None
-            units[name] = _unit(channel.unit, rest) if channel is not None else unit_of(name)
+        default, units = [], {}
+        for name in result:
+            head, _, remaining = name.partition(".")
+            channel = channels.get(remaining.partition("[")[0]) if head == "final" else None
+            units[name] = _unit(channel.unit, remaining) if channel is not None else unit_of(name)
             small = channel is None or math.prod(channel.shape) <= MAX_COLUMN_NUMBERS
             if small and name not in ("robot", "seed", "dt", "simulated_s", "ended", "reason", "steps"):
-                usual.append(name)
+                default.append(name)
         for name in self.study.columns:
-            if name not in found:
-                raise UnknownNameError("column", name, usual)
-        chosen = (*self.study.columns, *(name for name in QUALITY if name in usual)) if self.study.columns else usual
+            if name not in result:
+                raise UnknownNameError("column", name, default)
+        chosen = (
+            (*self.study.columns, *(name for name in QUALITY if name in default)) if self.study.columns else default
+        )
         return {name: units[name] for name in chosen}
 
     def report(self, case: tuple[Any, ...], most_steps: int | None = None) -> dict[str, Any]:
@@ -144,18 +146,18 @@ class Runner:
         RtmmsError
             The run cannot begin.
         """
-        base, given = self.study.base, dict(zip((axis.key for axis in self.study.axes), case, strict=True))
+        base, values = self.study.base, dict(zip((axis.key for axis in self.study.axes), case, strict=True))
         options = {
-            one.field: one.value_type(given.pop(name))
-            for name, one in run_options().items()
-            if one.varies and name in given
+            run_option.field: run_option.value_type(values.pop(name))
+            for name, run_option in run_options().items()
+            if run_option.varies and name in values
         }
         base = replace(base, **options)
-        links = _links(base, given)
+        links = _links(base, values)
         names = called_names(base.controllers)
-        theirs = {key: value for key, value in given.items() if owner_of(key, names)}
-        own = {key: value for key, value in given.items() if key not in theirs}
-        plant = self._with(own, base.dt)
+        theirs = {key: value for key, value in values.items() if owner_of(key, names)}
+        current = {key: value for key, value in values.items() if key not in theirs}
+        plant = self._with(current, base.dt)
         steps = whole_steps(plant, base.robot, base.duration)
         assert steps is not None
         driven = tuple(_driven(word, theirs) for word in base.controllers)
@@ -174,7 +176,10 @@ class Runner:
             whole = self._loaded(dt, parameters)
             plant = with_sensors(with_faults(whole, base.events), base.sensors, base.over, base.estimate)
             live = set(describe_plant(plant).settable or ())
-            self._plant, self._built_parameters = plant, (dt, {key: one for key, one in parameters.items() if key not in live})
+            self._plant, self._built_parameters = (
+                plant,
+                (dt, {key: parameter for key, parameter in parameters.items() if key not in live}),
+            )
             return plant
         changed = {key: value for key, value in parameters.items() if key in live}
         if changed:
@@ -187,7 +192,7 @@ class Runner:
         whole = {**base.load_parameters(), **parameters}
         if base.robot == WORLD:
             whole = {key: value for key, value in whole.items() if key == "robots" or not owner_of(key, base.members)}
-            whole["robots"] = [_with_own(one, parameters) for one in read(base.parameters.get("robots", ()))]
+            whole["robots"] = [_with_own(item, parameters) for item in read(base.parameters.get("robots", ()))]
         try:
             return build_plant(base.robot, dt=dt, preset=base.preset, **whole)
         except TypeError as fault:
@@ -195,44 +200,44 @@ class Runner:
                 raise
             raise ModelError(f"robot '{base.robot}': {fault}") from None
 
-    def _controllers(self, given: Mapping[str, Any]) -> dict[str, Controller]:
+    def _controllers(self, values: Mapping[str, Any]) -> dict[str, Controller]:
         """Return new controllers, by name, with the case's parameters."""
-        found: dict[str, Controller] = {}
+        result: dict[str, Controller] = {}
         names = called_names(self.study.base.controllers)
         for word in self.study.base.controllers:
-            name, words = split_spec(word)
-            own = peer_name(word)
-            if own in found:
-                raise ModelError(f"two controllers have the name '{own}'; give each another name")
-            words |= {
-                key.removeprefix(own + "."): _word(value)
-                for key, value in given.items() if owner_of(key, names) == own
+            name, arguments = split_spec(word)
+            current = peer_name(word)
+            if current in result:
+                raise ModelError(f"two controllers have the name '{current}'; give each another name")
+            arguments |= {
+                key.removeprefix(current + "."): _word(value)
+                for key, value in values.items() if owner_of(key, names) == current
             }  # fmt: skip
-            spec = name + (":" + ",".join(f"{key}={value}" for key, value in words.items()) if words else "")
+            spec = name + (":" + ",".join(f"{key}={value}" for key, value in arguments.items()) if arguments else "")
             if name not in self._classes:
                 self._classes[name] = load_controller(name)
-            found[own] = build(spec, self._classes[name])
-        return found
+            result[current] = build(spec, self._classes[name])
+        return result
 
 
-def _with_own(robot: Member, given: Mapping[str, Any]) -> Member:
+def _with_own(robot: Member, values: Mapping[str, Any]) -> Member:
     """Return one of several robots with its own parameters, given as NAME.parameter."""
     begins = f"{robot.name}."
-    own = {key.removeprefix(begins): value for key, value in given.items() if key.startswith(begins)}
-    return replace(robot, parameters={**robot.parameters, **own})
+    current = {key.removeprefix(begins): value for key, value in values.items() if key.startswith(begins)}
+    return replace(robot, parameters={**robot.parameters, **current})
 
 
 def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, float) else str(value)
 
 
-def _links(base: Base, given: dict[str, Any]) -> tuple[Impairment, ...]:
+def _links(base: Base, provided: dict[str, Any]) -> tuple[Impairment, ...]:
     """Return the impaired links of a case, and remove their keys from the given values."""
-    links, own = base.links, dict[str, dict[str, Any]]()
-    for key in [one for one in given if one.startswith(LINK)]:
+    links, current = base.links, dict[str, dict[str, Any]]()
+    for key in [item for item in provided if item.startswith(LINK)]:
         controller, _, name = key.removeprefix(LINK).rpartition(".")
-        own.setdefault(controller, {})[name] = given.pop(key)
-    for controller, values in own.items():
+        current.setdefault(controller, {})[name] = provided.pop(key)
+    for controller, values in current.items():
         links = from_values(controller, values, links)
     return links
 
@@ -248,7 +253,7 @@ def _run(
     trace = _trace(plant, steps)
     tracking = Tracking(plant.dt, exchange.set_points, base.tracking_start, None)
     estimate = _estimate(plant) if base.estimate else None
-    observers = [one for one in (trace, tracking, estimate) if one is not None]
+    observers = [item for item in (trace, tracking, estimate) if item is not None]
     events = agenda(base.events, plant, base.controllers, base.where, whole or steps)
     monitor, statistics = _monitor(plant, steps), Statistics()
     loop = Loop(
@@ -289,11 +294,13 @@ def _monitor(plant: Plant, steps: int) -> Monitor | None:
     return Monitor(estimator(), np.zeros((rows, len(plant.actuators))))
 
 
-def _driven(word: str, given: Mapping[str, Any]) -> str:
+def _driven(word: str, values: Mapping[str, Any]) -> str:
     """Return a controller's word with the case's values of its parameters."""
-    begins, (name, own) = f"{peer_name(word)}.", split_spec(word)
-    words = own | {key.removeprefix(begins): _word(one) for key, one in given.items() if key.startswith(begins)}
-    return name + (":" + ",".join(f"{key}={value}" for key, value in words.items()) if words else "")
+    begins, (name, current) = f"{peer_name(word)}.", split_spec(word)
+    arguments = current | {
+        key.removeprefix(begins): _word(item) for key, item in values.items() if key.startswith(begins)
+    }
+    return name + (":" + ",".join(f"{key}={value}" for key, value in arguments.items()) if arguments else "")
 
 
 def _accuracy(verdict: Verdict) -> dict[str, float | None]:
@@ -302,7 +309,7 @@ def _accuracy(verdict: Verdict) -> dict[str, float | None]:
     `doubtful` is 1 for long steps.
     """
     errors = {"path_error": verdict.path, "work_error": verdict.work, "step_error": verdict.step}
-    finite: dict[str, float | None] = {name: one if math.isfinite(one) else None for name, one in errors.items()}
+    finite: dict[str, float | None] = {name: error if math.isfinite(error) else None for name, error in errors.items()}
     return finite | {"doubtful": None if verdict.verdict == "unknown" else float(verdict.verdict != "fine")}
 
 
@@ -331,10 +338,10 @@ def has_settled(
     now = summarise(time, values)
     before = summarise(time[:rows], {name: value[:rows] for name, value in values.items()})
     pairs = [(now[name], before.get(name)) for name in SETTLING if now.get(name) is not None]
-    both = [(one, other) for one, other in pairs if one is not None and other is not None]
+    both = [(item, other) for item, other in pairs if item is not None and other is not None]
     if not both:
         return None
-    return float(all(abs(one - other) <= MAX_SETTLED_DIFFERENCE * max(abs(one), abs(other)) for one, other in both))
+    return float(all(abs(item - other) <= MAX_SETTLED_DIFFERENCE * max(abs(item), abs(other)) for item, other in both))
 
 
 UNITS = {
@@ -364,8 +371,8 @@ def unit_of(name: str) -> str:
     >>> unit_of("mean_speed_m_s")
     'm/s'
     """
-    words = name.partition("[")[0].replace(".rms", "").replace(".max", "").replace(".mean", "")
-    return next((unit for end, unit in UNITS.items() if words.endswith("_" + end)), "")
+    arguments = name.partition("[")[0].replace(".rms", "").replace(".max", "").replace(".mean", "")
+    return next((unit for end, unit in UNITS.items() if arguments.endswith("_" + end)), "")
 
 
 def _unit(unit: str, name: str) -> str:

@@ -109,13 +109,13 @@ def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expecta
     """
     seed = Axis("seed", (base.seed,))
     report = Runner(Study(base, (seed,))).report((base.seed,), PROBE_STEPS)
-    kept = [one for one in expected if one.name in report and isinstance(one.value, float)]
-    if not kept:
+    stored = [item for item in expected if item.name in report and isinstance(item.value, float)]
+    if not stored:
         raise ModelError(
             f"{base.where}: [expect]: expected a tolerance that runs of a study report, such as "
             "\"tracking.depth_m.rms\" = \"<= 0.03\""
         )  # fmt: skip
-    return kept, [one.name for one in expected if one not in kept]
+    return stored, [item.name for item in expected if item not in stored]
 
 
 def studies(base: Base, controller: str, ranges: Ranges, seeds: int, names: Sequence[str]) -> dict[str, Study]:
@@ -147,21 +147,21 @@ def studies(base: Base, controller: str, ranges: Ranges, seeds: int, names: Sequ
     drawn = Axis("seed", tuple(base.seed + k for k in range(seeds)))
 
     def axis(key: str, values: Sequence[float]) -> Axis:
-        return Axis(f"{LINK}{controller}.{key}", tuple(float(one) for one in values))
+        return Axis(f"{LINK}{controller}.{key}", tuple(float(value) for value in values))
 
     columns = tuple(dict.fromkeys(names))
     axes = {
         "map": (axis("delay_ms", ranges.delay_ms), axis("loss", ranges.loss), drawn),
         "jitter": (axis("jitter_ms", ranges.jitter_ms), drawn), "rate": (axis("rate_hz", ranges.rate_hz), drawn),
     }  # fmt: skip
-    made = {}
-    for name, some in axes.items():
+    built = {}
+    for name, subset in axes.items():
         try:
-            made[name] = Study(base, some, columns=columns)
+            built[name] = Study(base, subset, columns=columns)
         except ModelError as fault:
             options = {"map": "--delay, --loss and --seeds", "jitter": "--jitter and --seeds"}
             raise ModelError(f"{options.get(name, '--rates and --seeds')}: {fault}") from None
-    return made
+    return built
 
 
 def shares(study: Study, table: Table, expected: Sequence[Expectation]) -> npt.NDArray[np.float64]:
@@ -182,14 +182,14 @@ def shares(study: Study, table: Table, expected: Sequence[Expectation]) -> npt.N
         An axis for each axis of the study but the seed.
     """
     ended = table.column("ended")
-    columns = [table.column(one.name) for one in expected]
+    columns = [table.column(item.name) for item in expected]
     good = [
-        word == DONE and all(one.holds(values[row]) for one, values in zip(expected, columns, strict=True))
+        word == DONE and all(item.holds(values[row]) for item, values in zip(expected, columns, strict=True))
         for row, word in enumerate(ended)
     ]
     sizes = [len(axis.values) for axis in study.axes]
-    kept: npt.NDArray[np.float64] = np.asarray(good, dtype=np.float64).reshape(sizes).mean(axis=-1)
-    return kept
+    stored: npt.NDArray[np.float64] = np.asarray(good, dtype=np.float64).reshape(sizes).mean(axis=-1)
+    return stored
 
 
 def farthest(values: Sequence[float], share: Sequence[float]) -> float | None:
@@ -213,24 +213,24 @@ def farthest(values: Sequence[float], share: Sequence[float]) -> float | None:
     >>> farthest([0.0, 10.0, 20.0], [1.0, 1.0, 0.5])
     10.0
     """
-    found = None
-    for value, one in zip(values, share, strict=True):
-        if one < 1.0:
+    result = None
+    for value, item in zip(values, share, strict=True):
+        if item < 1.0:
             break
-        found = value
-    return found
+        result = value
+    return result
 
 
-def limits(made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, float | None]:
+def limits(built: Mapping[str, Study], result: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, float | None]:
     """Return the limit of each quantity alone.
 
     They are the delay at the least loss, the loss at the least delay, the jitter, and the rate downwards.
 
     Parameters
     ----------
-    made : Mapping[str, Study]
+    built : Mapping[str, Study]
         Studies by name.
-    found : Mapping[str, npt.NDArray[np.float64]]
+    result : Mapping[str, npt.NDArray[np.float64]]
         Shares of seeds by study.
 
     Returns
@@ -238,12 +238,12 @@ def limits(made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64
     dict[str, float | None]
         Limits by quantity, None where the first value fails.
     """
-    delay, loss = (axis.values for axis in made["map"].axes[:2])
+    delay, loss = (axis.values for axis in built["map"].axes[:2])
     return {
-        "delay_ms": farthest(delay, found["map"][:, 0].tolist()),
-        "loss": farthest(loss, found["map"][0, :].tolist()),
-        "jitter_ms": farthest(made["jitter"].axes[0].values, found["jitter"].tolist()),
-        "rate_hz": farthest(made["rate"].axes[0].values, found["rate"].tolist()),
+        "delay_ms": farthest(delay, result["map"][:, 0].tolist()),
+        "loss": farthest(loss, result["map"][0, :].tolist()),
+        "jitter_ms": farthest(built["jitter"].axes[0].values, result["jitter"].tolist()),
+        "rate_hz": farthest(built["rate"].axes[0].values, result["rate"].tolist()),
     }
 
 

@@ -140,8 +140,8 @@ def trend_and_amplitude(time_s: Array, values: Array, beat_hz: float) -> tuple[A
     """
     turn = 2.0 * math.pi * beat_hz * time_s
     basis = [np.ones_like(turn), time_s, np.cos(turn), np.sin(turn), np.cos(2.0 * turn), np.sin(2.0 * turn)]
-    found = np.linalg.lstsq(np.stack(basis, axis=1), values, rcond=None)[0]
-    return found[1], found[2] - 1j * found[3]
+    result = np.linalg.lstsq(np.stack(basis, axis=1), values, rcond=None)[0]
+    return result[1], result[2] - 1j * result[3]
 
 
 def compare_swim(time_s: Array, markers: Array, beat_hz: float) -> Swim:
@@ -162,8 +162,8 @@ def compare_swim(time_s: Array, markers: Array, beat_hz: float) -> Swim:
         The numbers.
     """
     periods = math.floor((time_s[-1] - time_s[0]) * beat_hz + 1e-6)
-    kept = time_s >= time_s[-1] - periods / beat_hz - 1e-9
-    t, p = time_s[kept], markers[kept]
+    stored = time_s >= time_s[-1] - periods / beat_hz - 1e-9
+    t, p = time_s[stored], markers[stored]
     along = p[:, 1] - p[:, 0]
     along /= np.linalg.norm(along, axis=1)[:, None]
     across = np.stack([-along[:, 1], along[:, 0]], axis=1)
@@ -218,9 +218,9 @@ def swim(plant: Any, beat_hz: float, settle_s: float = SETTLE_S, periods: int = 
         for _ in range(each):
             plant.step(command)
         if frame >= settle_s * FRAMES_HZ:
-            seen = plant.observe()
+            outputs = plant.observe()
             times.append(plant.time)
-            rows.append([seen[name][:2] for name in MARKERS])
+            rows.append([outputs[name][:2] for name in MARKERS])
     return compare_swim(np.array(times), np.array(rows), beat_hz)
 
 
@@ -299,16 +299,16 @@ def fit(
         The fitted values.
     """
 
-    def show(one: Iteration) -> None:
+    def show(iteration: Iteration) -> None:
         if log is not None:
-            log(f"iteration {one.number}: cost {one.cost:.2f}")
+            log(f"iteration {iteration.number}: cost {iteration.cost:.2f}")
 
-    found = identify(
+    result = identify(
         make or "tendon_fish", [columns(name) for name in recordings], list(start),
         parameters={**(fixed or {}), **start}, objectives=objectives(recordings), at_rest=True, lead_in=SETTLE_S,
         starts=1, threads=threads, progress=show, dt=dt,
     )  # fmt: skip
-    return found.values
+    return result.values
 
 
 def line(beat_hz: float) -> float:
@@ -495,8 +495,8 @@ def _figure(data: Mapping[str, Any], out: Path) -> Path:
     axes.plot(beats, [row["model_m_s"] for row in rows], "-", label="tendon_fish")
     axes.plot(beats, [row["line_m_s"] for row in rows], "--", label="straight line")
     fitted = [name in FITTED for name in BEATS_HZ]
-    marked = [row["measured_m_s"] for row, one in zip(rows, fitted, strict=True) if one]
-    axes.plot([beat for beat, one in zip(beats, fitted, strict=True) if one], marked, "o", mfc="none", ms=11,
+    marked = [row["measured_m_s"] for row, item in zip(rows, fitted, strict=True) if item]
+    axes.plot([beat for beat, item in zip(beats, fitted, strict=True) if item], marked, "o", mfc="none", ms=11,
               label="fitted")  # fmt: skip
     axes.set_xlabel("tail beats (Hz)")
     axes.set_ylabel("speed (m/s)")

@@ -129,7 +129,7 @@ def power_table(area_m2: float, power: float) -> Array:
     return np.stack([LAW_SPEEDS_M_S, area_m2 * (LAW_SPEEDS_M_S / LAW_SPEED_M_S) ** (power - 2.0)], axis=1)
 
 
-def load(dt: float | None = None, **given: Any) -> TreePlant:
+def load(dt: float | None = None, **values: Any) -> TreePlant:
     """Return tendon_fish with laws of its head's drag.
 
     Parameters
@@ -144,7 +144,7 @@ def load(dt: float | None = None, **given: Any) -> TreePlant:
     TreePlant
         The plant.
     """
-    p: FishWithLaws = build(FishWithLaws, given, robot="tendon_fish")
+    p: FishWithLaws = build(FishWithLaws, values, robot="tendon_fish")
     curves = []
     if p.wave:
         curves.append(DragCurve("head", wave_table(p.wave)))

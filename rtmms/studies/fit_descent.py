@@ -205,8 +205,9 @@ def bounds_of(unknowns: Sequence[Any]) -> tuple[Array, Array]:
         (n,) lower and (n,) upper bounds.
     """
     return (
-        np.array([one.low / one.scale for one in unknowns]), np.array([one.high / one.scale for one in unknowns])
-    )  # fmt: skip
+        np.array([unknown.low / unknown.scale for unknown in unknowns]),
+        np.array([unknown.high / unknown.scale for unknown in unknowns]),
+    )
 
 
 def descend(
@@ -252,9 +253,9 @@ def descend(
         _show_step(watch, values_of(z), cost, len(residual), moved, reachable)
         if reachable <= max(SETTLED, ROUGH * cost if rough else 0.0):
             step = _bounded(information, gradient, size, MIN_DAMPING, z, low, high)
-            found = problem.value(np.clip(z + step, low, high))
-            if float(found @ found) < cost:
-                z, cost = np.clip(z + step, low, high), float(found @ found)
+            result = problem.value(np.clip(z + step, low, high))
+            if float(result @ result) < cost:
+                z, cost = np.clip(z + step, low, high), float(result @ result)
                 watch.keep(z, cost)
             break
         for _ in range(TRIALS):
@@ -262,20 +263,20 @@ def descend(
             ends = np.maximum(low, z - reach), np.minimum(high, z + reach)
             step = _bounded(information, gradient, size, damping, z, *ends)
             trial = np.clip(z + step, low, high)
-            found = problem.value(trial)
-            new = float(found @ found)
+            result = problem.value(trial)
+            new = float(result @ result)
             expected = _fall(trial - z, information, gradient)
             for _ in range(CORRECTIONS):
-                if cost - new > 0.5 * expected or not np.abs(found).max(initial=0.0) < UNSOUND:
+                if cost - new > 0.5 * expected or not np.abs(result).max(initial=0.0) < UNSOUND:
                     break
                 # along a curved valley: what the linear model missed at the trial, taken to be the same nearby
-                missed = found - residual - jacobian @ (trial - z)
+                missed = result - residual - jacobian @ (trial - z)
                 bent = _bounded(information, jacobian.T @ (residual + missed), size, damping, z, *ends)
                 other = np.clip(z + bent, low, high)
                 value = problem.value(other)
                 if not float(value @ value) < new:
                     break
-                trial, found, new = other, value, float(value @ value)
+                trial, result, new = other, value, float(value @ value)
             if not new < cost and problem.narrow(z, trial):
                 low, high = bounds_of(problem.unknowns)
                 continue
@@ -289,7 +290,7 @@ def descend(
         if not new < cost:
             break
         moved = float(np.abs(trial - z).max(initial=0.0))
-        z, residual, cost = trial, found, new
+        z, residual, cost = trial, result, new
         watch.keep(z, cost)
         if moved < CLOSE:
             break
@@ -316,8 +317,8 @@ def _bounded(
         table = information[np.ix_(k, k)] + np.diag(damping * size[k])
         right = -gradient[k] - information[np.ix_(k, held)] @ step[held]
         root = np.sqrt(size[k])
-        found, *_ = np.linalg.lstsq(table / np.outer(root, root), right / root, rcond=1e-15)
-        step[k] = found / root
+        result, *_ = np.linalg.lstsq(table / np.outer(root, root), right / root, rcond=1e-15)
+        step[k] = result / root
         over = free & ((z + step < low) | (z + step > high))
         if not over.any():
             break

@@ -143,8 +143,8 @@ def assess_fit(solution: Solution) -> Evidence:
                 covariance[a, b] = spread[place[i], place[j]]
     for a, k in enumerate(asked):
         if k not in place:  # at a bound: as if it alone were free beside the others
-            one, _ = _inverse(information)
-            covariance[a, a] = one[k, k]
+            item, _ = _inverse(information)
+            covariance[a, a] = item[k, k]
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     with np.errstate(all="ignore"):
         correlation = np.nan_to_num(covariance / np.outer(deviation, deviation))
@@ -158,9 +158,9 @@ def assess_fit(solution: Solution) -> Evidence:
 
 
 def _bound(solution: Solution, k: int) -> str:
-    one, value = solution.unknowns[k], solution.z[k] * solution.unknowns[k].scale
-    near = AT_BOUND * one.scale
-    return "low" if value - one.low <= near else "high" if one.high - value <= near else ""
+    item, value = solution.unknowns[k], solution.z[k] * solution.unknowns[k].scale
+    near = AT_BOUND * item.scale
+    return "low" if value - item.low <= near else "high" if item.high - value <= near else ""
 
 
 def _inverse(information: Array) -> tuple[Array, Array]:
@@ -172,9 +172,9 @@ def _inverse(information: Array) -> tuple[Array, Array]:
         return information, np.zeros(0)
     size = np.sqrt(np.maximum(np.diag(information), 1e-300))
     values, vectors = np.linalg.eigh(information / np.outer(size, size))
-    kept = np.maximum(values, NULL**2 * max(values.max(), 1e-300))
+    stored = np.maximum(values, NULL**2 * max(values.max(), 1e-300))
     with np.errstate(over="ignore"):  # along what is null
-        return (vectors / kept) @ vectors.T / np.outer(size, size), values
+        return (vectors / stored) @ vectors.T / np.outer(size, size), values
 
 
 def _more(solution: Solution) -> Array:
@@ -205,9 +205,9 @@ def _more(solution: Solution) -> Array:
             effective += count * min(1.0, gamma[0] / max(2.0 * float(gamma.sum()) - gamma[0], 1e-300))
             coloured.append((slope[:, c].T @ toeplitz(gamma, slope[:, c]), plain))
     wider = effective / max(effective - len(solution.asked) - 2.0, 1.0)
-    for own, plain in coloured:
+    for current, plain in coloured:
         # never less than white noise would give: few samples underrate what is slow
-        values, vectors = np.linalg.eigh(0.5 * wider * (own + own.T) - plain)
+        values, vectors = np.linalg.eigh(0.5 * wider * (current + current.T) - plain)
         out += (vectors * np.maximum(values, 0.0)) @ vectors.T
     return out
 
@@ -232,11 +232,11 @@ def autocovariance(r: Array) -> Array:
     1954).
     """
     n = len(r)
-    most = min(MAX_ORDER, n // 10)
+    maximum = min(MAX_ORDER, n // 10)
     ahead, behind = r[1:].copy(), r[:-1].copy()
     power = float(np.mean(r**2))
     best, coefficients, chosen = math.inf, np.zeros(0), np.zeros(0)
-    for order in range(1, most + 1):
+    for order in range(1, maximum + 1):
         k = 2.0 * float(ahead @ behind) / max(float(ahead @ ahead + behind @ behind), 1e-300)
         ahead, behind = (ahead - k * behind)[1:], (behind - k * ahead)[:-1]
         power *= 1.0 - k * k
@@ -272,7 +272,7 @@ def correlations(coefficients: Array, count: int) -> Array:
     array([1.   , 0.5  , 0.25 , 0.125])
     """
     order = len(coefficients)
-    found = np.zeros(max(count, order + 1))
+    result = np.zeros(max(count, order + 1))
     # Yule and Walker's equations for the first lags, then the recursion
     table, right = np.eye(order), coefficients.copy()
     for i in range(1, order + 1):
@@ -280,11 +280,11 @@ def correlations(coefficients: Array, count: int) -> Array:
             lag = abs(i - k)
             if lag:
                 table[i - 1, lag - 1] -= coefficients[k - 1]
-    found[0] = 1.0
-    found[1 : order + 1] = np.linalg.solve(table, right) if order else right
+    result[0] = 1.0
+    result[1 : order + 1] = np.linalg.solve(table, right) if order else right
     for lag in range(order + 1, count):
-        found[lag] = coefficients @ found[lag - order : lag][::-1]
-    return found[:count]
+        result[lag] = coefficients @ result[lag - order : lag][::-1]
+    return result[:count]
 
 
 def _whiteness(r: Array) -> tuple[float, float]:
@@ -308,26 +308,26 @@ def _indistinct(solution: Solution, information: Array) -> list[tuple[list[str],
     values count, as they are knowledge.
     """
     asked = solution.asked
-    rest = [k for k in range(len(solution.z)) if k not in asked]
-    own = information[np.ix_(asked, asked)]
-    if rest:
-        inverse, _ = _inverse(information[np.ix_(rest, rest)])
-        cross = information[np.ix_(asked, rest)]
-        own = own - cross @ inverse @ cross.T
+    remaining = [k for k in range(len(solution.z)) if k not in asked]
+    current = information[np.ix_(asked, asked)]
+    if remaining:
+        inverse, _ = _inverse(information[np.ix_(remaining, remaining)])
+        cross = information[np.ix_(asked, remaining)]
+        current = current - cross @ inverse @ cross.T
     sizes = np.array([_size(solution, k) for k in asked])
-    own = own * np.outer(sizes, sizes)
-    values, vectors = np.linalg.eigh(0.5 * (own + own.T))
-    found = []
+    current = current * np.outer(sizes, sizes)
+    values, vectors = np.linalg.eigh(0.5 * (current + current.T))
+    result = []
     for value, vector in zip(values, vectors.T, strict=True):
         deviation = 1.0 / np.sqrt(max(value, 1e-30))
         if deviation <= RELEVANT and value > NULL**2 * max(values.max(), 1e-300):
             continue
         order = np.argsort(-np.abs(vector))
-        kept = [k for k in order if abs(vector[k]) > NAMED * abs(vector[order[0]])]
-        sign = np.sign(vector[kept[0]])
-        names = [solution.unknowns[asked[k]].name for k in kept]
-        found.append((names, [float(sign * vector[k]) for k in kept], float(min(deviation, 1e9))))
-    return found
+        stored = [k for k in order if abs(vector[k]) > NAMED * abs(vector[order[0]])]
+        sign = np.sign(vector[stored[0]])
+        names = [solution.unknowns[asked[k]].name for k in stored]
+        result.append((names, [float(sign * vector[k]) for k in stored], float(min(deviation, 1e9))))
+    return result
 
 
 def _size(solution: Solution, k: int) -> float:
@@ -346,22 +346,22 @@ def _channels(solution: Solution) -> dict[str, Channel]:
     groups: dict[str, list[Block]] = {}
     for block in residuals.blocks:
         groups.setdefault(block.channel, []).append(block)
-    found = {}
-    for name, own in groups.items():
-        off = [residuals.differences(block, predicted, solution.z) for block in own]
-        seen = np.concatenate([rows[block.fitted] for rows, block in zip(off, own, strict=True)])
-        held = np.concatenate([rows[~block.fitted] for rows, block in zip(off, own, strict=True)])
+    result = {}
+    for name, group in groups.items():
+        off = [residuals.differences(block, predicted, solution.z) for block in group]
+        observed = np.concatenate([rows[block.fitted] for rows, block in zip(off, group, strict=True)])
+        held = np.concatenate([rows[~block.fitted] for rows, block in zip(off, group, strict=True)])
         checks = [
-            _whiteness(np.nan_to_num(rows[block.fitted, c])) for rows, block in zip(off, own, strict=True)
+            _whiteness(np.nan_to_num(rows[block.fitted, c])) for rows, block in zip(off, group, strict=True)
             for c in range(rows.shape[1])
         ]  # fmt: skip
         noise = float(np.sqrt(np.nanmean(solution.noise[name] ** 2)))
-        found[name] = Channel(
-            own[0].series.unit, _rms(seen), noise, _rms(held) if np.isfinite(held).any() else None,
-            max((one[0] for one in checks), key=abs), min(1.0, len(checks) * min(one[1] for one in checks)),
-            int(np.isfinite(seen).any(axis=1).sum()),
+        result[name] = Channel(
+            group[0].series.unit, _rms(observed), noise, _rms(held) if np.isfinite(held).any() else None,
+            max((check[0] for check in checks), key=abs), min(1.0, len(checks) * min(check[1] for check in checks)),
+            int(np.isfinite(observed).any(axis=1).sum()),
         )  # fmt: skip
-    return found
+    return result
 
 
 POOR = 2.0
@@ -387,9 +387,9 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
     """
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
-    found = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
-    found = [text for text in (*found, *_disputed_priors(solution)) if text]
-    found += _sparse_channels(solution)
+    result = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
+    result = [text for text in (*result, *_disputed_priors(solution)) if text]
+    result += _sparse_channels(solution)
     worst: list[tuple[float, str]] = []
     for block in residuals.blocks:
         feature = block.series.feature
@@ -405,12 +405,12 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
         times = f"{ratio:.3g} times its noise" if np.isfinite(ratio) else "and has no noise"
         place = f"{recording.name}: {block.channel}: the model is off by {size:.3g} {block.series.unit}".rstrip()
         worst.append((ratio, f"{place}, {times}: {_remedy(solution, block, off)}"))
-    return found + [text for _, text in sorted(worst, key=lambda one: -one[0])]
+    return result + [text for _, text in sorted(worst, key=lambda item: -item[0])]
 
 
 def _at_bound(solution: Solution, k: int, side: str) -> str:
     """Return which channel of which recording pushes a value against its bound; '' where none does."""
-    residuals, one = solution.residuals, solution.unknowns[k]
+    residuals, item = solution.residuals, solution.unknowns[k]
     sign = 1.0 if side == "low" else -1.0  # the sum of squares falls towards the bound
     pushes = [
         sign * float(solution.jacobian[part, k] @ solution.residual[part]) for part in residuals.sources
@@ -419,23 +419,23 @@ def _at_bound(solution: Solution, k: int, side: str) -> str:
         return ""
     block = residuals.blocks[int(np.argmax(pushes))]
     recording = solution.recordings[solution.segments[block.segment].recording]
-    value = solution.z[k] * one.scale
-    if one.end:
+    value = solution.z[k] * item.scale
+    if item.end:
         return (
-            f"{one.name}: stopped at {value:.6g}, where the model ends ({one.end}); {block.channel} of "
+            f"{item.name}: stopped at {value:.6g}, where the model ends ({item.end}); {block.channel} of "
             f"{recording.name} pushes it there most: free what else moves {block.channel}, or take it as known "
-            f"(--set {one.key}=VALUE)"
+            f"(--set {item.key}=VALUE)"
         )
     bound = f"its {'lower' if side == 'low' else 'upper'} bound {value:g}"
-    if one.kind is Kind.MODEL and not one.narrowed:
+    if item.kind is Kind.MODEL and not item.narrowed:
         return (
-            f"{one.name}: stopped at {bound}, beyond which the model accepts nothing; {block.channel} of "
+            f"{item.name}: stopped at {bound}, beyond which the model accepts nothing; {block.channel} of "
             f"{recording.name} pushes it there most: the model lacks something; free what else moves {block.channel}, "
-            f"or set {one.key} (--set {one.key}={value:g})"
+            f"or set {item.key} (--set {item.key}={value:g})"
         )
     return (
-        f"{one.name}: stopped at {bound}; {block.channel} of {recording.name} pushes it there most: widen --bounds "
-        f"{one.key}=LOW:HIGH, or free what else moves {block.channel}"
+        f"{item.name}: stopped at {bound}; {block.channel} of {recording.name} pushes it there most: widen --bounds "
+        f"{item.key}=LOW:HIGH, or free what else moves {block.channel}"
     )
 
 
@@ -443,9 +443,9 @@ def _sparse_channels(solution: Solution) -> list[str]:
     """Return a sentence for each channel whose estimated noise is mostly the motion between its samples."""
     sparse: dict[str, str] = {}
     for recording in solution.recordings:
-        for one in recording.series:
-            if one.feature is None and one.channel not in sparse and is_sparse(one):
-                sparse[one.channel] = recording.name
+        for item in recording.series:
+            if item.feature is None and item.channel not in sparse and is_sparse(item):
+                sparse[item.channel] = recording.name
     return [
         f"{name}: {channel}: its samples are too far apart to separate noise from motion. The estimate of its noise, "
         f"{float(np.max(np.nan_to_num(solution.noise[channel]))):.3g}, is probably too large, and so are the standard "
@@ -460,22 +460,22 @@ def _disputed_priors(solution: Solution) -> list[str]:
     Without the row p of its prior, a value moves by the Gauss-Newton step (J' J - p p')^-1 p r: to that of the data and
     the other priors, whose variance is the diagonal of the same inverse.
     """
-    found, information = [], solution.jacobian.T @ solution.jacobian
+    result, information = [], solution.jacobian.T @ solution.jacobian
     for row, (k, mean, deviation) in enumerate(solution.residuals.priors, solution.residuals.size):
-        one, p = solution.unknowns[k], solution.jacobian[row]
-        if not one.asked:
+        item, p = solution.unknowns[k], solution.jacobian[row]
+        if not item.asked:
             continue
         inverse, _ = _inverse(information - np.outer(p, p))
-        value = float((solution.z[k] + inverse[k] @ p * solution.residual[row]) * one.scale)
-        error = float(np.sqrt(max(inverse[k, k], 0.0)) * one.scale)
+        value = float((solution.z[k] + inverse[k] @ p * solution.residual[row]) * item.scale)
+        error = float(np.sqrt(max(inverse[k, k], 0.0)) * item.scale)
         distance = abs(value - mean) / np.hypot(deviation, error)
         if distance > DISPUTED:
-            found.append(
-                f"{one.name}: the data contradict --prior {mean:g}:{deviation:g}. They pull the value towards "
+            result.append(
+                f"{item.name}: the data contradict --prior {mean:g}:{deviation:g}. They pull the value towards "
                 f"{value:.2g} (a linear estimate), {distance:.2g} standard deviations away. Fit without the prior to "
                 "see their own value, check the prior, or free what else the model lacks"
             )
-    return found
+    return result
 
 
 def _remedy(solution: Solution, block: Block, off: Array) -> str:
@@ -483,7 +483,7 @@ def _remedy(solution: Solution, block: Block, off: Array) -> str:
     if block.series.feature is not None:
         return "free a parameter that moves it, or state a larger noise if the measurement is not as good"
     total = float(np.nansum(off**2))
-    asked = {one.name for one in solution.unknowns}
+    asked = {unknown.name for unknown in solution.unknowns}
     time = block.time[block.fitted]
     of_sample = np.nansum(off**2, axis=1)
     few = np.argsort(of_sample)[::-1][: max(1, len(time) // 100)]
@@ -526,14 +526,14 @@ def _windows(solution: Solution) -> Array:
         np.repeat(_stretch(block), block.values.shape[1])
         for block in residuals.blocks
     ])  # fmt: skip
-    found = []
+    result = []
     for window in range(WINDOWS):
         rows = np.flatnonzero(marks == window)
         slope = solution.jacobian[rows]
         information = slope.T @ slope + prior + 1e-9 * np.diag(size**2)
         step = -np.linalg.solve(information, slope.T @ solution.residual[rows])
-        found.append([float((solution.z[k] + step[k]) * solution.unknowns[k].scale) for k in asked])
-    return np.array(found)
+        result.append([float((solution.z[k] + step[k]) * solution.unknowns[k].scale) for k in asked])
+    return np.array(result)
 
 
 def _stretch(block: Block) -> Array:
@@ -564,9 +564,9 @@ def combination(names: list[str], shares: list[float]) -> str:
     >>> combination(["a", "b"], [0.71, -0.7])
     '0.71 a - 0.70 b'
     """
-    words = [f"{abs(share):.2f} {name}" for name, share in zip(names, shares, strict=True)]
+    arguments = [f"{abs(share):.2f} {name}" for name, share in zip(names, shares, strict=True)]
     signs = ["-" if share < 0.0 else "+" for share in shares]
-    return " ".join(word if not k else f"{signs[k]} {word}" for k, word in enumerate(words))
+    return " ".join(word if not k else f"{signs[k]} {word}" for k, word in enumerate(arguments))
 
 
 def sentences(report: Mapping[str, Any]) -> list[str]:
@@ -582,16 +582,16 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
     list[str]
         Note, indistinct combinations, advice.
     """
-    found = []
-    for one in report["combinations"]:
-        words = combination(one["names"], one["shares"])
-        known = "not at all" if one["relative_error"] > 1e3 else f"to {100.0 * one['relative_error']:.2g} %"
-        what = "does not follow from this data" if len(one["names"]) == 1 else "have the same effect"
-        found.append(
-            f"{', '.join(one['names'])}: {what} (relative change {words} is known {known}; threshold "
+    result = []
+    for item in report["combinations"]:
+        arguments = combination(item["names"], item["shares"])
+        known = "not at all" if item["relative_error"] > 1e3 else f"to {100.0 * item['relative_error']:.2g} %"
+        what = "does not follow from this data" if len(item["names"]) == 1 else "have the same effect"
+        result.append(
+            f"{', '.join(item['names'])}: {what} (relative change {arguments} is known {known}; threshold "
             f"{100.0 * report['threshold']:.0f} %)"
         )
-    return [*([report["note"]] if report["note"] else []), *found, *report["advice"]]
+    return [*([report["note"]] if report["note"] else []), *result, *report["advice"]]
 
 
 def as_words(solution: Solution, evidence: Evidence, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -614,53 +614,61 @@ def as_words(solution: Solution, evidence: Evidence, settings: Mapping[str, Any]
     asked = [solution.unknowns[k] for k in solution.asked]
     values = [float(solution.z[k] * solution.unknowns[k].scale) for k in solution.asked]
     parameters = {}
-    for k, one in enumerate(asked):
+    for k, item in enumerate(asked):
         known = np.isfinite(evidence.error[k])
-        parameters[one.name] = {
+        parameters[item.name] = {
             "value": values[k], "standard_error": float(evidence.error[k]) if known else None,
-            "at_bound": bool(evidence.bound[k]), "bound": evidence.bound[k] or None, "start": one.first,
-            "unit": one.unit, "bounds": [_finite(one.low), _finite(one.high)],
-            "prior": None if one.prior is None else list(one.prior),
+            "at_bound": bool(evidence.bound[k]), "bound": evidence.bound[k] or None, "start": item.first,
+            "unit": item.unit, "bounds": [_finite(item.low), _finite(item.high)],
+            "prior": None if item.prior is None else list(item.prior),
         }  # fmt: skip
     names = evidence.names
     return {
         "robot": solution.recordings[0].robot,
-        "logs": [one.name for one in solution.recordings],
+        "logs": [recording.name for recording in solution.recordings],
         **settings,
         "parameters": parameters,
         "correlation": {
             a: {b: float(evidence.correlation[i, j]) for j, b in enumerate(names)} for i, a in enumerate(names)
         },
-        "indistinct": [one[0] for one in evidence.indistinct],
+        "indistinct": [entry[0] for entry in evidence.indistinct],
         "combinations": [
-            {"names": some, "shares": shares, "relative_error": error} for some, shares, error in evidence.indistinct
+            {"names": subset, "shares": shares, "relative_error": error}
+            for subset, shares, error in evidence.indistinct
         ],
         "threshold": RELEVANT,
         "fit": {
             name: {
-                "rms": one.rms, "noise": one.noise, "held_out_rms": one.held_out, "unit": one.unit,
-                "samples": one.samples, "correlation": one.correlation, "white": one.white,
+                "rms": channel.rms,
+                "noise": channel.noise,
+                "held_out_rms": channel.held_out,
+                "unit": channel.unit,
+                "samples": channel.samples,
+                "correlation": channel.correlation,
+                "white": channel.white,
             }
-            for name, one in evidence.channels.items()
+            for name, channel in evidence.channels.items()
         },
         "windows": {name: evidence.windows[:, k].tolist() for k, name in enumerate(names)},
         "starts": [
-            {"cost": cost, "values": {
-                solution.unknowns[k].name: float(z[k] * solution.unknowns[k].scale) for k in solution.asked
-            }}
+            {
+                "cost": cost,
+                "values": {solution.unknowns[k].name: float(z[k] * solution.unknowns[k].scale) for k in solution.asked},
+            }
             for z, cost in [(solution.z, solution.cost), *solution.others]
         ],
         "nuisances": {
-            one.name: float(z * one.scale) for one, z in zip(solution.unknowns, solution.z, strict=True)
-            if not one.asked
+            unknown.name: float(z * unknown.scale)
+            for unknown, z in zip(solution.unknowns, solution.z, strict=True)
+            if not unknown.asked
         },
         "free": [
-            {"name": one.name, "why": one.why, "value": float(z * one.scale)}
-            for one, z in zip(solution.unknowns, solution.z, strict=True)
+            {"name": unknown.name, "why": unknown.why, "value": float(z * unknown.scale)}
+            for unknown, z in zip(solution.unknowns, solution.z, strict=True)
         ],
         "advice": evidence.causes,
         "note": solution.note,
-    }  # fmt: skip
+    }
 
 
 def _finite(value: float) -> float | None:

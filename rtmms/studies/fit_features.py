@@ -92,9 +92,9 @@ class Objective:
     @property
     def parts(self) -> tuple[str, int]:
         """Output and component, -1 for all of its numbers."""
-        found = _COMPONENT.fullmatch(self.channel or "position")
-        assert found is not None
-        return found[1], -1 if found[2] is None else int(found[2])
+        match = _COMPONENT.fullmatch(self.channel or "position")
+        assert match is not None
+        return match[1], -1 if match[2] is None else int(match[2])
 
 
 @dataclass(frozen=True)
@@ -153,16 +153,16 @@ class Feature:
         In axes of two markers A and B, x points from A to B in the horizontal plane, z is up. They need no frame of the
         world, so a camera's picture has them in its own.
         """
-        own, markers = self.objective, self.objective.markers
+        current, markers = self.objective, self.objective.markers
         if not markers:
-            return samples[own.parts[0]][:, list(self.components)]
+            return samples[current.parts[0]][:, list(self.components)]
         along = samples[markers[1]] - samples[markers[0]]
         angle = np.arctan2(along[:, 1], along[:, 0])
-        if own.is_angle:
+        if current.is_angle:
             there = np.isfinite(angle)
             angle[there] = np.unwrap(angle[there])
             return angle[:, None]
-        off = samples[own.parts[0]] - samples[markers[0]]
+        off = samples[current.parts[0]] - samples[markers[0]]
         c, s = np.cos(angle), np.sin(angle)
         turned = np.stack([c * off[:, 0] + s * off[:, 1], c * off[:, 1] - s * off[:, 0], off[:, 2]], axis=1)
         return turned[:, list(self.components)]
@@ -189,15 +189,15 @@ class Feature:
         if len(t) < 2 * orders + 3:
             return np.full(width, np.nan), np.full(width, np.nan)
         table, inverse = _waves(t.tobytes(), self.frequency_hz, orders)
-        found = inverse @ y
-        left = y - table @ found
+        result = inverse @ y
+        left = y - table @ result
         variance = np.sum(left**2, axis=0) / max(len(t) - table.shape[1], 1)
         spread = np.linalg.norm(inverse, axis=1)[:, None] * np.sqrt(variance)
         if self.objective.kind == "mean_speed":
             row = 1 if self.is_slope else 0
-            speed = float(np.linalg.norm(found[row])) if y.shape[1] > 1 else abs(float(found[row, 0]))
+            speed = float(np.linalg.norm(result[row])) if y.shape[1] > 1 else abs(float(result[row, 0]))
             return np.array([speed]), np.array([float(spread[row].max())])
-        a, b = found[2 * self.objective.order], found[2 * self.objective.order + 1]
+        a, b = result[2 * self.objective.order], result[2 * self.objective.order + 1]
         size = np.array([float(spread[2 * self.objective.order].max())])
         if self.has_phase:  # y = A cos(n w t + p), A exp(i p) = a - i b
             return np.array([float(a[0]), -float(b[0])]), np.repeat(size, 2)
@@ -217,12 +217,12 @@ def _waves(time: bytes, frequency_hz: float, orders: int) -> tuple[Array, Array]
     return table, np.linalg.pinv(table)
 
 
-def read_objectives(words: Sequence[str]) -> list[Objective]:
+def read_objectives(arguments: Sequence[str]) -> list[Objective]:
     """Return the objectives of --objective: KIND:KEY=VALUE,... or FILE.toml with tables [[objective]].
 
     Parameters
     ----------
-    words : Sequence[str]
+    arguments : Sequence[str]
         Values of the option.
 
     Returns
@@ -235,20 +235,20 @@ def read_objectives(words: Sequence[str]) -> list[Objective]:
     ModelError, UnknownNameError
         An objective is wrong; the message has the word, or the file and the table.
     """
-    found: list[Objective] = []
-    for word in words:
+    result: list[Objective] = []
+    for word in arguments:
         if word.endswith(".toml"):
             tables = read_toml(word).get("objective")
             if not isinstance(tables, list) or not tables:
                 raise ModelError(f"--objective {word}: expected tables [[objective]], got none")
-            found += [
+            result += [
                 read_objective(f"{word}: objective {k + 1}", table, words=False) for k, table in enumerate(tables)
             ]
             continue
-        kind, _, rest = word.partition(":")
-        pairs = dict(pair.partition("=")[::2] for pair in rest.split(",") if pair)
-        found.append(read_objective(f"--objective {word}", {"kind": kind, **pairs}, words=True))
-    return found
+        kind, _, remaining = word.partition(":")
+        pairs = dict(pair.partition("=")[::2] for pair in remaining.split(",") if pair)
+        result.append(read_objective(f"--objective {word}", {"kind": kind, **pairs}, words=True))
+    return result
 
 
 def read_objective(place: str, table: Any, *, words: bool) -> Objective:
@@ -279,16 +279,16 @@ def read_objective(place: str, table: Any, *, words: bool) -> Objective:
 
     if not isinstance(table, Mapping):
         raise ModelError(f"{place}: expected a table, got {table!r:.60}")
-    made = Objective(**read_table(Objective, table, "objective", fault, words=words))
-    if made.axes and (made.kind != "harmonic" or len(made.markers) != 2 or len({*made.markers, ""}) != 3):
-        raise ModelError(f"{place}: axes: expected two markers A:B, and kind 'harmonic', got {made.axes!r:.60}")
-    if made.kind == "harmonic" and not made.channel and not made.axes:
+    built = Objective(**read_table(Objective, table, "objective", fault, words=words))
+    if built.axes and (built.kind != "harmonic" or len(built.markers) != 2 or len({*built.markers, ""}) != 3):
+        raise ModelError(f"{place}: axes: expected two markers A:B, and kind 'harmonic', got {built.axes!r:.60}")
+    if built.kind == "harmonic" and not built.channel and not built.axes:
         raise ModelError(f"{place}: channel: expected an output of the robot, such as joint_position[0]")
-    if made.value is not None and made.noise is None:
+    if built.value is not None and built.noise is None:
         raise ModelError(f"{place}: noise: expected the standard deviation of the value, got none")
-    if made.phase_rad is not None and made.value is None:
+    if built.phase_rad is not None and built.value is None:
         raise ModelError(f"{place}: value: expected an amplitude with phase_rad, got none")
-    return made
+    return built
 
 
 def with_objectives(
@@ -319,44 +319,44 @@ def with_objectives(
     """
     if not objectives:
         return list(recordings)
-    names = [one.name for one in recordings]
-    for one in objectives:
-        if one.recording and not any(_is_of(one, name) for name in names):
-            raise UnknownNameError("recording of --objective", one.recording, names)
-    found = []
+    names = [recording.name for recording in recordings]
+    for objective in objectives:
+        if objective.recording and not any(_is_of(objective, name) for name in names):
+            raise UnknownNameError("recording of --objective", objective.recording, names)
+    result = []
     for recording in recordings:
-        own = [one for one in objectives if not one.recording or _is_of(one, recording.name)]
+        current = [item for item in objectives if not item.recording or _is_of(item, recording.name)]
         plant = recording.build()
         drive = cache(partial(drive_frequency, recording, f"{recording.name}: --objective", lead_in, plant))
-        made = tuple(_series_of(one, recording, lead_in, plant, drive) for one in own)
-        twice = {one.channel for one in made if [other.channel for other in made].count(one.channel) > 1}
+        built = tuple(_series_of(item, recording, lead_in, plant, drive) for item in current)
+        twice = {item.channel for item in built if [other.channel for other in built].count(item.channel) > 1}
         if twice:
             raise ModelError(f"{recording.name}: --objective {', '.join(sorted(twice))}: is given twice")
-        found.append(replace(recording, series=(*(recording.series if series else ()), *made)))
-    return found
+        result.append(replace(recording, series=(*(recording.series if series else ()), *built)))
+    return result
 
 
-def _is_of(one: Objective, name: str) -> bool:
-    return one.recording in (name, Path(name).stem)
+def _is_of(objective: Objective, name: str) -> bool:
+    return objective.recording in (name, Path(name).stem)
 
 
 def _series_of(
-    one: Objective, recording: Recording, lead_in: float, plant: Plant, drive: Callable[[], float]
+    objective: Objective, recording: Recording, lead_in: float, plant: Plant, drive: Callable[[], float]
 ) -> Series:  # fmt: skip
-    output, component = one.parts
+    output, component = objective.parts
     channels = {channel.name: channel for channel in plant.outputs}
-    place = f"{recording.name}: --objective {one.kind}"
-    for name in one.outputs:
+    place = f"{recording.name}: --objective {objective.kind}"
+    for name in objective.outputs:
         if name not in channels:
             raise UnknownNameError(f"channel of {place}", name, channels)
-        if name in one.markers and (tuple(channels[name].shape) != (3,) or channels[name].unit != "m"):
+        if name in objective.markers and (tuple(channels[name].shape) != (3,) or channels[name].unit != "m"):
             raise ModelError(f"{place}: axes: expected outputs that are positions, such as markers, got {name}")
-    size = 1 if one.is_angle else math.prod(channels[output].shape)
-    if component >= size or (component < 0 and size > 1 and one.kind == "harmonic"):
-        raise ModelError(f"{place}: channel {one.channel}: expected one of {output}[0] to [{size - 1}]")
-    if one.axes and not one.is_angle and (size != 3 or channels[output].unit != "m"):
-        raise ModelError(f"{place}: channel {one.channel}: expected a position in the axes {one.axes}")
-    frequency = one.frequency_hz or drive()
+    size = 1 if objective.is_angle else math.prod(channels[output].shape)
+    if component >= size or (component < 0 and size > 1 and objective.kind == "harmonic"):
+        raise ModelError(f"{place}: channel {objective.channel}: expected one of {output}[0] to [{size - 1}]")
+    if objective.axes and not objective.is_angle and (size != 3 or channels[output].unit != "m"):
+        raise ModelError(f"{place}: channel {objective.channel}: expected a position in the axes {objective.axes}")
+    frequency = objective.frequency_hz or drive()
     whole = math.floor((recording.duration - lead_in) * frequency + 1e-6)
     if whole < 1:
         raise ModelError(
@@ -364,43 +364,49 @@ def _series_of(
             f"{recording.duration - lead_in:.3g} s"
         )
     end = recording.duration
-    found = {s.channel: s for s in recording.series if s.channel in one.outputs and s.feature is None}
-    measured = [found[name] for name in one.outputs if name in found]
-    complete = len(measured) == len(one.outputs)
-    has_phase = one.kind == "harmonic" and (one.phase_rad is not None or one.value is None)
+    result = {s.channel: s for s in recording.series if s.channel in objective.outputs and s.feature is None}
+    measured = [result[name] for name in objective.outputs if name in result]
+    complete = len(measured) == len(objective.outputs)
+    has_phase = objective.kind == "harmonic" and (objective.phase_rad is not None or objective.value is None)
     components = tuple(range(size)) if component < 0 else (component,)
-    if complete and not one.axes:
+    if complete and not objective.axes:
         there = np.asarray(np.isfinite(measured[0].values).any(axis=0))
         components = tuple(k for k in components if there[k]) or components
-    unit = "rad" if one.is_angle else channels[output].unit
-    is_slope = one.kind == "mean_speed" and unit == "m"
-    feature = Feature(one, frequency, end - whole / frequency, end, has_phase, components, is_slope)
-    if one.value is not None:
-        p = one.phase_rad
-        values = np.array([one.value] if p is None else [one.value * math.cos(p), one.value * math.sin(p)])
-        noise = np.full(len(values), float(one.noise or 0.0))
+    unit = "rad" if objective.is_angle else channels[output].unit
+    is_slope = objective.kind == "mean_speed" and unit == "m"
+    feature = Feature(objective, frequency, end - whole / frequency, end, has_phase, components, is_slope)
+    if objective.value is not None:
+        p = objective.phase_rad
+        values = np.array(
+            [objective.value] if p is None else [objective.value * math.cos(p), objective.value * math.sin(p)]
+        )
+        noise = np.full(len(values), float(objective.noise or 0.0))
     elif not complete:
-        lacking = ", ".join(name for name in one.outputs if name not in found)
+        lacking = ", ".join(name for name in objective.outputs if name not in result)
         raise ModelError(f"{place}: the recording has no {lacking}: give value and noise")
     else:
         time, samples = _at_common_times(measured)
         values, noise = feature.of(time, feature.signal(samples))
         if not np.isfinite(values).all():
             raise ModelError(
-                f"{place}: the recording has too few samples of {', '.join(one.outputs)} in {whole} periods"
+                f"{place}: the recording has too few samples of {', '.join(objective.outputs)} in {whole} periods"
             )
         least = MIN_NOISE_SHARE * float(np.linalg.norm(values))
-        noise = np.full(len(values), one.noise) if one.noise is not None else np.maximum(noise, max(least, 1e-12))
+        noise = (
+            np.full(len(values), objective.noise)
+            if objective.noise is not None
+            else np.maximum(noise, max(least, 1e-12))
+        )
     unit = "m/s" if is_slope else unit
-    return Series(one.label, np.array([end]), values[None, :], unit, noise, feature=feature)
+    return Series(objective.label, np.array([end]), values[None, :], unit, noise, feature=feature)
 
 
 def _at_common_times(several: Sequence[Series]) -> tuple[Array, dict[str, Array]]:
     """Return the times (k,) that all series have, and their samples there."""
     time = several[0].time
-    for one in several[1:]:
-        time = np.intersect1d(time, one.time)
-    return time, {one.channel: one.values[np.searchsorted(one.time, time)] for one in several}
+    for item in several[1:]:
+        time = np.intersect1d(time, item.time)
+    return time, {entry.channel: entry.values[np.searchsorted(entry.time, time)] for entry in several}
 
 
 def drive_frequency(
@@ -437,8 +443,8 @@ def drive_frequency(
     y = commands[:, column] if commands.size else np.zeros(0)
     if len(y) < 8 or float(np.ptp(y)) < 1e-9:
         speeds = [
-            abs(float(recording.commands[-1, k])) for k, one in enumerate((plant or recording.build()).actuators)
-            if one.unit == "rad/s" and recording.commands[-1:, k].any()
+            abs(float(recording.commands[-1, k])) for k, actuator in enumerate((plant or recording.build()).actuators)
+            if actuator.unit == "rad/s" and recording.commands[-1:, k].any()
         ]  # fmt: skip
         if len(speeds) == 1:
             return speeds[0] / (2.0 * math.pi)
@@ -454,8 +460,8 @@ def drive_frequency(
     def left(frequency: float) -> float:
         angle = 2.0 * np.pi * frequency * t
         table = np.stack([np.ones(n), np.cos(angle), np.sin(angle)], axis=1)
-        found, *_ = np.linalg.lstsq(table, y, rcond=None)
-        return float(np.sum((y - table @ found) ** 2))
+        result, *_ = np.linalg.lstsq(table, y, rcond=None)
+        return float(np.sum((y - table @ result) ** 2))
 
     low, high = max(k - 1.0, 0.5) / span, (k + 1.0) / span
     ratio = 0.5 * (math.sqrt(5.0) - 1.0)

@@ -97,7 +97,7 @@ class Identified:
     @property
     def asked(self) -> list[Unknown]:
         """The unknowns of `fit`, in the order of `names`."""
-        return [one for one in self._solution.unknowns if one.asked]
+        return [unknown for unknown in self._solution.unknowns if unknown.asked]
 
     @property
     def advice(self) -> list[str]:
@@ -108,7 +108,7 @@ class Identified:
     def predictions(self) -> dict[str, dict[str, Prediction]]:
         """Predictions with the fitted values: {recording: {channel: Prediction}}."""
         solution = self._solution
-        residuals, found = solution.residuals, dict[str, dict[str, Prediction]]()
+        residuals, result = solution.residuals, dict[str, dict[str, Prediction]]()
         predicted = residuals.predicted(solution.z)
         parts: dict[tuple[str, str], list[tuple[Array, Array, Array, Any, str]]] = {}
         for block in residuals.blocks:
@@ -120,9 +120,9 @@ class Identified:
             parts.setdefault((recording.name, block.channel), []).append(rows)
         for (recording_name, channel), several in parts.items():
             columns = [np.concatenate(column) for column in list(zip(*several, strict=True))[:4]]
-            made = Prediction(columns[0], columns[1], columns[2], columns[3].astype(bool), several[0][4])
-            found.setdefault(recording_name, {})[channel] = made
-        return found
+            built = Prediction(columns[0], columns[1], columns[2], columns[3].astype(bool), several[0][4])
+            result.setdefault(recording_name, {})[channel] = built
+        return result
 
     def figure(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw the values with their spread, and the channels beside the model.
@@ -139,12 +139,12 @@ class Identified:
         """
         from rtmms.studies.fit_page import draw_figure
 
-        made: Figure = draw_figure(self._solution, self._evidence, None if path is None else Path(path))
-        return made
+        built: Figure = draw_figure(self._solution, self._evidence, None if path is None else Path(path))
+        return built
 
     def __str__(self) -> str:
         """Return the values with their standard errors, a line each, and the advice."""
-        units = {name: one["unit"] for name, one in self.report["parameters"].items()}
+        units = {name: item["unit"] for name, item in self.report["parameters"].items()}
         lines = [
             f"{name} = {value:.6g} +- {self.standard_errors[name]:.2g} {units[name]}".rstrip()
             for name, value in self.values.items()
@@ -244,7 +244,7 @@ def identify(
             f"identify: model: expected a name or file as rtmms.load takes it, or a function that returns a plant, got "
             f"a {type(model).__name__}: wrap it, as in lambda **p: rtmms.load('manta', **p)"
         )
-    asked_objectives = [_objective(one) for one in objectives]
+    asked_objectives = [_objective(objective) for objective in objectives]
     with asked_by_program():
         reader = Reader(
             model,
@@ -258,12 +258,12 @@ def identify(
             objectives=asked_objectives,
             lead_in=lead_in,
         )
-        found = reader.read_all(_listed(recordings))
+        result = reader.read_all(_listed(recordings))
         watch = Watch(budget=Budget(budget_s))
         if progress is not None:
             watch.iterated = progress
         return identify_recordings(
-            found, fit, bounds, prior, per_recording, watch=watch, delay_per_recording=delay_per_recording,
+            result, fit, bounds, prior, per_recording, watch=watch, delay_per_recording=delay_per_recording,
             hold_out=hold_out, lead_in=lead_in, segments=segments, starts=starts, seed=seed, free=free, pin=pin,
             threads=threads,
         )  # fmt: skip
@@ -388,12 +388,12 @@ class Reader:
     trusted: bool = False
     warn: Callable[[str], None] = lambda _: None
 
-    def read_all(self, given: Iterable[OneRecording]) -> list[Recording]:
+    def read_all(self, values: Iterable[OneRecording]) -> list[Recording]:
         """Return all recordings, of one robot, with their objectives.
 
         Parameters
         ----------
-        given : Iterable[OneRecording]
+        values : Iterable[OneRecording]
             Files, logs, mappings or tables.
 
         Returns
@@ -406,49 +406,59 @@ class Reader:
         ModelError, UnknownNameError
             A recording cannot be read; the message names it.
         """
-        found: list[Recording] = []
-        for number, one in enumerate(given):
-            found += self._read(one, number)
-        if not found:
+        result: list[Recording] = []
+        for number, item in enumerate(values):
+            result += self._read(item, number)
+        if not result:
             raise ModelError("identify: expected a recording, got none")
-        others = [one for one in found if one.robot != found[0].robot]
+        others = [entry for entry in result if entry.robot != result[0].robot]
         if others:
             raise ModelError(
-                f"{others[0].name}: is of robot '{others[0].robot}', and {found[0].name} of '{found[0].robot}': "
+                f"{others[0].name}: is of robot '{others[0].robot}', and {result[0].name} of '{result[0].robot}': "
                 "expected recordings of one robot; fit each by itself"
             )
-        return with_objectives(found, self.objectives, series=bool(self.channels) or not self.objectives,
+        return with_objectives(result, self.objectives, series=bool(self.channels) or not self.objectives,
                                lead_in=self.lead_in)  # fmt: skip
 
-    def _read(self, one: OneRecording, number: int) -> list[Recording]:
-        if isinstance(one, Recording):
-            return [one]
+    def _read(self, one_recording: OneRecording, number: int) -> list[Recording]:
+        if isinstance(one_recording, Recording):
+            return [one_recording]
         more = (
             None if not self.objectives else tuple(dict.fromkeys(n for each in self.objectives for n in each.outputs))
         )
         name = f"recording {number + 1}"
-        if isinstance(one, LogArrays):
-            one = one.path
-        if not isinstance(one, (str, os.PathLike)):
-            if hasattr(one, "columns") and hasattr(one, "to_numpy"):  # a DataFrame of pandas
-                frame: Any = one
+        if isinstance(one_recording, LogArrays):
+            one_recording = one_recording.path
+        if not isinstance(one_recording, (str, os.PathLike)):
+            if hasattr(one_recording, "columns") and hasattr(one_recording, "to_numpy"):  # a DataFrame of pandas
+                frame: Any = one_recording
                 index = getattr(frame, "index", None)
                 if "time" in getattr(index, "names", ()) and "time" not in frame.columns:  # of `to_pandas` of a log
                     frame = frame.reset_index()
                 refuse_twice(f"identify: {name}", [str(key) for key in frame.columns])
-                one = {str(key): frame[key].to_numpy() for key in frame.columns}
-            if not isinstance(one, Mapping):
+                one_recording = {str(key): frame[key].to_numpy() for key in frame.columns}
+            if not isinstance(one_recording, Mapping):
                 raise ArgumentError(
                     f"identify: {name}: expected a file, a log, a mapping of columns to arrays or a DataFrame, got a "
-                    f"{type(one).__name__}"
+                    f"{type(one_recording).__name__}"
                 )
-            robot, make, rest = self._of_table(name)
-            return [of_table(of_mapping(one, name), name, robot, self.parameters, self.channels, more=more, make=make,
-                             **rest)]  # fmt: skip
-        path = Path(one)
+            robot, make, remaining = self._of_table(name)
+            return [
+                of_table(
+                    of_mapping(one_recording, name),
+                    name,
+                    robot,
+                    self.parameters,
+                    self.channels,
+                    more=more,
+                    make=make,
+                    **remaining,
+                )
+            ]
+        path = Path(one_recording)
         if path.suffix in ENDINGS:
-            robot, make, rest = self._of_table(str(path))
-            return [from_table(path, robot, self.parameters, self.channels, more=more, make=make, **rest)]
+            robot, make, remaining = self._of_table(str(path))
+            return [from_table(path, robot, self.parameters, self.channels, more=more, make=make, **remaining)]
         robot_name = self.model if isinstance(self.model, str) else None
         make = self._make if callable(self.model) else None
         return from_log(
@@ -459,10 +469,10 @@ class Reader:
     def _of_table(self, name: str) -> tuple[str, Callable[..., Plant] | None, dict[str, Any]]:
         if self.model is None:
             raise ModelError(f"{name}: a table does not name its robot: name it with --robot")
-        rest = {"columns": self.columns, "sensors": self.sensors, "at_rest": self.at_rest}
+        remaining = {"columns": self.columns, "sensors": self.sensors, "at_rest": self.at_rest}
         if callable(self.model):
-            return _name_of(self.model), self._make, rest
-        return self.model, None, {**rest, "preset": self.preset, "dt": self.dt}
+            return _name_of(self.model), self._make, remaining
+        return self.model, None, {**remaining, "preset": self.preset, "dt": self.dt}
 
     @cached_property
     def _make(self) -> Callable[..., Plant]:
@@ -474,10 +484,10 @@ class Reader:
         fixed: dict[str, Any] = {} if self.dt is None else {"dt": self.dt}
         named = keywords_of(model) is not None
 
-        def make(**given: Any) -> Plant:
-            plant = model(**fixed, **given)
+        def make(**values: Any) -> Plant:
+            plant = model(**fixed, **values)
             if named:
-                remember_keywords(plant, model, given)
+                remember_keywords(plant, model, values)
             return plant
 
         return make
@@ -494,18 +504,18 @@ def _listed(recordings: Any) -> list[Any]:
     return list(recordings)
 
 
-def _columns(given: Mapping[str, str | Column] | None) -> dict[str, Column]:
-    if given is None:
+def _columns(values: Mapping[str, str | Column] | None) -> dict[str, Column]:
+    if values is None:
         return {}
-    return {name: one if isinstance(one, Column) else read_columns([f"{name}={one}"])[name]
-            for name, one in given.items()}  # fmt: skip
+    return {name: item if isinstance(item, Column) else read_columns([f"{name}={item}"])[name]
+            for name, item in values.items()}  # fmt: skip
 
 
-def _objective(one: Objective | Mapping[str, Any] | str) -> Objective:
-    if isinstance(one, Objective):
-        return one
-    if isinstance(one, str):
-        return read_objectives([one])[0]
+def _objective(item: Objective | Mapping[str, Any] | str) -> Objective:
+    if isinstance(item, Objective):
+        return item
+    if isinstance(item, str):
+        return read_objectives([item])[0]
     from rtmms.studies.fit_features import read_objective
 
-    return read_objective("identify: objectives", one, words=False)
+    return read_objective("identify: objectives", item, words=False)

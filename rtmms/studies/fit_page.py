@@ -44,28 +44,28 @@ def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[
     str
         The text.
     """
-    given: dict[str, Any] = {}
+    provided: dict[str, Any] = {}
     if recording.preset is not None and recording.preset.endswith(".toml"):
-        given |= read_toml(recording.preset)
+        provided |= read_toml(recording.preset)
     elif recording.preset is not None:
-        given["preset"] = recording.preset
-    given |= dict(recording.parameters)
+        provided["preset"] = recording.preset
+    provided |= dict(recording.parameters)
     plant = recording.build()
     comments: dict[str, list[str]] = {}
-    for one in asked:
-        if one.kind is not Kind.MODEL or one.name != one.key:  # a value of one recording is not the robot's
+    for item in asked:
+        if item.kind is not Kind.MODEL or item.name != item.key:  # a value of one recording is not the robot's
             continue
-        root, element = split(one.name)
+        root, element = split(item.name)
         if element < 0:
-            given[root] = values[one.name]
+            provided[root] = values[item.name]
         else:
-            if not isinstance(given.get(root), list):
-                given[root] = list(value_of(plant, root))
-            given[root][element] = values[one.name]
+            if not isinstance(provided.get(root), list):
+                provided[root] = list(value_of(plant, root))
+            provided[root][element] = values[item.name]
         where = "" if element < 0 else f"[{element}] "
-        comments.setdefault(root, []).append(f"{where}+- {errors[one.name]:.3g}")
+        comments.setdefault(root, []).append(f"{where}+- {errors[item.name]:.3g}")
     lines = [""]
-    for key, value in given.items():
+    for key, value in provided.items():
         if value is None:
             continue
         comment = f"  {toml_comment(', '.join(comments[key]))}" if key in comments else ""
@@ -190,7 +190,7 @@ def draw_figure(solution: Solution, evidence: Evidence, path: Path | None = None
         parts: Any = whole.subfigures(2, 1, height_ratios=[1.5 + 0.4 * len(evidence.names), 1.5 * _rows(solution)])
         above, below = parts
         _spread(above, solution, evidence)
-        titles = [one.name for one in solution.residuals.predictor.recordings]
+        titles = [recording.name for recording in solution.residuals.predictor.recordings]
         above.suptitle(f"Fit to {', '.join(titles)}"[:MAX_TITLE], x=0.08, ha="left", fontweight="bold")
         above.subplots_adjust(left=0.2, bottom=0.3, top=0.8)
         _series(below, solution)
@@ -210,36 +210,36 @@ def _word(text: str) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{one}</th>" for one in heads)
+    head = "".join(f"<th>{head}</th>" for head in heads)
     body = "".join("<tr>" + "".join(f"<td>{_word(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def _parameters(report: Mapping[str, Any]) -> str:
     rows = []
-    for name, one in report["parameters"].items():
-        error = "" if one["standard_error"] is None else f"{one['standard_error']:.3g}"
-        rows.append((name, f"{one['value']:.6g}", error, one["unit"], f"{one['start']:.6g}", one["bound"] or ""))
+    for name, item in report["parameters"].items():
+        error = "" if item["standard_error"] is None else f"{item['standard_error']:.3g}"
+        rows.append((name, f"{item['value']:.6g}", error, item["unit"], f"{item['start']:.6g}", item["bound"] or ""))
     return _table(("parameter", "value", "standard error", "unit", "from", "at bound"), rows)
 
 
 def _fit(report: Mapping[str, Any]) -> str:
     rows = []
-    for name, one in report["fit"].items():
-        held = "" if one["held_out_rms"] is None else f"{one['held_out_rms']:.3g}"
-        rows.append((name, f"{one['rms']:.3g}", f"{one['noise']:.3g}", held, one["unit"], str(one["samples"]),
-                     "yes" if one["white"] else f"no ({one['correlation']:.2f})"))  # fmt: skip
+    for name, item in report["fit"].items():
+        held = "" if item["held_out_rms"] is None else f"{item['held_out_rms']:.3g}"
+        rows.append((name, f"{item['rms']:.3g}", f"{item['noise']:.3g}", held, item["unit"], str(item["samples"]),
+                     "yes" if item["white"] else f"no ({item['correlation']:.2f})"))  # fmt: skip
     return _table(("channel", "rms", "noise", "held back", "unit", "samples", "white"), rows)
 
 
-def _svg(draw: Callable[..., None], width: float, height: float, *given: Any) -> str:
+def _svg(draw: Callable[..., None], width: float, height: float, *values: Any) -> str:
     """Return a figure as an element of the page."""
     with project_style():
         import matplotlib
 
         matplotlib.rcParams["svg.hashsalt"] = "rtmms"
         drawn = figure(width, height)
-        draw(drawn, *given)
+        draw(drawn, *values)
         out = StringIO()
         drawn.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
     text = out.getvalue()
@@ -250,14 +250,14 @@ def _spread(drawn: Any, solution: Solution, evidence: Evidence) -> None:
     axes = drawn.subplots()
     count = len(evidence.names)
     for row, (k, error) in enumerate(zip(solution.asked, evidence.error, strict=True)):
-        one, at = solution.unknowns[k], count - 1 - row
-        value = solution.z[k] * one.scale
-        size = error if np.isfinite(error) and error > 0.0 else one.scale
+        item, at = solution.unknowns[k], count - 1 - row
+        value = solution.z[k] * item.scale
+        size = error if np.isfinite(error) and error > 0.0 else item.scale
         axes.plot([-2.0, 2.0], [at, at], color=BLUE, lw=5.0, alpha=0.35, solid_capstyle="butt")
         near = np.clip((evidence.windows[:, row] - value) / size, -12.0, 12.0)
         axes.plot(near, np.full(len(near), at - 0.18), "o", color=MUTED, ms=3.5)
         for z, _ in solution.others:
-            axes.plot(np.clip((z[k] * one.scale - value) / size, -12.0, 12.0), at + 0.18, "d", color=SAND, ms=5.0)
+            axes.plot(np.clip((z[k] * item.scale - value) / size, -12.0, 12.0), at + 0.18, "d", color=SAND, ms=5.0)
         axes.plot(0.0, at, "|", color=BLUE, ms=14.0)
     axes.set_yticks(range(count), evidence.names[::-1])
     axes.set(xlabel="standard errors from the value", ylim=(-0.6, count - 0.4))
@@ -291,20 +291,20 @@ def _series(drawn: Any, solution: Solution) -> None:
     predicted = residuals.predicted(solution.z)
     panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]
     for axes, name in zip(panels, _channels(solution), strict=False):
-        own = [
+        current = [
             b for b in residuals.blocks if b.channel == name and residuals.predictor.segments[b.segment].recording == 0
         ]
-        if not own:
+        if not current:
             write_note(axes, f"{name}: not in the first recording")
             continue
-        k = int(np.argmax(spread(np.concatenate([b.values for b in own]))))
+        k = int(np.argmax(spread(np.concatenate([b.values for b in current]))))
         end = None
-        for block in own:
+        for block in current:
             segment = residuals.predictor.segments[block.segment]
             begin = segment.first * residuals.predictor.recordings[0].dt
             every = max(1, len(block.time) // MAX_POINTS)
             time = begin + block.time[::every]
-            first = block is own[0]
+            first = block is current[0]
             axes.plot(time, block.values[::every, k], ".", color=MUTED, ms=2.0, label="measured" if first else None)
             marker = "+" if block.series.feature is not None else None
             expected = residuals.expected(block, predicted, solution.z)[::every, k]
@@ -314,8 +314,8 @@ def _series(drawn: Any, solution: Solution) -> None:
                 end = begin + float(block.time[~block.fitted][0]), begin + float(block.time[-1])
         if end is not None:
             axes.axvspan(*end, color=GRID, alpha=0.6, lw=0.0, label="held back")
-        unit = own[0].series.unit
-        axes.set(title=f"{own[0].series.component(k)}, {unit}" if unit else own[0].series.component(k))
+        unit = current[0].series.unit
+        axes.set(title=f"{current[0].series.component(k)}, {unit}" if unit else current[0].series.component(k))
         if axes is panels[0]:
             axes.legend(loc="upper left", markerscale=3.0)
     panels[-1].set(xlabel="time, s")

@@ -76,8 +76,8 @@ class _Worker:
     def __init__(self, recordings: Sequence[Recording]) -> None:
         self.recordings = recordings
         self._plants: dict[int, tuple[Plant, dict[str, Any]]] = {}
-        models = [one.model for one in recordings]
-        self._first = [k if one is None else models.index(one) for k, one in enumerate(models)]
+        models = [recording.model for recording in recordings]
+        self._first = [k if model is None else models.index(model) for k, model in enumerate(models)]
 
     def plant(self, number: int, values: Mapping[str, float]) -> Plant:
         """Return the plant of a recording with these values, or raise ModelError where the model cannot have them.
@@ -85,34 +85,34 @@ class _Worker:
         The values are set where they may change while the plant runs; otherwise the plant is built anew.
         """
         number = self._first[number]
-        given = self._merge_elements(number, values)
-        found = self._plants.get(number)
-        if found is not None and found[1] == given:
-            return found[0]
-        if found is not None:
-            about = describe_plant(found[0])
-            changed = {key: value for key, value in given.items() if found[1].get(key) != value}
-            alike = found[1].keys() == given.keys() and set(changed) <= set(about.settable or ())
+        provided = self._merge_elements(number, values)
+        result = self._plants.get(number)
+        if result is not None and result[1] == provided:
+            return result[0]
+        if result is not None:
+            about = describe_plant(result[0])
+            changed = {key: value for key, value in provided.items() if result[1].get(key) != value}
+            alike = result[1].keys() == provided.keys() and set(changed) <= set(about.settable or ())
             if alike and about.set is not None:
                 about.set(**changed)
-                self._plants[number] = (found[0], given)
-                return found[0]
-        plant = self.recordings[number].build(**given)
-        self._plants[number] = (plant, given)
+                self._plants[number] = (result[0], provided)
+                return result[0]
+        plant = self.recordings[number].build(**provided)
+        self._plants[number] = (plant, provided)
         return plant
 
     def _merge_elements(self, number: int, values: Mapping[str, float]) -> dict[str, Any]:
         """Return whole parameters: elements put into their vectors."""
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, value in values.items():
             root, element = split(name)
             if element < 0:
-                found[root] = value
+                result[root] = value
                 continue
-            if root not in found:
-                found[root] = list(value_of(self._load_default_plant(number), root))
-            found[root][element] = value
-        return {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+            if root not in result:
+                result[root] = list(value_of(self._load_default_plant(number), root))
+            result[root][element] = value
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in result.items()}
 
     def _load_default_plant(self, number: int) -> Plant:
         if number not in self._plants:
@@ -196,22 +196,22 @@ class Predictor:
         worker = self._workers.get()
         try:
             for number, recording in enumerate(self.recordings):
-                own = [one for one in self.segments if one.recording == number]
+                current = [segment for segment in self.segments if segment.recording == number]
                 plant = worker.plant(number, values[number])
                 plant.reset(recording.seed)
-                if not own[0].known:
+                if not current[0].known:
                     _place(plant, {name: rows[0] for name, rows in recording.states.items()})
-                    own[0].base = _present(plant)
+                    current[0].base = _present(plant)
                 before = plant.snapshot()
                 with Rollout(plant, 1) as pool:
-                    for last, one in pairwise(own):
-                        commands = recording.commands[None, last.first : one.first]
+                    for last, item in pairwise(current):
+                        commands = recording.commands[None, last.first : item.first]
                         runs = pool(commands, before, outputs=())
                         before = runs.final[0]
                         plant.restore(before)
-                        seen = {name: rows[one.first] for name, rows in recording.states.items() if name in MOVING}
-                        _place(plant, seen)
-                        one.base = _present(plant)
+                        observed = {name: rows[item.first] for name, rows in recording.states.items() if name in MOVING}
+                        _place(plant, observed)
+                        item.base = _present(plant)
                         before = plant.snapshot()
         finally:
             self._workers.put(worker)
@@ -230,32 +230,34 @@ class Predictor:
         try:
             plant = worker.plant(number, case.values[number])
         except RtmmsError:
-            return [_nothing(recording, one) for one in self.segments if one.recording == number]
+            return [_nothing(recording, segment) for segment in self.segments if segment.recording == number]
         wanted = _outputs(recording, plant)
-        own = [(k, one) for k, one in enumerate(self.segments) if one.recording == number]
-        longest = max(one.last - one.first for _, one in own)
-        commands = np.stack([_padded(recording.commands[one.first : one.last], longest) for _, one in own])
-        initial = [self._start(plant, recording, one, case.offsets[k]) for k, one in own]
+        current = [(k, segment) for k, segment in enumerate(self.segments) if segment.recording == number]
+        longest = max(entry.last - entry.first for _, entry in current)
+        commands = np.stack([_padded(recording.commands[entry.first : entry.last], longest) for _, entry in current])
+        initial = [self._start(plant, recording, entry, case.offsets[k]) for k, entry in current]
         with Rollout(plant, 1) as pool:
             runs = pool(commands, initial, outputs=wanted)
         time = recording.dt * np.arange(1, longest + 1)
-        found = []
-        for row, (_, one) in enumerate(own):
-            steps = one.last - one.first
+        result = []
+        for row, (_, item) in enumerate(current):
+            steps = item.last - item.first
             outputs = {name: values[row, :steps] for name, values in runs.outputs.items()}
             motion = np.concatenate([outputs[name] for name in MOVING], axis=1) if set(MOVING) <= set(outputs) else None
-            seen = {}
+            observed = {}
             for series in recording.series:
                 if series.feature is not None:
                     samples = {name: outputs[name].reshape(steps, -1) for name in series.feature.outputs}
-                    seen[series.channel] = series.feature.of(time[:steps], series.feature.signal(samples))[0][None, :]
+                    observed[series.channel] = series.feature.of(time[:steps], series.feature.signal(samples))[0][
+                        None, :
+                    ]
                 elif series.instrument is None:
-                    seen[series.channel] = outputs[series.channel].reshape(steps, series.width)
+                    observed[series.channel] = outputs[series.channel].reshape(steps, series.width)
                 else:
                     moved = np.zeros((steps, 13)) if motion is None else motion
-                    seen[series.channel] = read_along(series.instrument, moved, outputs, plant, recording.dt)
-            found.append(seen)
-        return found
+                    observed[series.channel] = read_along(series.instrument, moved, outputs, plant, recording.dt)
+            result.append(observed)
+        return result
 
     def refusal(self, case: Case) -> str:
         """Return why the model of one of the recordings cannot be built.
@@ -294,33 +296,33 @@ class Predictor:
         list[str]
             'NAME: reason' of each.
         """
-        worker, found = self._workers.get(), list[str]()
+        worker, result = self._workers.get(), list[str]()
         try:
             for number, recording in enumerate(self.recordings):
                 try:
                     plant = worker.plant(number, case.values[number])
                 except RtmmsError as fault:
-                    found.append(f"{recording.name}: {fault}")
+                    result.append(f"{recording.name}: {fault}")
                     continue
-                for k, one in enumerate(self.segments):
-                    if one.recording != number:
+                for k, segment in enumerate(self.segments):
+                    if segment.recording != number:
                         continue
-                    start = self._start(plant, recording, one, case.offsets[k])
+                    start = self._start(plant, recording, segment, case.offsets[k])
                     with Rollout(plant, 1) as pool:
-                        runs = pool(recording.commands[None, one.first : one.last], start, outputs=())
+                        runs = pool(recording.commands[None, segment.first : segment.last], start, outputs=())
                     if runs.status[0]:
-                        found.append(f"{recording.name}: {runs.reason(0)}")
+                        result.append(f"{recording.name}: {runs.reason(0)}")
                         break
         finally:
             self._workers.put(worker)
-        return found
+        return result
 
-    def _start(self, plant: Plant, recording: Recording, one: Segment, offset: Array) -> bytes:
-        if one.base is None:
+    def _start(self, plant: Plant, recording: Recording, segment: Segment, offset: Array) -> bytes:
+        if segment.base is None:
             plant.reset(recording.seed)
         else:
             assert isinstance(plant, HasFork)
-            plant.put(one.base[0].copy(), one.base[1])
+            plant.put(segment.base[0].copy(), segment.base[1])
         if offset.any():
             _shift(plant, offset)
         return plant.snapshot()
@@ -333,18 +335,18 @@ class Predictor:
 def _outputs(recording: Recording, plant: Plant) -> tuple[str, ...]:
     """Return the plant's outputs that predictions are made from."""
     names = [
-        name for one in recording.series for name in (
-            one.feature.outputs if one.feature is not None else (one.channel,) if one.instrument is None
-            else (one.instrument.of,)
+        name for item in recording.series for name in (
+            item.feature.outputs if item.feature is not None else (item.channel,) if item.instrument is None
+            else (item.instrument.of,)
         )
     ]  # fmt: skip
-    body = any(one.instrument is not None and not one.instrument.of for one in recording.series)
+    body = any(item.instrument is not None and not item.instrument.of for item in recording.series)
     return tuple(dict.fromkeys([*(MOVING if body else ()), *(name for name in names if name)]))
 
 
-def _nothing(recording: Recording, one: Segment) -> dict[str, Array]:
+def _nothing(recording: Recording, segment: Segment) -> dict[str, Array]:
     return {
-        series.channel: np.full((one.last - one.first if series.feature is None else 1, series.width), np.nan)
+        series.channel: np.full((segment.last - segment.first if series.feature is None else 1, series.width), np.nan)
         for series in recording.series
     }
 
@@ -358,16 +360,16 @@ def _present(plant: Plant) -> tuple[Array, int]:
     return plant.present()
 
 
-def _place(plant: Plant, seen: Mapping[str, Array]) -> None:
+def _place(plant: Plant, observed: Mapping[str, Array]) -> None:
     """Place the plant at the measured pose and twist, as far as they are known and possible."""
-    given = {name: value for name, value in seen.items() if np.isfinite(value).all()}
-    if "quaternion" in given:
-        given["quaternion"] = given["quaternion"] / np.linalg.norm(given["quaternion"])
-    pose = {name: value for name, value in given.items() if name in MOVING}
-    for some in (given, pose):
+    values = {name: value for name, value in observed.items() if np.isfinite(value).all()}
+    if "quaternion" in values:
+        values["quaternion"] = values["quaternion"] / np.linalg.norm(values["quaternion"])
+    pose = {name: value for name, value in values.items() if name in MOVING}
+    for subset in (values, pose):
         try:
-            if some:
-                plant.place(**some)  # type: ignore[attr-defined]
+            if subset:
+                plant.place(**subset)  # type: ignore[attr-defined]
             return
         except RtmmsError:
             continue
@@ -388,11 +390,11 @@ def can_be_placed(plant: Plant) -> bool:
     """
     if not isinstance(plant, HasFork) or not hasattr(plant, "place"):
         return False
-    seen = plant.observe()
-    if not set(MOVING) <= seen.keys():
+    outputs = plant.observe()
+    if not set(MOVING) <= outputs.keys():
         return False
     try:
-        plant.place(**{name: seen[name] for name in MOVING})
+        plant.place(**{name: outputs[name] for name in MOVING})
     except RtmmsError:
         return False
     return True
@@ -418,12 +420,12 @@ def free_start(plant: Plant, commands: Array | None = None) -> FirstState:
     """
     free = not isinstance(plant, HasCoordinates) or plant.coordinates().pose >= 0
     plant.reset()
-    seen = plant.observe()
+    outputs = plant.observe()
     base = _movable_base(plant, commands) if free and can_be_placed(plant) else (False,) * 12
     plant.reset()
-    if not {"joint_position", "joint_velocity"} <= seen.keys():
+    if not {"joint_position", "joint_velocity"} <= outputs.keys():
         return FirstState(start_names(()), base, known=False)
-    before, position = plant.snapshot(), np.ravel(seen["joint_position"])
+    before, position = plant.snapshot(), np.ravel(outputs["joint_position"])
     joints = []
     for joint in range(len(position)):
         movable = False
@@ -462,16 +464,16 @@ def _movable_base(plant: Plant, commands: Array | None) -> tuple[bool, ...]:
     before, twists, movable = plant.snapshot(), list[Array](), list[bool]()
 
     def twist() -> Array:
-        seen = plant.observe()
-        return np.concatenate([seen["velocity"], seen["angular_velocity"]])
+        outputs = plant.observe()
+        return np.concatenate([outputs["velocity"], outputs["angular_velocity"]])
 
-    usual = twist()
+    default = twist()
     for k in range(6):
-        moved = usual.copy()
+        moved = default.copy()
         moved[k] += MOVE
         try:
             plant.place(velocity=moved[:3], angular_velocity=moved[3:])  # type: ignore[attr-defined]
-            reached = (twist() - usual) / MOVE
+            reached = (twist() - default) / MOVE
         except (RtmmsError, TypeError, AttributeError):
             reached = np.zeros(6)
         finally:
@@ -513,24 +515,24 @@ def _span(rows: Array) -> Array:
     if not len(rows):
         return np.zeros((6, 0))
     _, sizes, vectors = np.linalg.svd(rows, full_matrices=False)
-    kept = sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-9)
-    found: Array = vectors[kept].T
-    return found
+    stored = sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-9)
+    result: Array = vectors[stored].T
+    return result
 
 
 def _shift(plant: Plant, offset: Array) -> None:
     """Shift pose and twist by an offset in the body's axes, and the joints' positions and velocities."""
-    seen, joints = plant.observe(), offset[12:]
+    observed, joints = plant.observe(), offset[12:]
     if joints.any():
-        count = np.size(seen["joint_position"])
+        count = np.size(observed["joint_position"])
         moves = np.concatenate([joints, np.zeros(2 * count - len(joints))])  # the last joints may be imposed
         plant.place(  # type: ignore[attr-defined]
-            joint_position=np.ravel(seen["joint_position"]) + moves[:count],
-            joint_velocity=np.ravel(seen["joint_velocity"]) + moves[count:],
+            joint_position=np.ravel(observed["joint_position"]) + moves[:count],
+            joint_velocity=np.ravel(observed["joint_velocity"]) + moves[count:],
         )
     if not offset[:12].any():
         return
-    w, x, y, z = seen["quaternion"]
+    w, x, y, z = observed["quaternion"]
     p, turn = offset[:3], offset[3:6]
     half = 0.5 * float(np.linalg.norm(turn))
     a, b, c = turn * (0.5 if half < 1e-9 else 0.5 * np.sin(half) / half)
@@ -542,6 +544,6 @@ def _shift(plant: Plant, offset: Array) -> None:
         w * b - x * c + y * s + z * a, w * c + x * b - y * a + z * s,
     ])  # fmt: skip
     plant.place(  # type: ignore[attr-defined]
-        position=seen["position"] + p + w * t + np.cross(u, t), quaternion=quaternion / np.linalg.norm(quaternion),
-        velocity=seen["velocity"] + offset[6:9], angular_velocity=seen["angular_velocity"] + offset[9:12],
+        position=observed["position"] + p + w * t + np.cross(u, t), quaternion=quaternion / np.linalg.norm(quaternion),
+        velocity=observed["velocity"] + offset[6:9], angular_velocity=observed["angular_velocity"] + offset[9:12],
     )  # fmt: skip

@@ -86,20 +86,20 @@ def blocks(recordings: Sequence[Recording], segments: Sequence[Segment], sigma: 
     list[Block]
         Blocks with at least one sample.
     """
-    found = []
-    for k, one in enumerate(segments):
-        recording = recordings[one.recording]
-        begin, end = one.first * recording.dt, one.last * recording.dt
-        seen = (one.first + one.fitted) * recording.dt
+    result = []
+    for k, segment in enumerate(segments):
+        recording = recordings[segment.recording]
+        begin, end = segment.first * recording.dt, segment.last * recording.dt
+        observed = (segment.first + segment.fitted) * recording.dt
         for series in recording.series:
-            earliest = max(begin + UNSEEN * recording.dt, one.counts_from * recording.dt)
+            earliest = max(begin + UNSEEN * recording.dt, segment.counts_from * recording.dt)
             inside = (series.time > earliest) & (series.time <= end + 1e-9)
             if inside.any():
                 time = series.time[inside]
-                own = sigma[series.channel] if series.feature is None else series.noise
-                found.append(Block(k, series, time - begin, series.values[inside], own,
-                                   (time <= seen + 1e-9) | (series.feature is not None)))  # fmt: skip
-    return found
+                current = sigma[series.channel] if series.feature is None else series.noise
+                result.append(Block(k, series, time - begin, series.values[inside], current,
+                                   (time <= observed + 1e-9) | (series.feature is not None)))  # fmt: skip
+    return result
 
 
 class Residuals:
@@ -126,22 +126,22 @@ class Residuals:
     """
 
     def __init__(
-        self, predictor: Predictor, found: list[Block], unknowns: Sequence[Unknown],
+        self, predictor: Predictor, result: list[Block], unknowns: Sequence[Unknown],
         progress: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        self.predictor, self.blocks, self.unknowns, self.progress = predictor, found, list(unknowns), progress
-        self.scale = np.array([one.scale for one in unknowns])
-        self.priors = [(k, *one.prior) for k, one in enumerate(unknowns) if one.prior is not None]
-        self._width = max(len(OFFSETS), 1 + max((one.coordinate for one in unknowns), default=0))
+        self.predictor, self.blocks, self.unknowns, self.progress = predictor, result, list(unknowns), progress
+        self.scale = np.array([item.scale for item in unknowns])
+        self.priors = [(k, *item.prior) for k, item in enumerate(unknowns) if item.prior is not None]
+        self._width = max(len(OFFSETS), 1 + max((item.coordinate for item in unknowns), default=0))
         self.central = True
         self._at: Array | None = None
         self._predicted: list[dict[str, Array]] = []
         self._of: dict[str, list[tuple[int, Unknown]]] = {}
-        for k, one in enumerate(unknowns):
-            if one.channel:
-                self._of.setdefault(one.channel, []).append((k, one))
+        for k, unknown in enumerate(unknowns):
+            if unknown.channel:
+                self._of.setdefault(unknown.channel, []).append((k, unknown))
         steps, self.sources = 0, []
-        for block in found:
+        for block in result:
             self.sources.append(slice(steps, steps + int(block.fitted.sum()) * block.values.shape[1]))
             steps = self.sources[-1].stop
         self.size = steps
@@ -179,12 +179,12 @@ class Residuals:
         count = len(self.predictor.recordings)
         values: list[dict[str, float]] = [{} for _ in range(count)]
         offsets = np.zeros((len(self.predictor.segments), self._width))
-        for one, value in zip(self.unknowns, z * self.scale, strict=True):
-            if one.kind is Kind.MODEL:
-                for own in values if one.recording < 0 else values[one.recording : one.recording + 1]:
-                    own[one.key] = float(value)
-            elif one.kind is Kind.START:
-                offsets[one.segment, one.coordinate] = value
+        for unknown, value in zip(self.unknowns, z * self.scale, strict=True):
+            if unknown.kind is Kind.MODEL:
+                for current in values if unknown.recording < 0 else values[unknown.recording : unknown.recording + 1]:
+                    current[unknown.key] = float(value)
+            elif unknown.kind is Kind.START:
+                offsets[unknown.segment, unknown.coordinate] = value
         return Case(values, offsets)
 
     def predicted(self, z: Array) -> list[dict[str, Array]]:
@@ -211,19 +211,19 @@ class Residuals:
         residuals at the best delay (variable projection).
         """
         for segment in range(len(self.predictor.segments)):
-            own = [
+            current = [
                 (block, feature) for block in self.blocks
                 if block.segment == segment and (feature := block.series.feature) is not None and feature.free_clock
             ]  # fmt: skip
             pairs = []
-            for block, feature in own:
+            for block, feature in current:
                 model, measured = predicted[segment][block.channel][0], block.values[0]
                 rate = 2.0 * np.pi * feature.frequency_hz * feature.objective.order
                 pairs.append((complex(*model), complex(*measured), float(block.sigma[0]), rate))
-            if not pairs or not np.isfinite([one[0] for one in pairs]).all():
+            if not pairs or not np.isfinite([pair[0] for pair in pairs]).all():
                 continue
             delay = aligning_delay(pairs)
-            for (block, _), (model, _, _, rate) in zip(own, pairs, strict=True):
+            for (block, _), (model, _, _, rate) in zip(current, pairs, strict=True):
                 turned = model * np.exp(-1j * rate * delay)
                 predicted[segment][block.channel] = np.array([[turned.real, turned.imag]])
         return predicted
@@ -247,10 +247,10 @@ class Residuals:
         """
         number = self.predictor.segments[block.segment].recording
         recording = self.predictor.recordings[number]
-        own = [(k, one) for k, one in self._of.get(block.channel, []) if one.recording in (-1, number)]
+        current = [(k, entry) for k, entry in self._of.get(block.channel, []) if entry.recording in (-1, number)]
         if block.series.feature is None:
-            own += [(k, one) for k, one in self._of.get(ALL_CHANNELS, []) if one.recording in (-1, number)]
-        delay = sum((z[k] * one.scale for k, one in own if one.kind is Kind.DELAY), 0.0)
+            current += [(k, entry) for k, entry in self._of.get(ALL_CHANNELS, []) if entry.recording in (-1, number)]
+        delay = sum((z[k] * entry.scale for k, entry in current if entry.kind is Kind.DELAY), 0.0)
         rows = predicted[block.segment][block.channel]
         at = np.clip((block.time - delay) / recording.dt - 1.0, 0.0, len(rows) - 1.0)
         before = np.minimum(at.astype(np.int64), max(len(rows) - 2, 0))
@@ -259,21 +259,21 @@ class Residuals:
         if block.channel == "quaternion":
             y = y * np.where(np.nansum(y * block.values, axis=1) < 0.0, -1.0, 1.0)[:, None]
         plain, y = y, y.copy()
-        for k, one in own:
-            value = z[k] * one.scale
-            if one.kind is Kind.SCALE:
-                part = slice(None) if one.component < 0 else one.component
+        for k, item in current:
+            value = z[k] * item.scale
+            if item.kind is Kind.SCALE:
+                part = slice(None) if item.component < 0 else item.component
                 y[:, part] += value * plain[:, part]
-            elif one.kind is Kind.SKEW:  # the turn of the axes, to first order
-                a, b = (one.component + 1) % 3, (one.component + 2) % 3
+            elif item.kind is Kind.SKEW:  # the turn of the axes, to first order
+                a, b = (item.component + 1) % 3, (item.component + 2) % 3
                 y[:, a] += value * plain[:, b]
                 y[:, b] -= value * plain[:, a]
-        for k, one in own:
-            if one.kind is Kind.GAIN:
-                y *= z[k] * one.scale
-        for k, one in own:
-            if one.kind is Kind.BIAS:
-                y[:, one.component] += z[k] * one.scale
+        for k, item in current:
+            if item.kind is Kind.GAIN:
+                y *= z[k] * item.scale
+        for k, item in current:
+            if item.kind is Kind.BIAS:
+                y[:, item.component] += z[k] * item.scale
         return y
 
     def differences(self, block: Block, predicted: Sequence[dict[str, Array]], z: Array) -> Array:
@@ -300,11 +300,11 @@ class Residuals:
         predicted: Sequence[dict[str, Array]],
         z: Array,
         only: Iterable[int] | None = None,
-        most: float = FAILED_RESIDUAL,
+        maximum: float = FAILED_RESIDUAL,
     ) -> Array:
         """Return the residuals (size,) of the fit, 0 where there was no measurement; blocks not in `only` stay 0.
 
-        `most` is the limit of a residual, in deviations. Differences have none: in a recording without noise a small
+        `maximum` is the limit of a residual, in deviations. Differences have none: in a recording without noise a small
         step moves an output by more than FAILED_RESIDUAL deviations, and the slope of two residuals at the limit is 0.
         """
         out = np.zeros(self.size)
@@ -313,7 +313,9 @@ class Residuals:
             off = self.differences(block, predicted, z)[block.fitted]
             measured = np.isfinite(block.values[block.fitted])
             off = np.where(
-                measured, np.clip(np.where(np.isfinite(off), off / block.sigma, FAILED_RESIDUAL), -most, most), 0.0
+                measured,
+                np.clip(np.where(np.isfinite(off), off / block.sigma, FAILED_RESIDUAL), -maximum, maximum),
+                0.0,
             )
             out[self.sources[k]] = off.ravel()
         return out
@@ -364,9 +366,9 @@ class Residuals:
             step = START_STEP if of_start else STEP
             up[group], down[group] = z[group] + step, z[group] - step
             for k in group:  # within bounds
-                one = self.unknowns[k]
-                up[k] = min(up[k], one.high / one.scale)
-                down[k] = max(down[k], one.low / one.scale)
+                unknown = self.unknowns[k]
+                up[k] = min(up[k], unknown.high / unknown.scale)
+                down[k] = max(down[k], unknown.low / unknown.scale)
             if of_start or not self.central:
                 up, down = (up, z) if (up[group] > z[group]).all() else (z, down)
             cases += [self.case(point) for point in (up, down) if point is not z]
@@ -391,15 +393,17 @@ class Residuals:
                     continue
                 only = self._blocks_of(self.unknowns[k])
                 out[: self.size, k] = (self._data(high, z, only, np.inf) - self._data(low, z, only, np.inf)) / over
-        for k, one in enumerate(self.unknowns):
-            if not one.channel:
+        for k, unknown in enumerate(self.unknowns):
+            if not unknown.channel:
                 continue
             up, down = z.copy(), z.copy()
             up[k], down[k] = z[k] + STEP, z[k] - STEP
             only = [
-                j for j, block in enumerate(self.blocks)
-                if one.channel in (block.channel, ALL_CHANNELS) and one.recording in (-1, self._recording_of(block))
-            ]  # fmt: skip
+                j
+                for j, block in enumerate(self.blocks)
+                if unknown.channel in (block.channel, ALL_CHANNELS)
+                and unknown.recording in (-1, self._recording_of(block))
+            ]
             moved = self._data(predicted, up, only, np.inf) - self._data(predicted, down, only, np.inf)
             out[: self.size, k] = moved / (2.0 * STEP)
         return out
@@ -424,9 +428,9 @@ class Residuals:
         """
         if not self.predictor.refusal(self.case(beyond)):
             return False
-        found = False
-        for k, one in enumerate(self.unknowns):
-            if one.kind is not Kind.MODEL or beyond[k] == z[k]:
+        result = False
+        for k, unknown in enumerate(self.unknowns):
+            if unknown.kind is not Kind.MODEL or beyond[k] == z[k]:
                 continue
             point = z.copy()
             point[k] = beyond[k]
@@ -437,33 +441,33 @@ class Residuals:
             for _ in range(BISECTIONS):
                 point[k] = 0.5 * (good + bad)
                 good, bad = (good, point[k]) if self.predictor.refusal(self.case(point)) else (point[k], bad)
-            end = float(good * one.scale)
+            end = float(good * unknown.scale)
             below = beyond[k] < z[k]
             self.unknowns[k] = replace(
-                one, low=end if below else one.low, high=one.high if below else end, end=why
+                unknown, low=end if below else unknown.low, high=unknown.high if below else end, end=why
             )  # fmt: skip
-            found = True
-        return found
+            result = True
+        return result
 
     def _recording_of(self, block: Block) -> int:
         return self.predictor.segments[block.segment].recording
 
-    def _blocks_of(self, one: Unknown) -> list[int] | None:
+    def _blocks_of(self, unknown: Unknown) -> list[int] | None:
         """Return the indices of the blocks that an unknown of the model can move; None for all."""
-        if one.kind is Kind.START:
-            return [j for j, block in enumerate(self.blocks) if block.segment == one.segment]
-        if one.recording >= 0:
-            return [j for j, block in enumerate(self.blocks) if self._recording_of(block) == one.recording]
+        if unknown.kind is Kind.START:
+            return [j for j, block in enumerate(self.blocks) if block.segment == unknown.segment]
+        if unknown.recording >= 0:
+            return [j for j, block in enumerate(self.blocks) if self._recording_of(block) == unknown.recording]
         return None
 
     def _refuse_edge(self, group: list[int], ends: tuple[Array, Array]) -> None:
         """Raise ModelError where the model fails on both sides of a value."""
-        one = self.unknowns[group[0]]
+        item = self.unknowns[group[0]]
         reasons = self.predictor.failures(self.case(ends[0]))
         why = f" ({reasons[0]})" if reasons else ""
         raise ModelError(
-            f"the model fails near {one.name} = {ends[0][group[0]] * one.scale:g}{why}; give bounds without "
-            f"this value: --bounds {one.key}=LOW:HIGH"
+            f"the model fails near {item.name} = {ends[0][group[0]] * item.scale:g}{why}; give bounds without "
+            f"this value: --bounds {item.key}=LOW:HIGH"
         )
 
     def _moved_together(self) -> list[list[int]]:
@@ -473,11 +477,11 @@ class Residuals:
         itself.
         """
         groups: dict[Any, list[int]] = {}
-        for k, one in enumerate(self.unknowns):
-            if one.kind is Kind.MODEL:
-                groups.setdefault(k if one.recording < 0 else one.key, []).append(k)
-            elif one.kind is Kind.START:
-                groups.setdefault((one.kind, one.coordinate), []).append(k)
+        for k, unknown in enumerate(self.unknowns):
+            if unknown.kind is Kind.MODEL:
+                groups.setdefault(k if unknown.recording < 0 else unknown.key, []).append(k)
+            elif unknown.kind is Kind.START:
+                groups.setdefault((unknown.kind, unknown.coordinate), []).append(k)
         return list(groups.values())
 
 

@@ -52,35 +52,35 @@ def refuse_bomb(path: Path) -> None:
     if path.suffix != ".parquet" or not path.is_file():
         return
     packed = path.stat().st_size
-    most = max(MAX_CELLS, packed // 2)
+    maximum = max(MAX_CELLS, packed // 2)
     try:
         pq: Any = import_module("pyarrow.parquet")
         with open_input(path) as raw, pq.ParquetFile(raw) as file:
             groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
             columns = [group.column(k) for group in groups for k in range(group.num_columns)]
-            cells = max(file.metadata.num_rows, sum(one.num_values for one in columns))
-            size = sum(one.total_uncompressed_size for one in columns)
-            texts = sorted({one.path_in_schema for one in columns if one.physical_type.endswith("BYTE_ARRAY")})
-        if max(cells, size // _CELL_BYTES) <= most:
-            size = _text_bytes(pq, path, texts, _CELL_BYTES * most) if texts else 0
+            cells = max(file.metadata.num_rows, sum(column.num_values for column in columns))
+            size = sum(column.total_uncompressed_size for column in columns)
+            texts = sorted({column.path_in_schema for column in columns if column.physical_type.endswith("BYTE_ARRAY")})
+        if max(cells, size // _CELL_BYTES) <= maximum:
+            size = _text_bytes(pq, path, texts, _CELL_BYTES * maximum) if texts else 0
     except Exception:  # no pyarrow, no Parquet file: whatever the library raises
         return
-    if max(cells, size // _CELL_BYTES) > most:
+    if max(cells, size // _CELL_BYTES) > maximum:
         raise ModelError(
-            f"{path}: expected at most {most} cells in a file of {packed} bytes, got {cells} ({size} bytes of text)"
+            f"{path}: expected at most {maximum} cells in a file of {packed} bytes, got {cells} ({size} bytes of text)"
         )
 
 
-def _text_bytes(pq: Any, path: Path, texts: list[str], most: int) -> int:
-    """Return an upper bound of the bytes of columns of text, if each cell has its own text; stop beyond `most`."""
+def _text_bytes(pq: Any, path: Path, texts: list[str], maximum: int) -> int:
+    """Return an upper bound of the bytes of columns of text, if each cell has its own text; stop beyond `maximum`."""
     total = 0
     with open_input(path) as raw, pq.ParquetFile(raw, read_dictionary=texts) as file:
         for batch in file.iter_batches(batch_size=1024, columns=texts):
             for column in batch.columns:
                 known = getattr(column, "dictionary", column)
-                longest = max((len(str(one)) for one in known.to_pylist()), default=0)
+                longest = max((len(str(item)) for item in known.to_pylist()), default=0)
                 total += longest * len(column)
-            if total > most:
+            if total > maximum:
                 break
     return total
 
@@ -123,12 +123,12 @@ class Column:
     noise: float = math.nan
 
 
-def read_columns(words: Sequence[str]) -> dict[str, Column]:
+def read_columns(arguments: Sequence[str]) -> dict[str, Column]:
     """Read the values of --columns: FILE.toml, or OURS=THEIRS,...
 
     Parameters
     ----------
-    words : Sequence[str]
+    arguments : Sequence[str]
         Values of the option.
 
     Returns
@@ -141,34 +141,34 @@ def read_columns(words: Sequence[str]) -> dict[str, Column]:
     ModelError
         A value is neither a file nor OURS=THEIRS.
     """
-    found: dict[str, Column] = {}
-    for word in words:
+    result: dict[str, Column] = {}
+    for word in arguments:
         if word.endswith(".toml") and "=" not in word:
-            for name, given in read_toml(word).items():
-                found[name] = _column(f"{word}: {name}", given)
+            for name, values in read_toml(word).items():
+                result[name] = _column(f"{word}: {name}", values)
             continue
         for pair in word.split(","):
             ours, equals, theirs = pair.partition("=")
             if not equals or not ours.strip() or not theirs.strip():
                 raise ModelError(f"--columns {pair}: expected OURS=THEIRS, for example position[0]=px")
-            found[ours.strip()] = Column(theirs.strip())
-    return found
+            result[ours.strip()] = Column(theirs.strip())
+    return result
 
 
-def _column(place: str, given: Any) -> Column:
-    if isinstance(given, str):
-        return Column(given)
-    if not isinstance(given, dict) or not isinstance(given.get("column"), str):
+def _column(place: str, values: Any) -> Column:
+    if isinstance(values, str):
+        return Column(values)
+    if not isinstance(values, dict) or not isinstance(values.get("column"), str):
         raise ModelError(f"{place}: expected the name of a column, or a table with column, scale, offset, noise")
-    for key, value in given.items():
+    for key, value in values.items():
         if key not in _KEYS:
             raise UnknownNameError(f"key of {place}", key, _KEYS)
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         if key != "column" and not number:
             raise ModelError(f"{place}: {key}: expected a number, got {value!r:.60}")
-    if given.get("noise", 1.0) <= 0.0:
-        raise ModelError(f"{place}: noise: expected > 0, got {given['noise']}")
-    return Column(**given)
+    if values.get("noise", 1.0) <= 0.0:
+        raise ModelError(f"{place}: noise: expected > 0, got {values['noise']}")
+    return Column(**values)
 
 
 def from_table(
@@ -238,7 +238,7 @@ def of_mapping(data: Mapping[str, Any], name: str) -> Table:
     ModelError
         The columns have different lengths, or no numbers.
     """
-    found: dict[str, Array] = {}
+    result: dict[str, Array] = {}
     for key, values in data.items():
         try:
             array = np.asarray(values, dtype=np.float64)
@@ -247,18 +247,18 @@ def of_mapping(data: Mapping[str, Any], name: str) -> Table:
                 raise ModelError(f"{name}: {key}: expected numbers, got {values!r:.60}") from None
             array = np.array([_number(cell) for cell in values])
         if array.ndim == 1:
-            found[str(key)] = array
+            result[str(key)] = array
         elif array.ndim >= 2:
             for index in np.ndindex(*array.shape[1:]):
-                found[f"{key}[{','.join(map(str, index))}]"] = array[(slice(None), *index)]
+                result[f"{key}[{','.join(map(str, index))}]"] = array[(slice(None), *index)]
         else:
             raise ModelError(f"{name}: {key}: expected a column of numbers, got {values!r:.60}")
-    lengths = {key: len(column) for key, column in found.items()}
-    if len(set(lengths.values())) > 1 or not found:
+    lengths = {key: len(column) for key, column in result.items()}
+    if len(set(lengths.values())) > 1 or not result:
         lengths_text = ", ".join(f"{key} {count}" for key, count in list(lengths.items())[:8]) or "none"
         raise ModelError(f"{name}: expected columns of one length, got {lengths_text}")
-    texts = {key: values for key, values in data.items() if key in found}
-    return Table(Path(name), found, texts)
+    texts = {key: values for key, values in data.items() if key in result}
+    return Table(Path(name), result, texts)
 
 
 def of_table(
@@ -312,11 +312,11 @@ def of_table(
     tools = instruments(read_profile(sensors, plant), plant)
     mapped = dict(columns or {})
     ours = _ours(plant, tools)
-    for name, one in mapped.items():
+    for name, item in mapped.items():
         if name not in ours:
             raise UnknownNameError("name of --columns", name, ours)
-        if one.column not in table:
-            raise UnknownNameError(f"column of {path}", one.column, table)
+        if item.column not in table:
+            raise UnknownNameError(f"column of {path}", item.column, table)
     for name in ours:
         if name not in mapped and name in table:
             mapped[name] = Column(name)
@@ -326,9 +326,9 @@ def of_table(
                 f"{path}: expected a column for {name}: name it with --columns {name}=COLUMN; it has "
                 f"{', '.join(list(table)[:12])}"
             )
-    for one in mapped.values():
-        table.refuse_text(one.column)
-    values = {name: one.scale * table[one.column] + one.offset for name, one in mapped.items()}
+    for item in mapped.values():
+        table.refuse_text(item.column)
+    values = {name: entry.scale * table[entry.column] + entry.offset for name, entry in mapped.items()}
     time = values["time"]
     _check_time(path, time)
     exported = mapped["time"].column == "time" and _is_of_log(table, time)
@@ -364,13 +364,13 @@ def _read(path: Path) -> Table:
             pq: Any = import_module("pyarrow.parquet")
             try:
                 with open_input(path, expected="a Parquet file") as opened:
-                    found = pq.read_table(opened)
+                    table = pq.read_table(opened)
             except ModelError:
                 raise
             except (ValueError, OSError) as fault:
                 raise ModelError(f"{path}: expected a Parquet file: {str(fault)[:120]}") from None
-            refuse_twice(path, found.column_names)
-            columns = {name: found.column(name).to_pylist() for name in found.column_names}
+            refuse_twice(path, table.column_names)
+            columns = {name: table.column(name).to_pylist() for name in table.column_names}
         else:
             with TextIOWrapper(open_input(path, expected="a table"), encoding="utf-8-sig", newline="") as file:
                 rows = csv.reader(file)
@@ -453,20 +453,20 @@ class Table(dict[str, Array]):
 
 def _number(cell: Any) -> float:
     try:
-        found = float(cell)
+        result = float(cell)
     except (TypeError, ValueError, OverflowError):
         return float(WORDS.get(str(cell).strip().lower(), math.nan))
-    return found if math.isfinite(found) else math.nan
+    return result if math.isfinite(result) else math.nan
 
 
 def _ours(plant: Plant, tools: Sequence[Instrument]) -> list[str]:
     """Return every name that a column may have."""
-    found = ["time", *(COMMAND + one.name for one in plant.actuators)]
-    for one in plant.outputs:
-        found += Signal(one.name, one.unit, tuple(one.shape), one.frame).columns
+    result = ["time", *(COMMAND + actuator.name for actuator in plant.actuators)]
+    for output in plant.outputs:
+        result += Signal(output.name, output.unit, tuple(output.shape), output.frame).columns
     for tool in tools:
-        found += [*_parts(tool), tool.clock, *([tool.valid] if tool.valid else [])]
-    return list(dict.fromkeys(found))
+        result += [*_parts(tool), tool.clock, *([tool.valid] if tool.valid else [])]
+    return list(dict.fromkeys(result))
 
 
 def _parts(tool: Instrument) -> list[str]:
@@ -508,15 +508,18 @@ def _refuse_altered(path: Path, table: Table) -> None:
 
 def _warn_of_commands(path: Path, plant: Plant, values: Mapping[str, Array]) -> None:
     """Warn of commands beyond the actuators' limits, for which the plant applies the limit: their unit may differ."""
-    for one in plant.actuators:
-        given = values[COMMAND + one.name]
-        lower, upper = (-math.inf if one.lower is None else one.lower), (math.inf if one.upper is None else one.upper)
+    for actuator in plant.actuators:
+        provided = values[COMMAND + actuator.name]
+        lower, upper = (
+            (-math.inf if actuator.lower is None else actuator.lower),
+            (math.inf if actuator.upper is None else actuator.upper),
+        )
         slack = 1e-6 * max((abs(limit) for limit in (lower, upper) if math.isfinite(limit)), default=0.0)
-        share = float(np.mean((given > upper + slack) | (given < lower - slack)))
+        share = float(np.mean((provided > upper + slack) | (provided < lower - slack)))
         if share > MAX_CLAMPED:
             warnings.warn(
-                f"{path}: {COMMAND}{one.name}: {100.0 * share:.3g} % of the commands are beyond the limits "
-                f"{lower:g} to {upper:g} {one.unit}, which the plant applies in their place; expected commands "
+                f"{path}: {COMMAND}{actuator.name}: {100.0 * share:.3g} % of the commands are beyond the limits "
+                f"{lower:g} to {upper:g} {actuator.unit}, which the plant applies in their place; expected commands "
                 "in this unit (a column's scale, in --columns FILE.toml, converts)",
                 RtmmsWarning, stacklevel=2,
             )  # fmt: skip
@@ -539,25 +542,27 @@ def _warn_of_rows(path: Path, time: Array, dt: float) -> None:
     if not apart.size:
         return
     apart[0] = min(apart[0], float(np.median(apart)))  # a first row may have the command from long before
-    usual, k = float(np.median(apart)), int(np.argmax(apart))
-    if usual > MAX_ROW_STEPS * dt:
+    default, k = float(np.median(apart)), int(np.argmax(apart))
+    if default > MAX_ROW_STEPS * dt:
         warnings.warn(
-            f"{path}: rows are {usual:g} s apart and a step has {dt:g} s, so each command holds for {usual / dt:.0f} "
+            f"{path}: rows are {default:g} s apart and a step has {dt:g} s, so each command holds for "
+            f"{default / dt:.0f} "
             "steps; expected time in s",
-            RtmmsWarning, stacklevel=2,
-        )  # fmt: skip
-    elif apart[k] > MAX_GAP_ROWS * max(usual, dt):
+            RtmmsWarning,
+            stacklevel=2,
+        )
+    elif apart[k] > MAX_GAP_ROWS * max(default, dt):
         warnings.warn(
-            f"{path}: row {k + 3}: no rows for {apart[k]:g} s, from t = {time[k]:g} s on, where rows are {usual:g} s "
+            f"{path}: row {k + 3}: no rows for {apart[k]:g} s, from t = {time[k]:g} s on, where rows are {default:g} s "
             "apart: the last command holds for this time; cut the table there if it did not",
             RtmmsWarning, stacklevel=2,
         )  # fmt: skip
 
 
-def _on_steps(time: Array, dt: float, most: float) -> Array:
+def _on_steps(time: Array, dt: float, maximum: float) -> Array:
     """Return times of rows, on the steps' instants where each row is near one: a clock that was printed is rounded."""
     steps = np.round(time / dt)
-    near = np.abs(time / dt - steps).max() <= most and bool((np.diff(steps) > 0.0).all())
+    near = np.abs(time / dt - steps).max() <= maximum and bool((np.diff(steps) > 0.0).all())
     return dt * steps if near else time
 
 
@@ -571,11 +576,11 @@ def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, le
         raise ModelError(f"{path}: time: expected seconds, got {time[-1]:g} from first to last, {steps:,} steps")
     at = plant.dt * np.arange(steps)
     out = np.empty((steps, len(plant.actuators)))
-    for k, one in enumerate(plant.actuators):
-        logged = values[COMMAND + one.name]
+    for k, actuator in enumerate(plant.actuators):
+        logged = values[COMMAND + actuator.name]
         rows = np.flatnonzero(np.isfinite(logged))
         if not rows.size:
-            raise ModelError(f"{path}: {COMMAND}{one.name}: expected numbers, got none")
+            raise ModelError(f"{path}: {COMMAND}{actuator.name}: expected numbers, got none")
         since, value = time[rows] - lead, logged[rows]
         place = np.searchsorted(since, at + 1e-6 * plant.dt, side="right") - 1
         out[:, k] = value[np.clip(place, 0, len(rows) - 1)]
@@ -600,30 +605,32 @@ def _all_series(
     mapped: Mapping[str, Column], time: Array, wanted: Sequence[str], begin: float, more: Sequence[str] | None = None,
 ) -> tuple[Series, ...]:  # fmt: skip
     """Return the channels with columns; components without a column are nan throughout."""
-    found: dict[str, Series] = {}
-    noise_of = {name: one.noise for name, one in mapped.items()}
+    result: dict[str, Series] = {}
+    noise_of = {name: item.noise for name, item in mapped.items()}
     for tool in tools:
         parts = _parts(tool)
         if any(part in measured for part in parts):
-            given = [noise_of.get(part, math.nan) for part in parts]
-            noise = np.array([tool.noise if math.isnan(one) and tool.noise > 0.0 else one for one in given])
-            found[tool.channel] = _make_series(tool.channel, parts, measured, time, tool.unit, noise, tool, begin)
+            values = [noise_of.get(part, math.nan) for part in parts]
+            noise = np.array([tool.noise if math.isnan(item) and tool.noise > 0.0 else item for item in values])
+            result[tool.channel] = _make_series(tool.channel, parts, measured, time, tool.unit, noise, tool, begin)
     for channel in plant.outputs:
         parts = Signal(channel.name, channel.unit, tuple(channel.shape), channel.frame).columns
         if any(part in measured for part in parts):
             noise = np.array([noise_of.get(part, math.nan) for part in parts])
-            found[channel.name] = _make_series(channel.name, parts, measured, time, channel.unit, noise, None)
-    if not found and more is None:
+            result[channel.name] = _make_series(channel.name, parts, measured, time, channel.unit, noise, None)
+    if not result and more is None:
         raise ModelError(f"{path}: expected columns of outputs of the robot or of its sensors: name them by --columns")
     for name in wanted:
-        if name not in found:
-            raise UnknownNameError(f"channel of {path}", name, found)
-    further = [name for name in more or () if name in found]
+        if name not in result:
+            raise UnknownNameError(f"channel of {path}", name, result)
+    additional = [name for name in more or () if name in result]
     if wanted:
-        return tuple(found[name] for name in dict.fromkeys((*wanted, *further)))
-    usual = channels_to_compare((), [one for one in plant.outputs if one.name in found], (), False, str(path))
-    usual = [*usual, *further]
-    return tuple(one for name, one in found.items() if one.instrument is not None or name in usual)
+        return tuple(result[name] for name in dict.fromkeys((*wanted, *additional)))
+    default = channels_to_compare(
+        (), [output for output in plant.outputs if output.name in result], (), False, str(path)
+    )
+    default = [*default, *additional]
+    return tuple(item for name, item in result.items() if item.instrument is not None or name in default)
 
 
 def _make_series(
@@ -644,13 +651,13 @@ def _make_series(
 
 def _states(plant: Plant, measured: Mapping[str, Array], time: Array, steps: int) -> dict[str, Array]:
     """Return the outputs that a state can be composed from, see Recording.states."""
-    found = {}
+    result = {}
     row = np.round(time / plant.dt).astype(np.int64)
     inside = row <= steps
-    for one in plant.outputs:
-        parts = Signal(one.name, one.unit, tuple(one.shape), one.frame).columns
-        if one.name in PLACED and all(part in measured for part in parts):
+    for output in plant.outputs:
+        parts = Signal(output.name, output.unit, tuple(output.shape), output.frame).columns
+        if output.name in PLACED and all(part in measured for part in parts):
             table = np.full((steps + 1, len(parts)), math.nan)
             table[row[inside]] = np.stack([measured[part] for part in parts], axis=1)[inside]
-            found[one.name] = table.reshape(-1, *one.shape)
-    return found
+            result[output.name] = table.reshape(-1, *output.shape)
+    return result

@@ -135,64 +135,67 @@ def asked_for(
         A name cannot be fitted; the message has it.
     """
     names = [*names, *(name for name in dict.fromkeys(per_recording) if name not in names)]
-    own = {*per_recording}
+    current = {*per_recording}
     if delay_per_recording:
         names += [] if "delay" in names else ["delay"]
-        own.add("delay")
+        current.add("delay")
     if not names:
         raise ModelError("--fit: expected the names of parameters, got none")
-    found: list[Unknown] = []
+    result: list[Unknown] = []
     for name in names:
-        if name in [one.key for one in found]:
+        if name in [item.key for item in result]:
             raise ModelError(f"--fit {name}: is named twice")
-        made = _named(name, recordings, plant)
-        if name in own:
+        built = _named(name, recordings, plant)
+        if name in current:
             count = len(recordings)
-            made = [
-                replace(one, name=f"{one.name}@{k + 1}" if count > 1 else one.name, recording=k, why="--per-recording")
-                for one in made for k in range(count)
-            ]  # fmt: skip
-        found += made
-    known = list(dict.fromkeys(word for one in found for word in (one.name, one.key)))
+            built = [
+                replace(
+                    item, name=f"{item.name}@{k + 1}" if count > 1 else item.name, recording=k, why="--per-recording"
+                )
+                for item in built
+                for k in range(count)
+            ]
+        result += built
+    known = list(dict.fromkeys(word for item in result for word in (item.name, item.key)))
     for option, table in (("--bounds", bounds), ("--prior", priors)):
         for name in table:
             if name not in known:
                 raise UnknownNameError(f"key of {option}", name, known, "it must be among --fit")
     return [
-        _limited(one, bounds.get(one.name, bounds.get(one.key)), priors.get(one.name, priors.get(one.key)))
-        for one in found
+        _limited(item, bounds.get(item.name, bounds.get(item.key)), priors.get(item.name, priors.get(item.key)))
+        for item in result
     ]
 
 
 def _named(name: str, recordings: Sequence[Recording], plant: Plant) -> list[Unknown]:
     kind, _, channel = name.partition(".")
     if name == Kind.DELAY.value:
-        size, most = 0.01, MAX_DELAY_S
-        return [Unknown(name, Kind.DELAY, 0.0, size, -most, most, None, True, "s", ALL_CHANNELS)]
-    if kind in [one.value for one in OF_CHANNELS] and channel:
+        size, maximum = 0.01, MAX_DELAY_S
+        return [Unknown(name, Kind.DELAY, 0.0, size, -maximum, maximum, None, True, "s", ALL_CHANNELS)]
+    if kind in [of_channel.value for of_channel in OF_CHANNELS] and channel:
         return _of_channel(name, Kind(kind), channel, recordings)
     return [_of_model(name, plant)]
 
 
 def _of_channel(name: str, kind: Kind, channel: str, recordings: Sequence[Recording]) -> list[Unknown]:
-    known = {one.channel: one for recording in recordings for one in recording.series}
+    known = {entry.channel: entry for recording in recordings for entry in recording.series}
     if channel not in known:
         raise UnknownNameError(f"channel of --fit {kind.value}", channel, known)
-    one = known[channel]
+    item = known[channel]
     if kind is Kind.DELAY:
         return [Unknown(name, kind, 0.0, 0.01, -MAX_DELAY_S, MAX_DELAY_S, None, True, "s", channel)]
     if kind is Kind.GAIN:
         return [Unknown(name, kind, 1.0, 1.0, channel=channel)]
-    size = _spread(one)
+    size = _spread(item)
     return [
-        Unknown(f"bias.{one.component(k)}", kind, 0.0, size, unit=one.unit, channel=channel, component=k)
-        for k in range(one.width)
+        Unknown(f"bias.{item.component(k)}", kind, 0.0, size, unit=item.unit, channel=channel, component=k)
+        for k in range(item.width)
     ]
 
 
-def _spread(one: Series) -> float:
-    found = float(spread(one.values).max(initial=0.0))
-    return found if found > 0.0 else 1.0
+def _spread(series: Series) -> float:
+    result = float(spread(series.values).max(initial=0.0))
+    return result if result > 0.0 else 1.0
 
 
 def value_of(plant: Plant, name: str) -> Any:
@@ -228,7 +231,7 @@ def value_of(plant: Plant, name: str) -> Any:
 def _varies(plant: Plant, name: str, value: Any) -> bool:
     """Return whether a parameter is a number that may vary a little, or a list of such numbers."""
     if isinstance(value, list | tuple):
-        return len(value) > 0 and all(isinstance(one, float) for one in value)
+        return len(value) > 0 and all(isinstance(item, float) for item in value)
     if isinstance(value, float):
         return True
     return isinstance(value, int) and not isinstance(value, bool) and name in _real_keywords(plant)
@@ -236,14 +239,14 @@ def _varies(plant: Plant, name: str, value: Any) -> bool:
 
 def _real_keywords(plant: Plant) -> set[str]:
     """Return the keywords of a function that are real numbers by annotation or default; a user may set them to 2."""
-    found = set()
+    result = set()
     for source in (getattr(plant, "keywords", None), getattr(plant, "parameters", None)):
-        for one in dataclasses.fields(source) if dataclasses.is_dataclass(source) else ():
-            made = one.default_factory
-            default = one.default if made is dataclasses.MISSING else made()
-            if one.type is float or isinstance(default, float):
-                found.add(one.name)
-    return found
+        for field in dataclasses.fields(source) if dataclasses.is_dataclass(source) else ():
+            built = field.default_factory
+            default = field.default if built is dataclasses.MISSING else built()
+            if field.type is float or isinstance(default, float):
+                result.add(field.name)
+    return result
 
 
 def split(name: str) -> tuple[str, int]:
@@ -265,8 +268,8 @@ def split(name: str) -> tuple[str, int]:
     >>> split("body_drag_area_m2[1]")
     ('body_drag_area_m2', 1)
     """
-    found = _ELEMENT.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, -1)
+    match = _ELEMENT.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, -1)
 
 
 def _of_model(name: str, plant: Plant) -> Unknown:
@@ -297,30 +300,30 @@ def _of_model(name: str, plant: Plant) -> Unknown:
     return Unknown(name, Kind.MODEL, first, scale, low, high, unit=unit)
 
 
-def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[float, float] | None) -> Unknown:
+def _limited(unknown: Unknown, bounds: tuple[float, float] | None, prior: tuple[float, float] | None) -> Unknown:
     """Return the unknown with the user's bounds and prior."""
     if prior is not None:
         if not prior[1] > 0.0:
-            raise ModelError(f"--prior {one.name}: expected MEAN:DEVIATION with a deviation > 0, got {prior[1]:g}")
-        one = replace(one, prior=prior, first=prior[0], scale=abs(prior[0]) or prior[1])
+            raise ModelError(f"--prior {unknown.name}: expected MEAN:DEVIATION with a deviation > 0, got {prior[1]:g}")
+        unknown = replace(unknown, prior=prior, first=prior[0], scale=abs(prior[0]) or prior[1])
     if bounds is None:
-        return one
+        return unknown
     low, high = bounds
     if not low < high:
-        raise ModelError(f"--bounds {one.name}: expected LOW:HIGH with LOW < HIGH, got {low:g}:{high:g}")
-    if low < one.low or high > one.high:
+        raise ModelError(f"--bounds {unknown.name}: expected LOW:HIGH with LOW < HIGH, got {low:g}:{high:g}")
+    if low < unknown.low or high > unknown.high:
         raise ModelError(
-            f"--bounds {one.name}: expected bounds within {one.low:g} to {one.high:g}, which the model "
+            f"--bounds {unknown.name}: expected bounds within {unknown.low:g} to {unknown.high:g}, which the model "
             f"allows, got {low:g}:{high:g}"
         )
     if prior is not None and not low <= prior[0] <= high:
-        raise ModelError(f"--prior {one.name}: expected a mean within --bounds {low:g}:{high:g}, got {prior[0]:g}")
-    first = one.first if low < one.first < high else 0.5 * (low + high)
+        raise ModelError(f"--prior {unknown.name}: expected a mean within --bounds {low:g}:{high:g}, got {prior[0]:g}")
+    first = unknown.first if low < unknown.first < high else 0.5 * (low + high)
     scale = abs(first) or 0.25 * (high - low)
-    return replace(one, low=low, high=high, first=first, scale=scale, narrowed=True)
+    return replace(unknown, low=low, high=high, first=first, scale=scale, narrowed=True)
 
 
-def sensor_errors(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unknown]:
+def sensor_errors(recordings: Sequence[Recording], used: Iterable[str]) -> list[Unknown]:
     """Return the persistent errors of the sensors, of the sizes in their data sheets.
 
     They are offsets, and where the sheet has them scale and skew of the axes.
@@ -329,7 +332,7 @@ def sensor_errors(recordings: Sequence[Recording], taken: Iterable[str]) -> list
     ----------
     recordings : Sequence[Recording]
         Their series have instruments.
-    taken : Iterable[str]
+    used : Iterable[str]
         Names of the user's unknowns, which have precedence.
 
     Returns
@@ -337,28 +340,28 @@ def sensor_errors(recordings: Sequence[Recording], taken: Iterable[str]) -> list
     list[Unknown]
         Unknowns with priors.
     """
-    taken, found, seen = set(taken), [], set()
-    for number, one in ((k, one) for k, recording in enumerate(recordings) for one in recording.series):
-        tool = one.instrument
+    used, result, observed = set(used), [], set()
+    for number, item in ((k, entry) for k, recording in enumerate(recordings) for entry in recording.series):
+        tool = item.instrument
         if tool is None:
             continue
-        gained = f"gain.{one.channel}" in taken
+        gained = f"gain.{item.channel}" in used
         parts = ((Kind.BIAS, tool.offset), (Kind.SCALE, np.zeros(0) if gained else tool.scale), (Kind.SKEW, tool.skew))
         for kind, sizes in parts:
             for k, size in enumerate(sizes):
-                name = f"{kind.value}.{one.component(k)}"
-                if size <= 0.0 or name in taken:
+                name = f"{kind.value}.{item.component(k)}"
+                if size <= 0.0 or name in used:
                     continue
-                own = kind is Kind.BIAS and len(recordings) > 1
-                if own:
+                current = kind is Kind.BIAS and len(recordings) > 1
+                if current:
                     name = f"{name}@{number + 1}"
-                if name not in seen:
-                    seen.add(name)
-                    component = k if kind is not Kind.SCALE or len(sizes) == one.width else -1
-                    found.append(Unknown(name, kind, 0.0, float(size), prior=(0.0, float(size)), asked=False,
-                                         why="an error that the sensor's sheet gives", channel=one.channel,
-                                         component=component, recording=number if own else -1))  # fmt: skip
-    return found
+                if name not in observed:
+                    observed.add(name)
+                    component = k if kind is not Kind.SCALE or len(sizes) == item.width else -1
+                    result.append(Unknown(name, kind, 0.0, float(size), prior=(0.0, float(size)), asked=False,
+                                         why="an error that the sensor's sheet gives", channel=item.channel,
+                                         component=component, recording=number if current else -1))  # fmt: skip
+    return result
 
 
 OFFSETS = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")
@@ -443,7 +446,7 @@ def starts(
         --free names a coordinate that the mechanism holds, or both options name it.
     """
     _refuse_unknown_starts(segments, free, pinned)
-    found = []
+    result = []
     for segment, state in segments.items():
         for coordinate, (word, others, size, prior) in enumerate(state.names):
             freed, held = (_matches(patterns, (word, *others)) for patterns in (free, pinned))
@@ -457,9 +460,9 @@ def starts(
             if held or not state.movable[coordinate] or (state.known and not freed):
                 continue
             why = "--free" if freed else "the recording does not begin at a reset"
-            found.append(Unknown(f"start.{segment}.{word}", Kind.START, 0.0, size, prior=(0.0, prior), asked=False,
+            result.append(Unknown(f"start.{segment}.{word}", Kind.START, 0.0, size, prior=(0.0, prior), asked=False,
                                  segment=segment, coordinate=coordinate, why=why))  # fmt: skip
-    return found
+    return result
 
 
 def _matches(patterns: Sequence[str], names: Sequence[str]) -> str:

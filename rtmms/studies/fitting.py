@@ -119,7 +119,7 @@ class Solution:
     @property
     def asked(self) -> list[int]:
         """Indices of the requested unknowns."""
-        return [k for k, one in enumerate(self.unknowns) if one.asked]
+        return [k for k, unknown in enumerate(self.unknowns) if unknown.asked]
 
     @property
     def values(self) -> dict[str, float]:
@@ -143,7 +143,9 @@ class Solution:
 
 
 def _named(unknowns: Sequence[Unknown], z: Array) -> dict[str, float]:
-    return {one.name: float(value * one.scale) for one, value in zip(unknowns, z, strict=True) if one.asked}
+    return {
+        unknown.name: float(value * unknown.scale) for unknown, value in zip(unknowns, z, strict=True) if unknown.asked
+    }
 
 
 def fit(
@@ -177,18 +179,18 @@ def fit(
     watch = watch or Watch()
     for recording in recordings:
         refuse_still(recording)
-    noise, usual = _noise(recordings)
-    recordings = [_thinned(one, settings.samples) for one in recordings]
+    noise, default = _noise(recordings)
+    recordings = [_thinned(recording, settings.samples) for recording in recordings]
     segments = _segments(recordings, settings)
-    sigma = {name: np.maximum(np.nan_to_num(value), usual[name]) for name, value in noise.items()}
+    sigma = {name: np.maximum(np.nan_to_num(value), default[name]) for name, value in noise.items()}
     cut = blocks(recordings, segments, sigma)
     _refuse_uncovered(cut)
-    unknowns = [*asked, *sensor_errors(recordings, [one.name for one in asked])]
+    unknowns = [*asked, *sensor_errors(recordings, [item.name for item in asked])]
     unknowns += _first_states(recordings, segments, settings)
     with Predictor(recordings, segments, settings.threads) as predictor:
         residuals = Residuals(predictor, cut, unknowns, watch.progress)
-        search = _Search(residuals, sigma, noise, usual, watch)
-        first = np.array([one.first / one.scale for one in unknowns])
+        search = _Search(residuals, sigma, noise, default, watch)
+        first = np.array([unknown.first / unknown.scale for unknown in unknowns])
         others: list[tuple[Array, float]] = []
         note = ""
         try:
@@ -199,7 +201,7 @@ def fit(
                 watch.progress(f"starting point {number + 2} of {more + 1}")
                 others += search.elsewhere(_elsewhere(unknowns, first, chance))
             if others and min(its for _, its in others) < search.cost * (1.0 - 1e-3):
-                search.solve(min(others, key=lambda one: one[1])[0])
+                search.solve(min(others, key=lambda item: item[1])[0])
         except (KeyboardInterrupt, OutOfTimeError) as ended:
             if search.slope is None:
                 if isinstance(ended, KeyboardInterrupt):
@@ -264,10 +266,10 @@ class _Search:
     def elsewhere(self, z: Array) -> list[tuple[Array, float]]:
         """Return values and their cost from another starting point; nothing where the model fails there."""
         try:
-            found, cost, _ = self._descend(z, None, rough=False)
+            result, cost, _ = self._descend(z, None, rough=False)
         except ModelError:
             return []
-        return [(found, cost)]
+        return [(result, cost)]
 
     def _descend(self, z: Array, slope: Array | None, *, rough: bool) -> tuple[Array, float, Array]:
         residuals = self.residuals
@@ -308,64 +310,67 @@ class _Search:
 def _first_states(recordings: Sequence[Recording], segments: Sequence[Segment], settings: Settings) -> list[Unknown]:
     """Return the unknown coordinates of the segments' first states."""
     wanted = bool(settings.free or settings.pinned)
-    found: dict[int, FirstState] = {}
+    result: dict[int, FirstState] = {}
     of: dict[int, FirstState] = {}
-    for k, one in enumerate(segments):
-        if one.known and not wanted:
+    for k, segment in enumerate(segments):
+        if segment.known and not wanted:
             continue
-        if one.recording not in of:
-            recording = recordings[one.recording]
-            of[one.recording] = free_start(recording.build(), recording.commands)
-        found[k] = replace(of[one.recording], known=one.known)
-    return starts(found, settings.free, settings.pinned)
+        if segment.recording not in of:
+            recording = recordings[segment.recording]
+            of[segment.recording] = free_start(recording.build(), recording.commands)
+        result[k] = replace(of[segment.recording], known=segment.known)
+    return starts(result, settings.free, settings.pinned)
 
 
 def _noise(recordings: Sequence[Recording]) -> tuple[dict[str, Array], dict[str, Array]]:
     """Return the noise of each channel over all recordings, and the least noise that counts."""
-    given: dict[str, list[Array]] = {}
+    values: dict[str, list[Array]] = {}
     sizes: dict[str, list[Array]] = {}
     for recording in recordings:
-        for one in recording.series:
-            given.setdefault(one.channel, []).append(noise_of(one))
-            size = float(np.sqrt(np.mean(spread(one.values) ** 2)))
-            sizes.setdefault(one.channel, []).append(np.full(one.width, max(size, 1e-9)))
-    noise = {name: np.sqrt(np.mean(np.square(rows), axis=0)) for name, rows in given.items()}
+        for item in recording.series:
+            values.setdefault(item.channel, []).append(noise_of(item))
+            size = float(np.sqrt(np.mean(spread(item.values) ** 2)))
+            sizes.setdefault(item.channel, []).append(np.full(item.width, max(size, 1e-9)))
+    noise = {name: np.sqrt(np.mean(np.square(rows), axis=0)) for name, rows in values.items()}
     return noise, {name: MIN_NOISE_SHARE * np.mean(rows, axis=0) for name, rows in sizes.items()}
 
 
-def _thinned(recording: Recording, most: int) -> Recording:
-    return replace(recording, series=tuple(thinned(one, most) for one in recording.series))
+def _thinned(recording: Recording, maximum: int) -> Recording:
+    return replace(recording, series=tuple(thinned(item, maximum) for item in recording.series))
 
 
 def _segments(recordings: Sequence[Recording], settings: Settings) -> list[Segment]:
-    found = []
-    for number, one in enumerate(recordings):
-        steps = len(one.commands)
-        lead = round(settings.lead_in / one.dt)
+    result = []
+    for number, recording in enumerate(recordings):
+        steps = len(recording.commands)
+        lead = round(settings.lead_in / recording.dt)
         if lead >= steps:
-            raise ModelError(f"{one.name}: --lead-in {settings.lead_in:g}: expected less than {one.duration:g} s")
-        seen = lead + max(1, round((1.0 - settings.hold_out) * (steps - lead)))
-        edges = np.linspace(0, seen, settings.segments + 1).round().astype(int)
-        if settings.segments > 1 and any(series.feature is not None for series in one.series):
             raise ModelError(
-                f"{one.name}: --segments: expected 1 with --objective, which needs whole recordings, got "
+                f"{recording.name}: --lead-in {settings.lead_in:g}: expected less than {recording.duration:g} s"
+            )
+        observed = lead + max(1, round((1.0 - settings.hold_out) * (steps - lead)))
+        edges = np.linspace(0, observed, settings.segments + 1).round().astype(int)
+        if settings.segments > 1 and any(series.feature is not None for series in recording.series):
+            raise ModelError(
+                f"{recording.name}: --segments: expected 1 with --objective, which needs whole recordings, got "
                 f"{settings.segments}"
             )
         if not (np.diff(edges) > 1).all():
             raise ModelError(
-                f"{one.name}: --segments {settings.segments}: expected at least two steps in each segment; "
+                f"{recording.name}: --segments {settings.segments}: expected at least two steps in each segment; "
                 "give fewer segments"
             )
-        if (settings.segments > 1 or not one.known) and not can_be_placed(one.build()):
+        if (settings.segments > 1 or not recording.known) and not can_be_placed(recording.build()):
             raise ModelError(
-                f"{one.name}: robot '{one.robot}' cannot start in an arbitrary state: expected a log from its "
+                f"{recording.name}: robot '{recording.robot}' cannot start in an arbitrary state: expected a "
+                "log from its "
                 "reset on, and --segments 1"
             )
         for k, (first, last) in enumerate(pairwise(edges)):
             final = k == settings.segments - 1
-            found.append(Segment(number, int(first), steps if final else int(last), int(last - first),
-                                 one.known and k == 0, counts_from=lead if k == 0 else 0))  # fmt: skip
-    return found
+            result.append(Segment(number, int(first), steps if final else int(last), int(last - first),
+                                 recording.known and k == 0, counts_from=lead if k == 0 else 0))  # fmt: skip
+    return result
 
 
 def _refuse_uncovered(cut: Sequence[Block]) -> None:
@@ -374,7 +379,7 @@ def _refuse_uncovered(cut: Sequence[Block]) -> None:
 
 
 def _anchor(residuals: Residuals, z: Array) -> None:
-    if any(not one.known for one in residuals.predictor.segments):
+    if any(not segment.known for segment in residuals.predictor.segments):
         residuals.predictor.anchor(residuals.case(z).values)
         residuals.forget()
 
@@ -411,9 +416,9 @@ def _weigh(
 
 def _refuse_deaf(residuals: Residuals, slope: Array) -> None:
     """Raise ModelError where no requested value changes any measurement."""
-    seen = np.linalg.norm(slope[: residuals.size], axis=0)
-    asked = [k for k, one in enumerate(residuals.unknowns) if one.asked]
-    if all(seen[k] < DEAF for k in asked):
+    observed = np.linalg.norm(slope[: residuals.size], axis=0)
+    asked = [k for k, unknown in enumerate(residuals.unknowns) if unknown.asked]
+    if all(observed[k] < DEAF for k in asked):
         names = ", ".join(residuals.unknowns[k].name for k in asked)
         raise ModelError(
             f"these recordings do not determine {names}: the measured outputs do not depend on them; record a "
@@ -424,12 +429,12 @@ def _refuse_deaf(residuals: Residuals, slope: Array) -> None:
 def _elsewhere(unknowns: Sequence[Unknown], first: Array, chance: np.random.Generator) -> Array:
     """Return another point: requested unknowns anywhere within narrow bounds, else within a third of their start."""
     z = first.copy()
-    for k, one in enumerate(unknowns):
+    for k, unknown in enumerate(unknowns):
         share = chance.uniform()
-        if not one.asked or one.kind is Kind.DELAY:
+        if not unknown.asked or unknown.kind is Kind.DELAY:
             continue
-        if np.isfinite([one.low, one.high]).all() and one.high - one.low < 4.0 * one.scale:
-            z[k] = (one.low + share * (one.high - one.low)) / one.scale
+        if np.isfinite([unknown.low, unknown.high]).all() and unknown.high - unknown.low < 4.0 * unknown.scale:
+            z[k] = (unknown.low + share * (unknown.high - unknown.low)) / unknown.scale
         elif first[k]:
             z[k] = first[k] * 1.4 ** (2.0 * share - 1.0)
     return z

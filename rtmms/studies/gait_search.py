@@ -197,12 +197,12 @@ def check_request(asked: Search) -> Search:
 
 def _words_of(robot: str) -> Mapping[str, Any]:
     """Return GAIT_SEARCH of the robot's module: its gaits."""
-    found = fact(builder(robot).module, "GAIT_SEARCH")
-    if not isinstance(found, dict):
+    result = fact(builder(robot).module, "GAIT_SEARCH")
+    if not isinstance(result, dict):
         raise ModelError(
             f"robot '{robot}': --search: expected a robot whose gait has parameters to search, such as manta"
         )
-    return found
+    return result
 
 
 class Model:
@@ -252,28 +252,28 @@ class Model:
         list[Values]
             One for each gait.
         """
-        tables = [self._commands(words) for words in gaits]
+        tables = [self._commands(gait) for gait in gaits]
         there = [k for k, table in enumerate(tables) if table is not None]
-        found: list[Values] = [None] * len(gaits)
+        result: list[Values] = [None] * len(gaits)
         if not there:
-            return found
-        given = np.array([tables[k] for k in there])
-        runs = self.pool(given, outputs=self._traced, every=self.every)
+            return result
+        provided = np.array([tables[k] for k in there])
+        runs = self.pool(provided, outputs=self._traced, every=self.every)
         time = np.concatenate([[0.0], runs.time])
         for row, k in enumerate(there):
-            if runs.status[row] or not np.array_equal(runs.commands[row], given[row]):
+            if runs.status[row] or not np.array_equal(runs.commands[row], provided[row]):
                 continue  # it diverged, or is beyond what the actuators do
             trace = {name: np.concatenate([self._first[name][None], runs.outputs[name][row]]) for name in self._traced}
             summary = self._summarise(time, trace)
             values = {goal: summary.get(GOALS[goal][0]) for goal in goals}
-            if all(one is not None and math.isfinite(one) for one in values.values()):
-                found[k] = {goal: float(one) for goal, one in values.items()}  # type: ignore[arg-type]
-        return found
+            if all(value is not None and math.isfinite(value) for value in values.values()):
+                result[k] = {goal: float(value) for goal, value in values.items()}  # type: ignore[arg-type]
+        return result
 
-    def _commands(self, words: Mapping[str, float]) -> Array | None:
+    def _commands(self, options: Mapping[str, float]) -> Array | None:
         """Return the commands (steps, actuators), None where the controller refuses the gait."""
         plant = self.plant
-        spec = self.controller + ":" * bool(words) + ",".join(f"{key}={value!r}" for key, value in words.items())
+        spec = self.controller + ":" * bool(options) + ",".join(f"{key}={value!r}" for key, value in options.items())
         try:
             direct = InProcessExchange(plant, self.robot, 0, {self.controller: build(spec)})
         except ModelError:
@@ -313,8 +313,8 @@ class SavedSearch:
         if path is not None and path.is_file():
             try:
                 saved = json.loads(read_input_text(path, max_bytes=MAX_STATE_BYTES, expected="the state of a search"))
-                kept = saved["generations"] if saved["key"] == key else []
-                self.generations = [[None if one is None else dict(one) for one in values] for values in kept]
+                stored = saved["generations"] if saved["key"] == key else []
+                self.generations = [[None if value is None else dict(value) for value in values] for values in stored]
             except (ValueError, KeyError, TypeError):
                 raise ModelError(
                     f"{path}: the file is not the state of a search; delete it to start the search again"
@@ -361,9 +361,9 @@ def search(
     ParetoFront
         The front.
     """
-    words = _words_of(check_request(asked).robot)
-    controller, ranges = str(words["controller"]), words["words"]
-    coarse = build_plant(asked.robot, **{**words["model"], **asked.parameters})
+    arguments = _words_of(check_request(asked).robot)
+    controller, ranges = str(arguments["controller"]), arguments["words"]
+    coarse = build_plant(asked.robot, **{**arguments["model"], **asked.parameters})
     measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))
     state, names = SavedSearch(kept, asked.key()), list(ranges)
     archive: list[tuple[dict[str, float], Values]] = []
@@ -375,56 +375,58 @@ def search(
             nonlocal done
             gaits = [_gait(ranges, point) for point in points]
             if done < len(state.generations) and len(state.generations[done]) == len(gaits):
-                found = state.generations[done]
+                result = state.generations[done]
             else:
-                found = model.values(gaits, measured)
+                result = model.values(gaits, measured)
                 del state.generations[done:]
-                state.add(found)
+                state.add(result)
             done += 1
-            archive.extend(zip(gaits, found, strict=True))
-            return found
+            archive.extend(zip(gaits, result, strict=True))
+            return result
 
         runs = len(asked.goals) + (len(asked.at) or asked.points) * (len(asked.goals) == 2)
         try:
             for k, (what, score) in enumerate(_tasks(asked, archive)):
                 for points, put in _evolution(len(names), asked, k):
                     report(what, done, runs * asked.generations)
-                    put([_penalised(one, asked, score) for one in measure(points)])
+                    put([_penalised(item, asked, score) for item in measure(points)])
         except (KeyboardInterrupt, OutOfTimeError) as ended:
-            if not ends_early or not any(_allowed(one, asked) for _, one in archive):
+            if not ends_early or not any(_allowed(item, asked) for _, item in archive):
                 raise
             why = "Ctrl-C" if isinstance(ended, KeyboardInterrupt) else str(ended)
             note = f"{why}: {done} of {runs * asked.generations} generations are done; these are the best gaits so far"
     if not note:
         report("the front on the robot's own model", done, runs * asked.generations)
-    best = _thinned(_front([(gait, one) for gait, one in archive if _allowed(one, asked)], asked.goals), asked)
-    own = Model(asked.robot, controller, build_plant(asked.robot, **asked.parameters), threads)
-    with own.pool:
-        full = own.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
-        (usual,) = own.values([{}], tuple(GOALS))
-    made = [Gait(gait, one, rough or {}) for (gait, rough), one in zip(best, full, strict=True) if one is not None]
-    front = _front([(one, one.values) for one in made if _allowed(one.values, asked)], asked.goals)
+    best = _thinned(_front([(gait, item) for gait, item in archive if _allowed(item, asked)], asked.goals), asked)
+    current = Model(asked.robot, controller, build_plant(asked.robot, **asked.parameters), threads)
+    with current.pool:
+        full = current.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
+        (default,) = current.values([{}], tuple(GOALS))
+    built = [Gait(gait, item, rough or {}) for (gait, rough), item in zip(best, full, strict=True) if item is not None]
+    front = _front([(item, item.values) for item in built if _allowed(item.values, asked)], asked.goals)
     error = {
-        goal: max((abs(one.coarse[goal] - one.values[goal]) / abs(one.values[goal]) for one, _ in front), default=0.0)
+        goal: max(
+            (abs(item.coarse[goal] - item.values[goal]) / abs(item.values[goal]) for item, _ in front), default=0.0
+        )
         for goal in asked.goals
     }
-    tried = np.array([[math.nan if one is None else one[goal] for goal in asked.goals] for _, one in archive])
-    return ParetoFront(tuple(one for one, _ in front), usual, error, tried, controller, words["model"], note)
+    tried = np.array([[math.nan if item is None else item[goal] for goal in asked.goals] for _, item in archive])
+    return ParetoFront(tuple(item for item, _ in front), default, error, tried, controller, arguments["model"], note)
 
 
-def _thinned(found: list[Any], asked: Search) -> list[Any]:
+def _thinned(result: list[Any], asked: Search) -> list[Any]:
     """Return the members that run on the robot's own model, MAX_MEMBERS at most.
 
     For each value of `at` it is the best that reaches it, and evenly from the others.
     """
-    if len(found) <= MAX_MEMBERS:
-        return found
+    if len(result) <= MAX_MEMBERS:
+        return result
     sign = GOALS[asked.goals[0]][1]
-    reach = [sum(sign * (one[asked.goals[0]] - level) <= 0.0 for _, one in found) - 1 for level in asked.at]
-    kept = {k for k in reach if k >= 0}
-    for k in np.linspace(0, len(found) - 1, max(2, MAX_MEMBERS - len(kept))):
-        kept.add(round(k))
-    return [found[k] for k in sorted(kept)]
+    reach = [sum(sign * (item[asked.goals[0]] - level) <= 0.0 for _, item in result) - 1 for level in asked.at]
+    stored = {k for k in reach if k >= 0}
+    for k in np.linspace(0, len(result) - 1, max(2, MAX_MEMBERS - len(stored))):
+        stored.add(round(k))
+    return [result[k] for k in sorted(stored)]
 
 
 def _gait(ranges: Mapping[str, Any], point: Array) -> dict[str, float]:
@@ -445,8 +447,8 @@ def _tasks(asked: Search, archive: Sequence[tuple[Mapping[str, float], Values]])
     if len(asked.goals) < 2:
         return
     first, second = asked.goals
-    sound = _front([one for one in archive if _allowed(one[1], asked)], asked.goals)
-    ends = [[one[goal] for _, one in sound if one is not None] or [0.0, 1.0] for goal in asked.goals]
+    sound = _front([item for item in archive if _allowed(item[1], asked)], asked.goals)
+    ends = [[item[goal] for _, item in sound if item is not None] or [0.0, 1.0] for goal in asked.goals]
     levels = asked.at or tuple(np.linspace(min(ends[0]), max(ends[0]), asked.points + 2)[1:-1])
     sizes = [max(map(abs, values)) or 1.0 for values in ends]
     for level in levels:
@@ -493,16 +495,16 @@ def _evolution(n: int, asked: Search, run: int) -> Iterator[tuple[Array, Callabl
         yield np.array(points), partial(strategy.tell, points)
 
 
-def _front(found: Sequence[tuple[Any, Values]], goals: Sequence[str]) -> list[tuple[Any, Values]]:
+def _front(result: Sequence[tuple[Any, Values]], goals: Sequence[str]) -> list[tuple[Any, Values]]:
     """Return the candidates that no other one exceeds in all goals, by the first goal."""
     signs = [GOALS[goal][1] for goal in goals]
-    rows = [(one, tuple(sign * values[goal] for sign, goal in zip(signs, goals, strict=True)), values)
-            for one, values in found if values is not None]  # fmt: skip
+    rows = [(entry, tuple(sign * values[goal] for sign, goal in zip(signs, goals, strict=True)), values)
+            for entry, values in result if values is not None]  # fmt: skip
     rows.sort(key=lambda row: row[1])
-    kept: list[tuple[Any, Values]] = []
+    stored: list[tuple[Any, Values]] = []
     least = math.inf
-    for one, scores, values in rows:
-        if scores[-1] < least or not kept:
-            kept.append((one, values))
+    for item, scores, values in rows:
+        if scores[-1] < least or not stored:
+            stored.append((item, values))
             least = min(least, scores[-1]) if len(scores) > 1 else -math.inf
-    return kept
+    return stored

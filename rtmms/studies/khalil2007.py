@@ -105,7 +105,7 @@ class Swim:
     apart: Array
 
 
-def swim(seconds: float, dt: float = STEP_S, every: int = EVERY, **given: object) -> Swim:
+def swim(seconds: float, dt: float = STEP_S, every: int = EVERY, **values: object) -> Swim:
     """Run the motion-driven eel with the paper's fluid, and the direct model beside it.
 
     Parameters
@@ -124,7 +124,7 @@ def swim(seconds: float, dt: float = STEP_S, every: int = EVERY, **given: object
     Swim
         The run.
     """
-    plant = eel.in_paper_frame(dt=dt, preset="paper", **given)
+    plant = eel.in_paper_frame(dt=dt, preset="paper", **values)
     direct = eel.in_paper_frame(dt=dt, preset="paper", drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0)
     rows, apart, largest = [], np.zeros(2), np.zeros(2)
     n = plant.model.n
@@ -152,8 +152,8 @@ def final_speed() -> float:
     float
         m/s.
     """
-    found = trim(eel.in_paper_frame(preset="paper", dt=STEP_S), ["vx", "vy", "wz"], settle=3)
-    return float(np.linalg.norm(found.travel)) / PERIOD_S
+    result = trim(eel.in_paper_frame(preset="paper", dt=STEP_S), ["vx", "vy", "wz"], settle=3)
+    return float(np.linalg.norm(result.travel)) / PERIOD_S
 
 
 def circle(x: Array, z: Array) -> tuple[float, float, float]:
@@ -195,9 +195,9 @@ def along(run: Swim) -> tuple[float, float]:
         m/s and m.
     """
     last = run.time >= run.time[-1] - PERIOD_S - 1e-9
-    way = run.nose[last][-1] - run.nose[last][0]
-    across = np.array([-way[1], way[0]]) / np.hypot(way[0], way[1])
-    return float(np.linalg.norm(way)) / PERIOD_S, float(np.ptp(run.nose[last, :2] @ across)) / 2.0
+    route = run.nose[last][-1] - run.nose[last][0]
+    across = np.array([-route[1], route[0]]) / np.hypot(route[0], route[1])
+    return float(np.linalg.norm(route)) / PERIOD_S, float(np.ptp(run.nose[last, :2] @ across)) / 2.0
 
 
 def heading(run: Swim) -> Array:
@@ -214,8 +214,8 @@ def heading(run: Swim) -> Array:
         (k,) deg.
     """
     count = round(PERIOD_S / (run.time[1] - run.time[0]))
-    way = run.nose[count:] - run.nose[:-count]
-    angle = np.degrees(np.unwrap(np.arctan2(way[:, 2], way[:, 0])))
+    route = run.nose[count:] - run.nose[:-count]
+    angle = np.degrees(np.unwrap(np.arctan2(route[:, 2], route[:, 0])))
     turned = np.interp(run.time - PERIOD_S / 2.0, run.time[: len(angle)], angle)
     return np.asarray(np.abs(turned - turned[0]))
 
@@ -309,8 +309,8 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
         Exit status.
     """
     planar, loop = swim(30.0), swim(120.0, gait="loop")
-    found, more = numbers(planar, loop, final_speed()), remarks(planar, loop)
-    rows = [claim.row(found[claim.key], remark=more.get(claim.key, "")) for claim in CLAIMS]
+    result, more = numbers(planar, loop, final_speed()), remarks(planar, loop)
+    rows = [claim.row(result[claim.key], remark=more.get(claim.key, "")) for claim in CLAIMS]
     return print_rows("khalil2007", rows, draw(planar, loop, out) if out is not None else [], as_json, out)
 
 
@@ -348,7 +348,7 @@ def _speed(planar: Swim, out: Path) -> Path:
 
 
 def _joints(loop: Swim, out: Path) -> list[Path]:
-    made = []
+    built = []
     for name, title, data, joints in (
         ("07", "Fig. 7: joints 1, 25, 34", loop.joint, (1, 25, 34)),
         ("08", "Fig. 8: torques of joints 1, 25, 34", loop.torque, (1, 25, 34)),
@@ -361,8 +361,8 @@ def _joints(loop: Swim, out: Path) -> list[Path]:
             axes.plot(loop.time[first], data[first, joint - 1], label=f"joint {joint}", linewidth=0.8)
         axes.set(xlabel="t (s)", ylabel="rad" if name == "07" else "N m", title=title)
         axes.legend()
-        made.append(save(figure, out, f"khalil2007-fig{name}"))
-    return made
+        built.append(save(figure, out, f"khalil2007-fig{name}"))
+    return built
 
 
 def _looping(loop: Swim, out: Path) -> Path:

@@ -238,7 +238,7 @@ LOST_RAD = 1e-2
 """Distance of joints from RK4's, rad, beyond which the run has left the orbit, and its power has no meaning."""
 
 
-def stroke(**given: Any) -> Stroke:
+def stroke(**values: Any) -> Stroke:
     """Return the periodic orbit at the paper's amplitude, free thorax, found by shooting.
 
     Parameters
@@ -251,10 +251,10 @@ def stroke(**given: Any) -> Stroke:
     Stroke
         The orbit.
     """
-    found = trim(moth.in_paper_frame(dt=1e-3, **given))
-    plant = moth.in_paper_frame(dt=STEP_S, **given)
+    result = trim(moth.in_paper_frame(dt=1e-3, **values))
+    plant = moth.in_paper_frame(dt=STEP_S, **values)
     n, rows, states = plant.model.n, [], []
-    plant.vector[:] = found.vector
+    plant.vector[:] = result.vector
     for _ in range(SAMPLES):
         plant.evaluate()
         y, torque = plant.vector, float(plant.torque[0])
@@ -265,14 +265,14 @@ def stroke(**given: Any) -> Stroke:
         rows.append([plant.time, q[0], bend, twist, torque, power, *y[1:3], pitch, *y[7 + n : 13 + n]])
         plant.step(plant.neutral)
     d = np.array(rows)
-    d[:, 7] -= np.arange(SAMPLES) / SAMPLES * found.travel[2]
+    d[:, 7] -= np.arange(SAMPLES) / SAMPLES * result.travel[2]
     # the air's force is what the centre of mass needs beyond its weight: second differences around the period
     centre = np.array([centre_of_mass(plant.model, state) for state in states])
-    centre -= np.outer(np.arange(SAMPLES) / SAMPLES, found.travel)
+    centre -= np.outer(np.arange(SAMPLES) / SAMPLES, result.travel)
     acceleration = (np.roll(centre, -1, 0) - 2.0 * centre + np.roll(centre, 1, 0)) / plant.dt**2
     air = plant.model.mass * (acceleration - plant.model.gravity)
     return Stroke(
-        d[:, 0], d[:, 1], d[:, 2], d[:, 3], d[:, 4], d[:, 5], d[:, 6:9], d[:, 9:12], d[:, 12:15], air, found.vector,
+        d[:, 0], d[:, 1], d[:, 2], d[:, 3], d[:, 4], d[:, 5], d[:, 6:9], d[:, 9:12], d[:, 12:15], air, result.vector,
         plant.model, states,
     )  # fmt: skip
 
@@ -305,9 +305,9 @@ def numbers(s: Stroke) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _phase(found: tuple[float, float]) -> float:
+def _phase(result: tuple[float, float]) -> float:
     """Return the phase in deg, [0, 180), from the last reversal."""
-    return 360.0 * found[0] % 180.0
+    return 360.0 * result[0] % 180.0
 
 
 def lag_deg(signal: Array) -> float:
@@ -326,7 +326,7 @@ def lag_deg(signal: Array) -> float:
     return math.degrees(-float(np.angle(np.fft.rfft(signal)[1]))) % 180.0
 
 
-def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float, float, float]:
+def by_own_integrator(vector: Array, step_s: float, **values: Any) -> tuple[float, float, float]:
     """Run the paper's predictor-corrector from a state on the orbit, beside RK4 at 0.1 ms.
 
     Parameters
@@ -344,24 +344,24 @@ def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float
         Largest distance of the joints within STROKES strokes, rad; power of a wing over the last of them, W, nan where
         the orbit is lost; a step's error by the monitor of runs, of the change within the step.
     """
-    own = moth.in_paper_frame(dt=STEP_S, step_s=step_s, **{**given, "integrator": "abam"})
-    exact = moth.in_paper_frame(dt=STEP_S, **given)
-    own.start(vector, 0)
+    current = moth.in_paper_frame(dt=STEP_S, step_s=step_s, **{**values, "integrator": "abam"})
+    exact = moth.in_paper_frame(dt=STEP_S, **values)
+    current.start(vector, 0)
     exact.start(vector, 0)
-    monitor, due, far, n = Monitor(own.step_error_estimator()), 0, 0.0, own.model.n
+    monitor, due, far, n = Monitor(current.step_error_estimator()), 0, 0.0, current.model.n
     work = 0.0
     for k in range(STROKES * SAMPLES):
         if k == (STROKES - 1) * SAMPLES:
-            work = float(own.observe()["work"])
+            work = float(current.observe()["work"])
         try:
-            own.step(own.neutral)
+            current.step(current.neutral)
         except DivergedError:
             return math.inf, math.nan, math.inf
         exact.step(exact.neutral)
         if k >= due and not monitor.hopeless:
-            due = k + monitor.look(own.neutral)
-        far = max(far, float(np.abs(own.vector[7 : 7 + n] - exact.vector[7 : 7 + n]).max()))
-    power = (float(own.observe()["work"]) - work) / (2.0 * SAMPLES * STEP_S)
+            due = k + monitor.look(current.neutral)
+        far = max(far, float(np.abs(current.vector[7 : 7 + n] - exact.vector[7 : 7 + n]).max()))
+    power = (float(current.observe()["work"]) - work) / (2.0 * SAMPLES * STEP_S)
     return far, power if far < LOST_RAD else math.nan, monitor.verdict.step
 
 
@@ -388,7 +388,7 @@ roundings alone.
 """
 
 
-def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
+def rows_of_reading(name: str, s: Stroke, values: dict[str, Any]) -> list[Row]:
     """Return all statements of the paper beside one reading.
 
     Parameters
@@ -397,7 +397,7 @@ def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
         Name of the reading.
     s : Stroke
         Its orbit.
-    given : dict[str, Any]
+    values : dict[str, Any]
         Its parameters.
 
     Returns
@@ -405,17 +405,17 @@ def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
     list[Row]
         Rows of the table.
     """
-    found = numbers(s)
-    found["abam"], found["abam_power"], found["abam_error"] = by_own_integrator(s.vector, STEP_S, **given)
-    found["abam_half"] = by_own_integrator(s.vector, STEP_S / 2.0, **given)[0]
+    result = numbers(s)
+    result["abam"], result["abam_power"], result["abam_error"] = by_own_integrator(s.vector, STEP_S, **values)
+    result["abam_half"] = by_own_integrator(s.vector, STEP_S / 2.0, **values)[0]
     remarks = {
         key: "beyond 45 deg is nearer to the middle of the stroke than to the reversal"
         for key in ("bend_at", "bend_alone_at", "torque_at")
-        if found[key] > 45.0
+        if result[key] > 45.0
     }
-    lost = {key: f"more than {bound:g}" for key, bound in BEYOND.items() if found[key] > bound}
+    lost = {key: f"more than {bound:g}" for key, bound in BEYOND.items() if result[key] > bound}
     return [
-        claim.row(found[claim.key], case=name, shown=lost.get(claim.key, ""), remark=remarks.get(claim.key, ""))
+        claim.row(result[claim.key], case=name, shown=lost.get(claim.key, ""), remark=remarks.get(claim.key, ""))
         for claim in CLAIMS
     ]
 
@@ -437,7 +437,7 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
     int
         Exit status.
     """
-    strokes = {name: stroke(**given) for name, given in READINGS.items()}
+    strokes = {name: stroke(**reading) for name, reading in READINGS.items()}
     rows = [row for name, s in strokes.items() for row in rows_of_reading(name, s, READINGS[name])]
     rows.append(CLOCK.row(1e3 * period_seconds()))
     return print_rows("porez2014", rows, draw(strokes, out) if out is not None else [], as_json, out)

@@ -75,12 +75,12 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def rows(found: Found) -> list[Row]:
+def rows(result: Found) -> list[Row]:
     """Return all rows of the table.
 
     Parameters
     ----------
-    found : Found
+    result : Found
         Result of `compute`.
 
     Returns
@@ -89,26 +89,28 @@ def rows(found: Found) -> list[Row]:
         Rows.
     """
     judged = {
-        key: (value, shown) for part in (_waves, _thrust, _speed, _turns, _methods) for key, value, shown in part(found)
+        key: (value, shown)
+        for part in (_waves, _thrust, _speed, _turns, _methods)
+        for key, value, shown in part(result)
     }
     listed = [claim.row(judged[claim.key][0], shown=judged[claim.key][1]) for claim in CLAIMS if claim.key in judged]
-    return [*listed, *_settled(found), *_windows(found)]
+    return [*listed, *_settled(result), *_windows(result)]
 
 
 def _list(values: Any, form: str = ".1f") -> str:
     return ", ".join(f"{value:{form}}" for value in values)
 
 
-def _waves(found: Found) -> Measured:
-    wave = found["fig7"]
+def _waves(result: Found) -> Measured:
+    wave = result["fig7"]
     for key in ("rear_lag", "chord_lag"):
         yield key, float(np.min(wave[f"{key}_deg"])), _list(wave[f"{key}_deg"])
     size = wave["rear_amplitude_deg"]
     yield "amplitudes", float(np.max(size)), _list(size, ".2f")
 
 
-def _thrust(found: Found) -> Measured:
-    sweep, wave = found["fig8"], found["fig7"]
+def _thrust(result: Found) -> Measured:
+    sweep, wave = result["fig8"], result["fig7"]
     by_amplitude, by_phase = sweep["thrust_by_amplitude_n"], sweep["thrust_by_phase_n"]
     for key, by in (("over_amplitude", by_amplitude), ("over_phase", by_phase)):
         rise = float(np.diff(by, axis=1).min())
@@ -121,8 +123,8 @@ def _thrust(found: Found) -> Measured:
     yield "peak_thrust", wave["peak_thrust_n"], ""
 
 
-def _speed(found: Found) -> Measured:
-    settled = found["fig9"]["settled"]
+def _speed(result: Found) -> Measured:
+    settled = result["fig9"]["settled"]
     swing = [row["swing_m_s"] for row in settled]
     yield "swing", float(np.diff(swing).min()), f"{np.diff(swing).min():.2g}, of {_list(swing, '.3f')}"
     yield "early_speed", settled[-1]["mean_4_to_10_s_m_s"], ""
@@ -134,37 +136,41 @@ def _speed(found: Found) -> Measured:
     yield "yaw", max(row["greatest_yaw_rad"] for row in settled), ""
 
 
-def _turns(found: Found) -> Measured:
-    phase, amplitude = (found["fig10_11"][name] for name in ("phase", "amplitude"))
+def _turns(result: Found) -> Measured:
+    phase, amplitude = (result["fig10_11"][name] for name in ("phase", "amplitude"))
     for key, name, form, unit in (("first_yaw", "first_yaw_acceleration_rad_s2", ".2f", "rad/s2"),
                                   ("spread", "yaw_moment_spread_n_m", ".2f", "N m")):  # fmt: skip
         ratio = phase[name] / amplitude[name]
         yield key, ratio, f"{ratio:.1f}: {phase[name]:{form}} over {amplitude[name]:{form}} {unit}"
 
 
-def _methods(found: Found) -> Measured:
-    yield "rk4_step", 1e3 * found["rk4_step_s"], ""
-    yield "cost", found["cost"]["ms_for_10_ms"], ""
-    balance = found["power_balance"]
+def _methods(result: Found) -> Measured:
+    yield "rk4_step", 1e3 * result["rk4_step_s"], ""
+    yield "cost", result["cost"]["ms_for_10_ms"], ""
+    balance = result["power_balance"]
     yield "balance", balance["relative_error"][-1], ""
-    yield "iterated", max(found["coupling"]["iterated"]["position_m"]), ""
+    yield "iterated", max(result["coupling"]["iterated"]["position_m"]), ""
 
 
-def _settled(found: Found) -> Iterator[Row]:
+def _settled(result: Found) -> Iterator[Row]:
     """Return the rows of figure 9, a curve an amplitude."""
-    for row in found["fig9"]["settled"]:
+    for row in result["fig9"]["settled"]:
         name = f"settled speed, amplitude {row['amplitude_deg']:g} deg"
         text = f"{row['speed_m_s']:.3f}, 95 % after {row['reaches_95_percent_s']:.1f} s"
         yield Claim("", name, "curves", "m/s", where="fig. 9").row(row["speed_m_s"], shown=text)
 
 
-def _windows(found: Found) -> Iterator[Row]:
+def _windows(result: Found) -> Iterator[Row]:
     """Return the rows of figure 10, three parts of each turn."""
     for name, key in (("phase 40 and 0 deg", "phase"), ("amplitude 40 and 20 deg", "amplitude")):
-        one = found["fig10_11"][key]
-        for window, words in (("5_to_10", "periods 5 to 10"), ("10_to_20", "periods 10 to 20"), ("settled", "settled")):
-            rate, radius = abs(one["turn_rate_deg_s"][window]), one["turn_radius_m"][window]
-            claim = Claim("", f"turn by {name}, {words}", "curves", "deg/s", where="fig. 10")
+        item = result["fig10_11"][key]
+        for window, arguments in (
+            ("5_to_10", "periods 5 to 10"),
+            ("10_to_20", "periods 10 to 20"),
+            ("settled", "settled"),
+        ):
+            rate, radius = abs(item["turn_rate_deg_s"][window]), item["turn_radius_m"][window]
+            claim = Claim("", f"turn by {name}, {arguments}", "curves", "deg/s", where="fig. 10")
             yield claim.row(rate, shown=f"{rate:.1f}, radius {radius:.2f} m")
 
 
@@ -189,23 +195,23 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
         Exit status: 1 if a necessary result does not hold.
     """
     began = time.monotonic()
-    found = compute(settings or Settings())
-    listed = rows(found)
-    made = tables(found, listed)
-    data = {"paper": "qu2024", **_plain(found), "rows": [row.as_data() for row in listed]}
+    result = compute(settings or Settings())
+    listed = rows(result)
+    built = tables(result, listed)
+    data = {"paper": "qu2024", **_plain(result), "rows": [row.as_data() for row in listed]}
     if out is not None:
         from rtmms.studies.qu2024_figures import draw_all
 
-        for path in draw_all(found, out):
+        for path in draw_all(result, out):
             _print_line(f"wrote {path}")
-        for name, text in (("qu2024.json", json.dumps(data) + "\n"), ("qu2024.md", beside.page(made))):
+        for name, text in (("qu2024.json", json.dumps(data) + "\n"), ("qu2024.md", beside.page(built))):
             with whole_file.new_file_beside(out / name, "-o") as part:
                 part.write_text(text, encoding="utf-8")
         _print_line(f"wrote {out / 'qu2024.json'} and {out / 'qu2024.md'}")
     if as_json:
         print_json(json.dumps(data))
     else:
-        print_text("".join(table.text() for table in made.values()))
+        print_text("".join(table.text() for table in built.values()))
     if out is None and not as_json:
         _print_line("for the figures: -o DIR")
     _print_line(f"done in {time.monotonic() - began:.0f} s")
@@ -225,23 +231,23 @@ def compute(settings: Settings) -> dict[str, Any]:
     dict[str, Any]
         Data by part.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     _print_line("figure 7: waves")
-    found["fig7"] = runs.waves(settings)
+    result["fig7"] = runs.waves(settings)
     _print_line("figure 8: thrust")
-    found["fig8"] = runs.thrust_sweeps(settings)
+    result["fig8"] = runs.thrust_sweeps(settings)
     _print_line("figure 9: speed")
-    found["fig9"] = runs.speeds(settings)
+    result["fig9"] = runs.speeds(settings)
     _print_line("figures 10 and 11: turning")
-    found["fig10_11"] = runs.turns(settings)
-    found["cost"] = {"ms_for_10_ms": _cost()}
-    found["paper_preset"] = choices.paper_preset(settings, _print_line)
-    found["refusals"], found["rk4_step_s"] = choices.refusals(), choices.longest_rk4_step()
-    found["power_balance"] = choices.power_balance(settings, _print_line)
-    found["coupling"] = choices.coupling_error(settings, _print_line)
-    found["thrust_error"] = choices.thrust_error(settings, _print_line)
-    found["readings"] = choices.readings(settings, _print_line)
-    return found
+    result["fig10_11"] = runs.turns(settings)
+    result["cost"] = {"ms_for_10_ms": _cost()}
+    result["paper_preset"] = choices.paper_preset(settings, _print_line)
+    result["refusals"], result["rk4_step_s"] = choices.refusals(), choices.longest_rk4_step()
+    result["power_balance"] = choices.power_balance(settings, _print_line)
+    result["coupling"] = choices.coupling_error(settings, _print_line)
+    result["thrust_error"] = choices.thrust_error(settings, _print_line)
+    result["readings"] = choices.readings(settings, _print_line)
+    return result
 
 
 def _cost() -> float:
@@ -253,8 +259,8 @@ def _cost() -> float:
     return (time.perf_counter() - began) / COST_STEPS * 1e3 * (10e-3 / float(free.dt))
 
 
-def _print_line(words: str) -> None:
-    print_text(f"rtmms: {words}", err=True)
+def _print_line(arguments: str) -> None:
+    print_text(f"rtmms: {arguments}", err=True)
 
 
 def _plain(value: Any) -> Any:
@@ -273,12 +279,12 @@ def _plain(value: Any) -> Any:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def tables(found: dict[str, Any], table: Sequence[Row]) -> dict[str, Table]:
+def tables(result: dict[str, Any], table: Sequence[Row]) -> dict[str, Table]:
     """Return all tables; docs/manta.md has them between marks of these names.
 
     Parameters
     ----------
-    found : dict[str, Any]
+    result : dict[str, Any]
         Result of `compute`.
     table : Sequence[Row]
         Result of `rows`.
@@ -288,30 +294,30 @@ def tables(found: dict[str, Any], table: Sequence[Row]) -> dict[str, Table]:
     dict[str, Table]
         Tables by name.
     """
-    made = {
+    built = {
         "claims": rows_as_table("Qu 2024 and this model", table),
-        "readings": _readings(found),
-        "coupling": _coupling(found),
+        "readings": _readings(result),
+        "coupling": _coupling(result),
     }
-    if found["thrust_error"] is not None:
-        made["thrust error"] = _thrust_error(found["thrust_error"])
-    made["refused"] = Table(
+    if result["thrust_error"] is not None:
+        built["thrust error"] = _thrust_error(result["thrust_error"])
+    built["refused"] = Table(
         "Refused, because it would blow up", ("what", "in the plant's words"),
-        [(name, words or "it runs") for name, words in found["refusals"].items()],
+        [(name, arguments or "it runs") for name, arguments in result["refusals"].items()],
     )  # fmt: skip
-    made["claims"] = replace(made["claims"], notes=(*made["claims"].notes, "", PICTURE_ONLY))
-    return made
+    built["claims"] = replace(built["claims"], notes=(*built["claims"].notes, "", PICTURE_ONLY))
+    return built
 
 
 PICTURE_ONLY = "Picture only: the paper shows a curve and gives no number, so that only trends can be compared."
 
 
-def _readings(found: dict[str, Any]) -> Table:
+def _readings(result: dict[str, Any]) -> Table:
     """Return the table of every other reading and the paper preset, beside the default."""
     heads = ("reading", "thrust at 10", "at 30", "at 40 deg, N", "speed, m/s", "power, W", "turn, deg/s", "radius, m")
     lines = []
-    default = found["readings"][0]
-    for row in (*found["readings"], {"reading": "--preset paper", **found["paper_preset"]}):
+    default = result["readings"][0]
+    for row in (*result["readings"], {"reading": "--preset paper", **result["paper_preset"]}):
         cells = [row["reading"]]
         for key in choices.NAMES:
             value = row[key]
@@ -325,23 +331,23 @@ def _readings(found: dict[str, Any]) -> Table:
     notes = [
         "Thrust: body held, 0.51 Hz, phase 30 deg. Speed and power: 0.6 Hz, amplitude and phase 40 deg. Turn: 0.8 Hz, "
         "phase 40 and 0 deg, periods 10 to 20.",
-        *(f"{row['reading']}: {row['failed']}" for row in found["readings"] if row["failed"]),
+        *(f"{row['reading']}: {row['failed']}" for row in result["readings"] if row["failed"]),
     ]
     return Table("What each reading changes (ideal motors)", heads, lines, notes)
 
 
-def _coupling(found: dict[str, Any]) -> Table:
-    one = found["coupling"]
-    heads = ("against", *(f"{dt * 1e3:g} ms" for dt in one["dt_s"]), "order")
+def _coupling(result: dict[str, Any]) -> Table:
+    coupling = result["coupling"]
+    heads = ("against", *(f"{dt * 1e3:g} ms" for dt in coupling["dt_s"]), "order")
     lines = []
     for name, against in (("sequential", "monolithic"), ("iterated", "monolithic"),
-                          ("monolithic", f"itself at {one['reference_dt_s'] * 1e3:g} ms")):  # fmt: skip
+                          ("monolithic", f"itself at {coupling['reference_dt_s'] * 1e3:g} ms")):  # fmt: skip
         for key, unit in (("position_m", "m"), ("velocity_m_s", "m/s")):
-            order = choices.order(one["dt_s"], one[name][key])
+            order = choices.order(coupling["dt_s"], coupling[name][key])
             text = "-" if order is None else f"{order:.2f}"
-            lines.append((f"{name} against {against}, {unit}", *(_small(e) for e in one[name][key]), text))
-    title = f"Error over the step: greatest difference in {one['simulated_s']:g} s, {one['gait']}"
-    balance = found["power_balance"]
+            lines.append((f"{name} against {against}, {unit}", *(_small(e) for e in coupling[name][key]), text))
+    title = f"Error over the step: greatest difference in {coupling['simulated_s']:g} s, {coupling['gait']}"
+    balance = result["power_balance"]
     text = ", ".join(
         f"{e:.1e} at {dt * 1e3:g} ms" for dt, e in zip(balance["dt_s"], balance["relative_error"], strict=True)
     )
@@ -359,9 +365,9 @@ def _small(error: float) -> str:
     return "below 1e-09" if error < 1e-9 else f"{error:.2e}"
 
 
-def _thrust_error(one: dict[str, Any]) -> Table:
+def _thrust_error(item: dict[str, Any]) -> Table:
     lines = [(f"{dt * 1e3:g} ms", f"{thrust:.4f}", f"{error:+.4f}") for dt, thrust, error in
-             zip(one["dt_s"], one["thrust_n"], one["error_percent"], strict=True)]  # fmt: skip
-    title = (f"Mean thrust of the implicit method against explicit RK4 at {one['rk4_dt_s'] * 1e6:g} us: "
-             f"{one['rk4_thrust_n']:.4f} N")  # fmt: skip
+             zip(item["dt_s"], item["thrust_n"], item["error_percent"], strict=True)]  # fmt: skip
+    title = (f"Mean thrust of the implicit method against explicit RK4 at {item['rk4_dt_s'] * 1e6:g} us: "
+             f"{item['rk4_thrust_n']:.4f} N")  # fmt: skip
     return Table(title, ("step", "thrust, N", "error, %"), lines)

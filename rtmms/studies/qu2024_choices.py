@@ -148,9 +148,9 @@ def coupling_error(settings: Settings, report: Report) -> dict[str, Any]:
     for dt in steps:
         report(f"coupling: {dt * 1e3:g} ms")
         exact = _states(dt, "monolithic", seconds)
-        found = {name: _states(dt, name, seconds) for name in ("sequential", "iterated")}
+        result = {name: _states(dt, name, seconds) for name in ("sequential", "iterated")}
         for name, against in (("sequential", exact), ("iterated", exact), ("monolithic", reference)):
-            state = found.get(name, exact)
+            state = result.get(name, exact)
             rows[name]["position_m"].append(float(np.abs(state[0] - against[0]).max()))
             rows[name]["velocity_m_s"].append(float(np.abs(state[1] - against[1])[:, :3].max()))
     return {
@@ -213,13 +213,13 @@ def thrust_error(settings: Settings, report: Report) -> dict[str, Any] | None:
         return run.mean(run.thrust, float(run.time[-1]) - gait.period_s, float(run.time[-1]))
 
     exact = thrust(settings.rk4_step_s, integrator="rk4")
-    found = [thrust(dt) for dt in settings.coupling_steps_s]
+    result = [thrust(dt) for dt in settings.coupling_steps_s]
     return {
         "rk4_dt_s": settings.rk4_step_s,
         "rk4_thrust_n": exact,
         "dt_s": list(settings.coupling_steps_s),
-        "thrust_n": found,
-        "error_percent": [100.0 * (value / exact - 1.0) for value in found],
+        "thrust_n": result,
+        "error_percent": [100.0 * (value / exact - 1.0) for value in result],
     }
 
 

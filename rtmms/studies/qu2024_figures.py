@@ -30,12 +30,12 @@ ROBOTS_M_S = (0.51, 0.70)
 WRENCH = ("Fx, N", "Fy, N", "Fz, N", "Mx, N m", "My, N m", "Mz, N m")
 
 
-def draw_all(found: Found, folder: Path) -> Iterator[Path]:
+def draw_all(result: Found, folder: Path) -> Iterator[Path]:
     """Write one file for each figure into a folder.
 
     Parameters
     ----------
-    found : Found
+    result : Found
         Result of rtmms.studies.qu2024.compute.
     folder : Path
         The folder.
@@ -46,13 +46,13 @@ def draw_all(found: Found, folder: Path) -> Iterator[Path]:
         Files.
     """
     pages: dict[str, tuple[Callable[[Any], Any], Any]] = {
-        "fig07_waves": (waves, found["fig7"]),
-        "fig08_thrust": (thrust, found["fig8"]),
-        "fig09_speed": (speed, found["fig9"]),
-        "fig10_paths": (paths, found["fig10_11"]),
-        "fig11_wrench": (wrench, found["fig10_11"]),
-        "coupling_error": (coupling, found["coupling"]),
-        "readings": (readings, found["readings"]),
+        "fig07_waves": (waves, result["fig7"]),
+        "fig08_thrust": (thrust, result["fig8"]),
+        "fig09_speed": (speed, result["fig9"]),
+        "fig10_paths": (paths, result["fig10_11"]),
+        "fig11_wrench": (wrench, result["fig10_11"]),
+        "coupling_error": (coupling, result["coupling"]),
+        "readings": (readings, result["readings"]),
     }
     for name, (paint, data) in pages.items():
         with project_style():
@@ -65,12 +65,12 @@ def _titled(page: Any, text: str) -> None:
     page.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
 
 
-def waves(found: Found) -> Any:
+def waves(result: Found) -> Any:
     """Draw figure 7: waves in the fin.
 
     Parameters
     ----------
-    found : Found
+    result : Found
         Data of the figure.
 
     Returns
@@ -82,18 +82,18 @@ def waves(found: Found) -> Any:
     left, right = page.subplots(1, 2, gridspec_kw={
         "left": 0.06, "right": 0.985, "top": 0.84, "bottom": 0.12, "wspace": 0.16,
     })  # fmt: skip
-    gait = found["gait"]
+    gait = result["gait"]
     _titled(page, f"Fig. 7: waves in the fin, body held  ({gait['frequency_hz']:g} Hz, amplitude "
                   f"{gait['left_amplitude_deg']:g} deg, phase {gait['left_phase_deg']:g} deg)")  # fmt: skip
-    cycles = found["time_s"] * gait["frequency_hz"]
-    shades = colours(found["rear_deg"].shape[1])
+    cycles = result["time_s"] * gait["frequency_hz"]
+    shades = colours(result["rear_deg"].shape[1])
     for j, colour in enumerate(shades):
-        left.plot(cycles, found["front_deg"][:, j], color=colour, ls="--", label=f"q{subscript(j + 1)} front chain")
-        left.plot(cycles, found["rear_deg"][:, j], color=colour, label=f"q{subscript(j + 1)} rear chain")
-        right.plot(cycles, found["rear_deg"][:, j], color=colour, label=f"q{subscript(j + 1)}")
-    lags = ", ".join(f"{lag:.1f}" for lag in found["chord_lag_deg"])
+        left.plot(cycles, result["front_deg"][:, j], color=colour, ls="--", label=f"q{subscript(j + 1)} front chain")
+        left.plot(cycles, result["rear_deg"][:, j], color=colour, label=f"q{subscript(j + 1)} rear chain")
+        right.plot(cycles, result["rear_deg"][:, j], color=colour, label=f"q{subscript(j + 1)}")
+    lags = ", ".join(f"{lag:.1f}" for lag in result["chord_lag_deg"])
     left.set_title(f"Along the chord: rear after front by {lags} deg")
-    lags = ", ".join(f"{lag:.1f}" for lag in found["rear_lag_deg"])
+    lags = ", ".join(f"{lag:.1f}" for lag in result["rear_lag_deg"])
     right.set_title(f"Along the span, rear chain: joint after joint by {lags} deg")
     for panel in (left, right):
         low, high = panel.get_ylim()
@@ -102,12 +102,12 @@ def waves(found: Found) -> Any:
     return page
 
 
-def thrust(found: Found) -> Any:
+def thrust(result: Found) -> Any:
     """Draw figure 8: mean thrust.
 
     Parameters
     ----------
-    found : Found
+    result : Found
         Data of the figure.
 
     Returns
@@ -120,10 +120,10 @@ def thrust(found: Found) -> Any:
         "left": 0.06, "right": 0.985, "top": 0.84, "bottom": 0.12, "wspace": 0.16,
     })  # fmt: skip
     _titled(page, "Fig. 8: mean thrust of both fins, body held")
-    for k, frequency in enumerate(found["frequency_hz"]):
+    for k, frequency in enumerate(result["frequency_hz"]):
         style = {"color": SERIES[k % len(SERIES)], "marker": "o", "ms": 4, "label": f"{frequency:g} Hz"}
-        left.plot(found["amplitude_deg"], found["thrust_by_amplitude_n"][k], **style)
-        right.plot(found["phase_deg"], found["thrust_by_phase_n"][k], **style)
+        left.plot(result["amplitude_deg"], result["thrust_by_amplitude_n"][k], **style)
+        right.plot(result["phase_deg"], result["thrust_by_phase_n"][k], **style)
     left.set_title("Over the amplitude, phase 30 deg")
     left.set(xlabel="amplitude, deg", ylabel="mean thrust, N")
     right.set_title("Over the phase, amplitude 30 deg")
@@ -134,12 +134,12 @@ def thrust(found: Found) -> Any:
     return page
 
 
-def speed(found: Found) -> Any:
+def speed(result: Found) -> Any:
     """Draw figure 9: speed from rest.
 
     Parameters
     ----------
-    found : Found
+    result : Found
         Data of the figure.
 
     Returns
@@ -151,17 +151,17 @@ def speed(found: Found) -> Any:
     panel = page.subplots(gridspec_kw={"left": 0.06, "right": 0.985, "top": 0.89, "bottom": 0.12})
     _titled(page, "Fig. 9: speed from rest at 0.6 Hz, phase 40 deg")
     panel.axhspan(*ANIMALS_M_S, color=TEAL, alpha=0.10, lw=0)
-    time = found["time_s"]
+    time = result["time_s"]
     panel.text(
         time[-1], ANIMALS_M_S[1] - 0.01, "animals while they forage ", ha="right", va="top", color=TEAL, fontsize=8
     )
     for value in ROBOTS_M_S:
         panel.axhline(value, color=MUTED, lw=0.9, ls=":")
         panel.text(time[-1], value, f"another robot {value:g} ", ha="right", va="bottom", color=MUTED, fontsize=8)
-    for k, row in enumerate(found["settled"]):
+    for k, row in enumerate(result["settled"]):
         colour = SERIES[k % len(SERIES)]
         label = f"amplitude {row['amplitude_deg']:g} deg: {row['speed_m_s']:.3f} m/s"
-        panel.plot(time, found["speed_m_s"][k], color=colour, lw=1.2, label=label)
+        panel.plot(time, result["speed_m_s"][k], color=colour, lw=1.2, label=label)
         at = row["reaches_95_percent_s"]
         panel.plot(at, 0.95 * row["speed_m_s"], "o", color=colour, ms=6, mec="white")
     panel.plot([], [], "o", color=MUTED, ms=6, mec="white", label="95 % of it reached")
@@ -173,12 +173,12 @@ def speed(found: Found) -> Any:
 _GAITS = {"phase": ("phase 40 and 0 deg", BLUE, "-"), "amplitude": ("amplitude 40 and 20 deg", CORAL, "--")}
 
 
-def paths(found: Found) -> Any:
+def paths(result: Found) -> Any:
     """Draw figure 10: paths of the turns.
 
     Parameters
     ----------
-    found : Found
+    result : Found
         Data of the figure.
 
     Returns
@@ -190,13 +190,13 @@ def paths(found: Found) -> Any:
     panel = page.subplots(gridspec_kw={"left": 0.09, "right": 0.975, "top": 0.925, "bottom": 0.08})
     _titled(page, "Fig. 10: turning at 0.8 Hz, 20 periods from rest, seen from above")
     for name, (label, colour, style) in _GAITS.items():
-        one = found[name]
-        at = one["position_m"]
-        rate, radius = one["turn_rate_deg_s"]["10_to_20"], one["turn_radius_m"]["10_to_20"]
+        item = result[name]
+        at = item["position_m"]
+        rate, radius = item["turn_rate_deg_s"]["10_to_20"], item["turn_radius_m"]["10_to_20"]
         text = f"{label}: {abs(rate):.1f} deg/s to the {'left' if rate > 0 else 'right'}, radius {radius:.2f} m"
         panel.plot(at[:, 0], at[:, 1], color=colour, ls=style, lw=1.8, label=text)
         each = np.searchsorted(
-            one["time_s"], np.arange(0.0, one["time_s"][-1] + 1e-9, 5.0 / one["gait"]["frequency_hz"])
+            item["time_s"], np.arange(0.0, item["time_s"][-1] + 1e-9, 5.0 / item["gait"]["frequency_hz"])
         )
         panel.plot(*at[each.clip(0, len(at) - 1), :2].T, "o", color=colour, ms=5, mec="white")
     panel.plot([], [], "o", color=MUTED, ms=5, mec="white", label="every 5 periods")
@@ -210,12 +210,12 @@ def paths(found: Found) -> Any:
     return page
 
 
-def wrench(found: Found) -> Any:
+def wrench(result: Found) -> Any:
     """Draw figure 11: resultant wrench on the body.
 
     Parameters
     ----------
-    found : Found
+    result : Found
         Data of the figure.
 
     Returns
@@ -229,10 +229,10 @@ def wrench(found: Found) -> Any:
     })  # fmt: skip
     _titled(page, "Fig. 11: resultant wrench on the body while turning, body frame, about its mass centre")
     for name, (label, colour, style) in _GAITS.items():
-        one = found[name]
-        cycles = one["time_s"] * one["gait"]["frequency_hz"]
+        item = result[name]
+        cycles = item["time_s"] * item["gait"]["frequency_hz"]
         for k, panel in enumerate(panels.flat):
-            panel.plot(cycles, one["resultant_wrench"][:, k], color=colour, ls=style, lw=1.0, label=label)
+            panel.plot(cycles, item["resultant_wrench"][:, k], color=colour, ls=style, lw=1.0, label=label)
     for k, panel in enumerate(panels.flat):
         panel.set_title(WRENCH[k])
         panel.axhline(0.0, color=MUTED, lw=0.7)
@@ -244,12 +244,12 @@ def wrench(found: Found) -> Any:
     return page
 
 
-def coupling(found: Found) -> Any:
+def coupling(result: Found) -> Any:
     """Draw the error of not solving fins and body together, over the step, beside the method's own error.
 
     Parameters
     ----------
-    found : Found
+    result : Found
         Data of the figure.
 
     Returns
@@ -259,17 +259,17 @@ def coupling(found: Found) -> Any:
     """
     page = figure(8.4, 5.6)
     panel = page.subplots(gridspec_kw={"left": 0.1, "right": 0.975, "top": 0.91, "bottom": 0.11})
-    _titled(page, f"Error over the step, {found['simulated_s']:g} s of swimming")
-    steps = np.array(found["dt_s"]) * 1e3
+    _titled(page, f"Error over the step, {result['simulated_s']:g} s of swimming")
+    steps = np.array(result["dt_s"]) * 1e3
     names = {
         "sequential": ("sequential against monolithic", CORAL, "o"),
         "iterated": ("iterated against monolithic", TEAL, "s"),
-        "monolithic": (f"monolithic against itself at {found['reference_dt_s'] * 1e3:g} ms", BLUE, "^"),
+        "monolithic": (f"monolithic against itself at {result['reference_dt_s'] * 1e3:g} ms", BLUE, "^"),
     }
     for name, (label, colour, marker) in names.items():
-        one = found[name]
-        text = "rounding and tolerance" if one["order"] is None else f"order {one['order']:.2f}"
-        panel.loglog(steps, one["position_m"], marker=marker, color=colour, label=f"{label}: {text}")
+        item = result[name]
+        text = "rounding and tolerance" if item["order"] is None else f"order {item['order']:.2f}"
+        panel.loglog(steps, item["position_m"], marker=marker, color=colour, label=f"{label}: {text}")
     panel.set(xlabel="step, ms", ylabel="greatest difference of position, m")
     panel.set_xticks(steps, [f"{step:g}" for step in steps])
     panel.minorticks_off()
@@ -279,12 +279,12 @@ def coupling(found: Found) -> Any:
     return page
 
 
-def readings(found: Any) -> Any:
+def readings(result: Any) -> Any:
     """Draw the effect of each other reading, in percent of the default.
 
     Parameters
     ----------
-    found : Any
+    result : Any
         Data of the figure.
 
     Returns
@@ -292,7 +292,7 @@ def readings(found: Any) -> Any:
     : Figure
         The page.
     """
-    rows = found[1:][::-1]
+    rows = result[1:][::-1]
     page = figure(12.0, 1.6 + 0.34 * max(1, len(rows)))
     panels = page.subplots(1, 3, sharey=True, gridspec_kw={
         "left": 0.24, "right": 0.975, "top": 1.0 - 0.72 / page.get_figheight(),

@@ -126,22 +126,22 @@ def fly(plant: Manta, gait: Flapping, seconds: float, *, every_s: float = 0.01, 
     time = np.arange(steps, dtype=np.float64) * dt + ahead * dt
     commands = gait.angles(time, p.back_rod_m / p.front_rod_m)
     plant.reset()
-    kept: dict[str, list[Array]] = {name: [] for name in names}
+    stored: dict[str, list[Array]] = {name: [] for name in names}
     at = [0]
-    _sample(plant, kept)
+    _sample(plant, stored)
     for start in range(0, steps, every):
         end = min(start + every, steps)
         for k in range(start, end):
             plant.step(commands[k])
         at.append(end)
-        _sample(plant, kept)
-    return Run(gait, np.array(at) * dt, {name: np.array(values) for name, values in kept.items()})
+        _sample(plant, stored)
+    return Run(gait, np.array(at) * dt, {name: np.array(values) for name, values in stored.items()})
 
 
-def _sample(plant: Manta, kept: dict[str, list[Array]]) -> None:
-    seen = plant.observe()
-    for name, values in kept.items():
-        values.append(seen[name])
+def _sample(plant: Manta, stored: dict[str, list[Array]]) -> None:
+    outputs = plant.observe()
+    for name, values in stored.items():
+        values.append(outputs[name])
 
 
 WAVE = Flapping(40.0, 30.0, 0.51)

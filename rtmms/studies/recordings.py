@@ -192,8 +192,8 @@ def from_log(
     """
     log = open_log(path)
     origin = log.origin
-    seen = rebuild_plant(origin, robot, trusted=trusted)
-    if [described(seen.actuators), described(seen.outputs)] != [origin["actuators"], origin["outputs"]]:
+    observed = rebuild_plant(origin, robot, trusted=trusted)
+    if [described(observed.actuators), described(observed.outputs)] != [origin["actuators"], origin["outputs"]]:
         version = origin["versions"]["rtmms"]
         raise ModelError(
             f"{path}: robot '{origin['robot']}' has other actuators or outputs in this version than in "
@@ -205,43 +205,53 @@ def from_log(
             f"{path}: the log is damaged: {log.damage[0]}; cut the log before this part, or record it again"
         )
     code = robot or origin["robot"]
-    given = {**({} if make else origin["parameters"]), **settings}
-    build = builder_of(code, origin["dt"], origin["preset"], given, make)
+    values = {**({} if make else origin["parameters"]), **settings}
+    build = builder_of(code, origin["dt"], origin["preset"], values, make)
     plant = build()
     if plant.dt != origin["dt"]:
         raise ModelError(f"{path}: expected a model with the log's step of {origin['dt']:g} s, got {plant.dt:g} s")
     sensed = any(signal.name.startswith(TRUTH) for signal in log.outputs)
-    tools = instruments(describe_plant(seen).sensors, unwrapped(seen))
+    tools = instruments(describe_plant(observed).sensors, unwrapped(observed))
     names = channels_to_compare(tools, plant.outputs, wanted, sensed, str(path), more)
     places, width = {}, 0
     for signal in log.outputs:
         places[signal.name] = slice(width, width + signal.size)
         width += signal.size
-    kept = sorted({n for name in names for n in (name, *_list_clock_channels(tools, name))})
+    stored = sorted({n for name in names for n in (name, *_list_clock_channels(tools, name))})
     states = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
-    runs = _runs(log, path, [places[name] for name in (*kept, *states)])
-    found = []
+    runs = _runs(log, path, [places[name] for name in (*stored, *states)])
+    result = []
     for number, run in enumerate(runs):
         if len(run.commands) < MIN_SAMPLES:
             continue
         name = path.name if len(runs) == 1 else f"{path.name} run {number}"
         outputs = np.array([run.first, *run.outputs])
         columns, at = {}, 0
-        for one in (*kept, *states):
-            size = places[one].stop - places[one].start
-            columns[one] = outputs[:, at : at + size]
+        for item in (*stored, *states):
+            size = places[item].stop - places[item].start
+            columns[item] = outputs[:, at : at + size]
             at += size
         shapes = {channel.name: channel.shape for channel in plant.outputs}
-        found.append(Recording(
-            name, code, build, float(origin["dt"]), np.array(run.commands),
-            tuple(_series(one, columns, tools, plant.outputs, float(origin["dt"])) for one in names), True,
-            {one: columns[one].reshape(-1, *shapes[one]) for one in states}, origin["preset"], given, max(run.seed, 0),
-        ))  # fmt: skip
-    if not found:
+        result.append(
+            Recording(
+                name,
+                code,
+                build,
+                float(origin["dt"]),
+                np.array(run.commands),
+                tuple(_series(name, columns, tools, plant.outputs, float(origin["dt"])) for name in names),
+                True,
+                {state: columns[state].reshape(-1, *shapes[state]) for state in states},
+                origin["preset"],
+                values,
+                max(run.seed, 0),
+            )
+        )
+    if not result:
         raise ModelError(f"{path}: expected a run of at least {MIN_SAMPLES} steps, got none: record a longer one")
     if log.end is None:
         warn(f"{path}: the log was cut off; the steps in it are used")
-    return found
+    return result
 
 
 def of_plant(
@@ -276,19 +286,19 @@ def of_plant(
     tools = instruments(describe_plant(plant).sensors, unwrapped(plant))
     names = channels_to_compare(tools, plant.outputs, wanted, sensed, name)
     placed = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
-    kept = sorted({n for one in names for n in (one, *_list_clock_channels(tools, one))} | set(placed))
+    stored = sorted({n for name in names for n in (name, *_list_clock_channels(tools, name))} | set(placed))
     plant.reset(seed)
-    rows: dict[str, list[Array]] = {one: [] for one in kept}
+    rows: dict[str, list[Array]] = {entry: [] for entry in stored}
     for step in range(len(commands) + 1):
         if step:
             plant.step(commands[step - 1])
-        seen = plant.observe()
-        for one in kept:
-            rows[one].append(np.ravel(seen[one]))
-    columns = {one: np.array(values) for one, values in rows.items()}
+        outputs = plant.observe()
+        for item in stored:
+            rows[item].append(np.ravel(outputs[item]))
+    columns = {name: np.array(values) for name, values in rows.items()}
     shapes = {channel.name: channel.shape for channel in plant.outputs}
-    series = tuple(_series(one, columns, tools, plant.outputs, plant.dt) for one in names)
-    states = {one: columns[one].reshape(-1, *shapes[one]) for one in placed}
+    series = tuple(_series(name, columns, tools, plant.outputs, plant.dt) for name in names)
+    states = {entry: columns[entry].reshape(-1, *shapes[entry]) for entry in placed}
     return Recording(name, robot, build, plant.dt, np.asarray(commands), series, True, states, seed=seed)
 
 
@@ -318,15 +328,15 @@ def builder_of(
     """
     if make is not None:
         return lambda **parameters: make(**{**settings, **parameters})
-    found = maker(robot)
-    return lambda **parameters: build_by(found, dt=dt, preset=preset, **{**settings, **parameters})
+    result = maker(robot)
+    return lambda **parameters: build_by(result, dt=dt, preset=preset, **{**settings, **parameters})
 
 
 def _list_clock_channels(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:
     """Return the channels of a sensor's sampling time and validity."""
-    for one in tools:
-        if one.channel == name:
-            return (one.clock, one.valid) if one.valid else (one.clock,)
+    for tool in tools:
+        if tool.channel == name:
+            return (tool.clock, tool.valid) if tool.valid else (tool.clock,)
     return ()
 
 
@@ -362,18 +372,18 @@ def channels_to_compare(
         A requested channel does not exist.
     """
     if sensed:
-        known = [one.channel for one in tools]
+        known = [tool.channel for tool in tools]
     else:
         known = [channel.name for channel in outputs]
     for name in wanted:
         if name not in known:
             more = "with sensors the truth is not taken" if sensed else ""
             raise UnknownNameError(f"channel of {place}", name, known, more)
-    further = [name for name in more if name in known]
+    additional = [name for name in more if name in known]
     if wanted or sensed:
-        return list(dict.fromkeys((*(wanted or known), *further)))
+        return list(dict.fromkeys((*(wanted or known), *additional)))
     small = [channel.name for channel in outputs if 0 < math.prod(channel.shape) <= MAX_NUMBERS]
-    return list(dict.fromkeys(([name for name in small if name in DEFAULT_OUTPUTS] or small) + further))
+    return list(dict.fromkeys(([name for name in small if name in DEFAULT_OUTPUTS] or small) + additional))
 
 
 def _runs(log: Log, path: Path, parts: list[slice]) -> list[_Run]:
@@ -402,9 +412,9 @@ def _series(
 ) -> Series:
     """Return one channel of a log; of a sensor only its fresh samples, at their sampling times."""
     values = columns[name]
-    tool = next((one for one in tools if one.channel == name), None)
+    tool = next((tool for tool in tools if tool.channel == name), None)
     if tool is None:
-        channel = next(one for one in outputs if one.name == name)
+        channel = next(output for output in outputs if output.name == name)
         time = dt * np.arange(1, len(values), dtype=np.float64)
         return Series(name, time, values[1:], channel.unit, np.full(values.shape[1], np.nan))
     clock = columns[tool.clock][:, 0]
@@ -428,24 +438,24 @@ def refuse_still(recording: Recording) -> None:
     ModelError
         Nothing moves, or there are too few samples.
     """
-    if any(one.feature is not None for one in recording.series):
+    if any(entry.feature is not None for entry in recording.series):
         return
     driven = float(np.ptp(recording.commands, axis=0).max(initial=0.0)) > STILL
-    if not recording.series or all(len(one.time) < MIN_SAMPLES for one in recording.series):
+    if not recording.series or all(len(entry.time) < MIN_SAMPLES for entry in recording.series):
         raise ModelError(
             f"{recording.name}: expected at least {MIN_SAMPLES} samples of a channel, got fewer: take a longer "
             "recording, or name others with --channels"
         )
     if driven:
-        if all((spread(one.values) <= STILL).all() for one in recording.series):
-            names = ", ".join(one.channel for one in recording.series)
+        if all((spread(entry.values) <= STILL).all() for entry in recording.series):
+            names = ", ".join(entry.channel for entry in recording.series)
             raise ModelError(
                 f"{recording.name}: {names}: expected measurements that change, got one value for all samples although "
                 "the commands change: look for a sensor that is stuck, or name other columns or --channels"
             )
         return
-    for one in recording.series:
-        moved, noise = spread(one.values), np.nan_to_num(noise_of(one))
+    for item in recording.series:
+        moved, noise = spread(item.values), np.nan_to_num(noise_of(item))
         if (moved > np.maximum(3.0 * noise, STILL)).any():
             return
     raise ModelError(
@@ -468,8 +478,8 @@ def mean_square(rows: Array) -> Array:
         (w,); 0 for a column without a measurement.
     """
     there = np.isfinite(rows)
-    found: Array = np.sum(np.where(there, rows, 0.0) ** 2, axis=0) / np.maximum(there.sum(axis=0), 1)
-    return found
+    result: Array = np.sum(np.where(there, rows, 0.0) ** 2, axis=0) / np.maximum(there.sum(axis=0), 1)
+    return result
 
 
 def spread(rows: Array) -> Array:
@@ -490,7 +500,7 @@ def spread(rows: Array) -> Array:
     return np.sqrt(mean_square(rows - middle))
 
 
-def noise_of(one: Series) -> Array:
+def noise_of(series: Series) -> Array:
     """Return the standard deviation of a sample's noise.
 
     Where it is not given it comes from fourth differences of the values, which are small for a motion that is sampled
@@ -499,7 +509,7 @@ def noise_of(one: Series) -> Array:
 
     Parameters
     ----------
-    one : Series
+    series : Series
         The series.
 
     Returns
@@ -507,20 +517,20 @@ def noise_of(one: Series) -> Array:
     Array
         (w,); nan for a column without a measurement.
     """
-    found, values = one.noise.copy(), _of_one_sign(one)
-    for k in np.flatnonzero(~np.isfinite(found)):
-        found[k] = _noise_by_differences(one.time, values[:, k], 4)
-    return found
+    result, values = series.noise.copy(), _of_one_sign(series)
+    for k in np.flatnonzero(~np.isfinite(result)):
+        result[k] = _noise_by_differences(series.time, values[:, k], 4)
+    return result
 
 
-def is_sparse(one: Series) -> bool:
+def is_sparse(series: Series) -> bool:
     """Return whether samples are too far apart to separate their noise from the motion.
 
     Differences of any order give the same white noise, but less of a motion the higher the order is.
 
     Parameters
     ----------
-    one : Series
+    series : Series
         The series.
 
     Returns
@@ -528,10 +538,10 @@ def is_sparse(one: Series) -> bool:
     bool
         True where the noise of a column is estimated and most of the estimate is motion.
     """
-    values, moved = _of_one_sign(one), spread(one.values)
-    for k in np.flatnonzero(~np.isfinite(one.noise)):
-        noise = _noise_by_differences(one.time, values[:, k], 4)
-        if noise > SPARSE * moved[k] and _noise_by_differences(one.time, values[:, k], 8) < 0.5 * noise:
+    values, moved = _of_one_sign(series), spread(series.values)
+    for k in np.flatnonzero(~np.isfinite(series.noise)):
+        noise = _noise_by_differences(series.time, values[:, k], 4)
+        if noise > SPARSE * moved[k] and _noise_by_differences(series.time, values[:, k], 8) < 0.5 * noise:
             return True
     return False
 
@@ -556,31 +566,31 @@ def _noise_by_differences(time: Array, value: Array, order: int) -> float:
     difference = difference[whole] if whole.any() else difference
     size = np.abs(difference)
     typical = float(np.median(size)) / 0.6745  # 0 for a signal of coarse steps
-    usual = size <= OUTLIER * typical  # of normal noise, one in 1e15 is above
-    if typical > 0.0 and usual.mean() >= 1.0 - MAX_OUTLIERS:
-        difference = difference[usual]
+    default = size <= OUTLIER * typical  # of normal noise, one in 1e15 is above
+    if typical > 0.0 and default.mean() >= 1.0 - MAX_OUTLIERS:
+        difference = difference[default]
     return float(np.sqrt(np.mean(difference**2) / math.comb(2 * order, order)))
 
 
-def _of_one_sign(one: Series) -> Array:
+def _of_one_sign(series: Series) -> Array:
     """Return the values, those of a quaternion each with the sign that is nearer to the sample before."""
-    if one.width != 4 or one.channel.rpartition(".")[2] != "quaternion":
-        return one.values
-    values = one.values.copy()
+    if series.width != 4 or series.channel.rpartition(".")[2] != "quaternion":
+        return series.values
+    values = series.values.copy()
     rows = np.flatnonzero(np.isfinite(values).all(axis=1))
     turns = np.sum(values[rows[1:]] * values[rows[:-1]], axis=1) < 0.0
     values[rows[1:]] *= np.where(np.cumsum(turns) % 2, -1.0, 1.0)[:, None]
     return values
 
 
-def thinned(one: Series, most: int) -> Series:
+def thinned(series: Series, maximum: int) -> Series:
     """Return a series with a limited number of evenly spaced samples.
 
     Parameters
     ----------
-    one : Series
+    series : Series
         The series; rows without any number are left out.
-    most : int
+    maximum : int
         Largest number of samples.
 
     Returns
@@ -588,7 +598,7 @@ def thinned(one: Series, most: int) -> Series:
     Series
         A copy.
     """
-    rows = np.flatnonzero(np.isfinite(one.values).any(axis=1))
-    every = max(1, -(-len(rows) // most))
+    rows = np.flatnonzero(np.isfinite(series.values).any(axis=1))
+    every = max(1, -(-len(rows) // maximum))
     rows = rows[every - 1 :: every]
-    return replace(one, time=one.time[rows], values=one.values[rows])
+    return replace(series, time=series.time[rows], values=series.values[rows])

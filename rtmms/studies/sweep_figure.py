@@ -76,21 +76,21 @@ def _heading(study: Study) -> str:
 
 def _informative(table: Table, columns: tuple[str, ...]) -> list[str]:
     """Return the columns with numbers that differ by more than rounding, those of summaries before those of the end."""
-    found = []
+    result = []
     for name in columns:
         values = numbers(table, [name])[:, 0]
         values = values[np.isfinite(values)]
         if values.size and (values.size == 1 or np.ptp(values) > ROUNDING * max(1.0, float(np.abs(values).max()))):
-            found.append(name)
-    return sorted(found, key=lambda name: name.startswith("final.") + name.startswith("final.quaternion"))
+            result.append(name)
+    return sorted(result, key=lambda name: name.startswith("final.") + name.startswith("final.quaternion"))
 
 
 def _places(table: Table, key: str) -> tuple[Any, list[str] | None]:
     """Return the numbers to draw at; for words their order, and the words."""
     values = table.column(key)
-    if any(isinstance(one, (str, bool)) for one in values):
-        words = sorted({str(one) for one in values})
-        return np.array([words.index(str(one)) for one in values], dtype=float), words
+    if any(isinstance(value, (str, bool)) for value in values):
+        arguments = sorted({str(value) for value in values})
+        return np.array([arguments.index(str(value)) for value in values], dtype=float), arguments
     return np.array(values, dtype=float), None
 
 
@@ -103,14 +103,14 @@ def _axis(table: Table, key: str) -> str:
 def _titled(table: Table, name: str) -> str:
     """Return 'position x at the end, m' for final.position[0], 'mean speed, m/s' for mean_speed_m_s."""
     unit, at_end = _unit(table, name), name.startswith("final.")
-    words = name.removeprefix("final.")
-    found = re.fullmatch(r"(.*)\[(\d+)\]", words)
-    if found:
-        base, number = found[1], int(found[2])
+    arguments = name.removeprefix("final.")
+    match = re.fullmatch(r"(.*)\[(\d+)\]", arguments)
+    if match:
+        base, number = match[1], int(match[2])
         vector = f"final.{base}[{len(AXES)}]" not in table.column_names and number < len(AXES)
-        words = f"{base} {AXES[number] if vector else number}"
-    words = words.removesuffix(_ending(unit)).replace("_", " ") if unit else words.replace("_", " ")
-    return words + (" at the end" if at_end else "") + (f", {unit}" if unit else "")
+        arguments = f"{base} {AXES[number] if vector else number}"
+    arguments = arguments.removesuffix(_ending(unit)).replace("_", " ") if unit else arguments.replace("_", " ")
+    return arguments + (" at the end" if at_end else "") + (f", {unit}" if unit else "")
 
 
 def _unit(table: Table, name: str) -> str:
@@ -123,12 +123,12 @@ def _ending(unit: str) -> str:
 
 
 def _lines(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None:
-    x, words = _places(table, keys[0])
+    x, arguments = _places(table, keys[0])
     order = np.argsort(x, kind="stable")
     axes.plot(x[order], numbers(table, [name])[order, 0], "o-", markersize=3, color=BLUE)
     axes.set(xlabel=_axis(table, keys[0]), title=_titled(table, name))
-    if words is not None:
-        axes.set_xticks(range(len(words)), words)
+    if arguments is not None:
+        axes.set_xticks(range(len(arguments)), arguments)
 
 
 def _map(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None:
@@ -144,9 +144,9 @@ def _map(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None
     axes.set_title(_titled(table, name))
     page.colorbar(drawn, ax=axes)
     axes.set(xlabel=_axis(table, keys[0]), ylabel=_axis(table, keys[1]))
-    for words, at, set_ticks in ((across, xs, axes.set_xticks), (up, ys, axes.set_yticks)):
-        if words is not None:
-            set_ticks(range(len(words)), words)
+    for arguments, at, set_ticks in ((across, xs, axes.set_xticks), (up, ys, axes.set_yticks)):
+        if arguments is not None:
+            set_ticks(range(len(arguments)), arguments)
         elif at.size <= MAX_TICKS:
             set_ticks(at)
 
@@ -174,7 +174,7 @@ def _parallel(axes: Any, table: Table, names: list[str]) -> None:
 
 
 def draw_envelope(
-    path: Path, title: str, made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64]],
+    path: Path, title: str, built: Mapping[str, Study], result: Mapping[str, npt.NDArray[np.float64]],
     machine: Mapping[str, Any] | None,
 ) -> None:  # fmt: skip
     """Draw an envelope.
@@ -185,9 +185,9 @@ def draw_envelope(
         File of the figure.
     title : str
         Title of the map.
-    made : Mapping[str, Study]
+    built : Mapping[str, Study]
         Studies by name.
-    found : Mapping[str, npt.NDArray[np.float64]]
+    result : Mapping[str, npt.NDArray[np.float64]]
         Shares of seeds by study.
     machine : Mapping[str, Any] | None
         Result of rtmms.studies.envelope.measure_link, None where it was not measured.
@@ -196,8 +196,8 @@ def draw_envelope(
         page = figure(9.0, 4.2)
         grid = page.add_gridspec(2, 2, width_ratios=(1.7, 1.0), wspace=0.35, hspace=0.55, bottom=0.13, top=0.9)
         place = page.add_subplot(grid[:, 0])
-        delay, loss = (np.asarray(axis.values, dtype=np.float64) for axis in made["map"].axes[:2])
-        drawn = place.pcolormesh(delay, loss, found["map"].T, shading="nearest", cmap=ORDERED, vmin=0.0, vmax=1.0)
+        delay, loss = (np.asarray(axis.values, dtype=np.float64) for axis in built["map"].axes[:2])
+        drawn = place.pcolormesh(delay, loss, result["map"].T, shading="nearest", cmap=ORDERED, vmin=0.0, vmax=1.0)
         page.colorbar(drawn, ax=place, label="share of seeds within the tolerance")
         place.set(xlabel="delay, each way, ms", ylabel="loss, each way", title=title)
         place.grid(visible=False)
@@ -210,7 +210,7 @@ def draw_envelope(
             place.legend(loc="upper right", labelcolor="white")
         for k, (name, label) in enumerate((("jitter", "jitter, each way, +- ms"), ("rate", "rate, Hz"))):
             line = page.add_subplot(grid[k, 1])
-            line.plot(made[name].axes[0].values, found[name], "o-", markersize=3)
+            line.plot(built[name].axes[0].values, result[name], "o-", markersize=3)
             line.set(xlabel=label, ylabel="share within", ylim=(-0.05, 1.05))
             if name == "rate":
                 line.set_xscale("log")
@@ -254,7 +254,7 @@ def first_order(study: Study, table: Table, columns: tuple[str, ...]) -> dict[st
     if study.method == "grid":
         cases = study.cases()
         return {name: _of_grid(keys, cases, values[:, k]) for k, name in enumerate(columns)}
-    if any(axis.values and not all(isinstance(one, (int, float)) for one in axis.values) for axis in study.axes):
+    if any(axis.values and not all(isinstance(value, (int, float)) for value in axis.values) for axis in study.axes):
         return None
     try:
         with warnings.catch_warnings():
@@ -262,35 +262,35 @@ def first_order(study: Study, table: Table, columns: tuple[str, ...]) -> dict[st
             from SALib.analyze import rbd_fast
     except ImportError:
         return None
-    given = numbers(table, keys)
-    found = {}
+    provided = numbers(table, keys)
+    result = {}
     for k, name in enumerate(columns):
         good = np.isfinite(values[:, k])
         if good.sum() < MIN_SAMPLES or np.ptp(values[good, k]) == 0.0:
             continue
-        x = given[good]
+        x = provided[good]
         problem = {"num_vars": len(keys), "names": keys, "bounds": [[*np.array([c.min(), c.max()])] for c in x.T]}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             indices = rbd_fast.analyze(problem, x, values[good, k], num_resamples=2, seed=0)
-        found[name] = {key: float(one) for key, one in zip(keys, indices["S1"], strict=True)}
-    return found or None
+        result[name] = {key: float(index) for key, index in zip(keys, indices["S1"], strict=True)}
+    return result or None
 
 
 def _of_grid(keys: list[str], cases: list[tuple[Any, ...]], values: Any) -> dict[str, float]:
     good = np.isfinite(values)
     whole = float(np.var(values[good])) if good.any() else 0.0
-    found = {}
+    result = {}
     for k, key in enumerate(keys):
         groups: dict[Any, list[float]] = {}
         for case, value in zip(cases, values, strict=True):
             if np.isfinite(value):
                 groups.setdefault(case[k], []).append(value)
-        means = np.array([np.mean(one) for one in groups.values()])
-        weights = np.array([len(one) for one in groups.values()], dtype=float)
+        means = np.array([np.mean(group) for group in groups.values()])
+        weights = np.array([len(group) for group in groups.values()], dtype=float)
         if whole > 0.0 and weights.size:
             mean = np.average(means, weights=weights)
-            found[key] = float(np.average((means - mean) ** 2, weights=weights) / whole)
+            result[key] = float(np.average((means - mean) ** 2, weights=weights) / whole)
         else:
-            found[key] = 0.0
-    return found
+            result[key] = 0.0
+    return result

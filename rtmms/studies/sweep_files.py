@@ -93,7 +93,7 @@ def opened_files(names: dict[str, str]) -> Iterator[None]:
     try:
         yield
     finally:
-        _listening[:] = [one for one in _listening if one is not names]
+        _listening[:] = [item for item in _listening if item is not names]
 
 
 @cache
@@ -124,12 +124,12 @@ def _add(name: str) -> None:
     python = name.endswith(".py")
     if not python and all(name in names for names in _listening):
         return
-    if not _counts(name) or not (found := hash_of(name)):
+    if not _counts(name) or not (result := hash_of(name)):
         return
     if python:
-        _sources[name] = found
+        _sources[name] = result
     for names in _listening:
-        names.setdefault(name, found)
+        names.setdefault(name, result)
 
 
 def input_files(arguments: Any, opened: Mapping[str, str]) -> dict[str, str]:
@@ -148,9 +148,9 @@ def input_files(arguments: Any, opened: Mapping[str, str]) -> dict[str, str]:
         SHA-256 by name; the name is relative for a file below the working directory. For a module it is the hash at its
         import, for an opened file the hash at its reading.
     """
-    found = {name: hash_of(name) for name in _named(arguments)} | dict(opened)
-    found |= {name: _sources.get(name) or hash_of(name) for name in _modules()}
-    return {_shown(name): found[name] for name in sorted(found) if found[name]}
+    result = {name: hash_of(name) for name in _named(arguments)} | dict(opened)
+    result |= {name: _sources.get(name) or hash_of(name) for name in _modules()}
+    return {_shown(name): result[name] for name in sorted(result) if result[name]}
 
 
 def refuse_stale_modules() -> None:
@@ -182,7 +182,7 @@ def changed_file(inputs: Mapping[str, str]) -> str:
     str
         '' for none.
     """
-    return next((name for name, found in inputs.items() if hash_of(os.path.abspath(name)) != found), "")
+    return next((name for name, result in inputs.items() if hash_of(os.path.abspath(name)) != result), "")
 
 
 def refuse_changed(inputs: Mapping[str, str]) -> None:
@@ -238,12 +238,12 @@ def _hash_of(name: str) -> str:
         if before is not None and before[0] == mark:
             return before[1]
         try:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            result = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return ""
     if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > SETTLED_NS:
-        _hashes[name] = mark, found
-    return found
+        _hashes[name] = mark, result
+    return result
 
 
 def _source(name: str) -> str:
@@ -261,13 +261,13 @@ def _modules() -> set[str]:
 
     Python does not open them again.
     """
-    found = set()
+    result = set()
     for name, module in list(sys.modules.items()):
         origin = getattr(getattr(module, "__spec__", None), "origin", None)
         known = name in _foreign or name in ("__main__", "__mp_main__")
         if not known and isinstance(origin, str) and os.path.isabs(origin) and _counts(_source(origin)):
-            found.add(_source(origin))
-    return found
+            result.add(_source(origin))
+    return result
 
 
 @cache
@@ -289,26 +289,26 @@ def _own_places() -> tuple[str, ...]:
         spec = find_spec(name)
         folders += [] if spec is None else spec.submodule_search_locations or []
     for prefix in {sys.prefix, sys.base_prefix}:
-        folders += [os.path.join(prefix, one) for one in ("bin", "lib", "share", "etc", "include")]
+        folders += [os.path.join(prefix, item) for item in ("bin", "lib", "share", "etc", "include")]
     temporary = os.path.realpath(tempfile.gettempdir())
     return (
-        *(os.path.join(os.path.realpath(one), "") for one in folders if one),
-        *(os.path.join(temporary, one) for one in UNPACKED),
+        *(os.path.join(os.path.realpath(folder), "") for folder in folders if folder),
+        *(os.path.join(temporary, item) for item in UNPACKED),
     )
 
 
 def _named(arguments: Any) -> set[str]:
     """Return the files that the arguments name: a whole text, or a part of it as in 'shape:file=g.csv'."""
-    found: set[str] = set()
+    result: set[str] = set()
     for text in set(_texts(arguments)):
         for part in {text, *re.split(r"[,=:]", text)}:
             try:
                 path = os.path.abspath(os.path.expanduser(part.strip()))
                 if part.strip() and os.path.isfile(path):
-                    found.add(path)
+                    result.add(path)
             except (OSError, ValueError):
                 continue
-    return found
+    return result
 
 
 def _texts(arguments: Any) -> Iterator[str]:
@@ -319,14 +319,14 @@ def _texts(arguments: Any) -> Iterator[str]:
             yield from _texts(key)
             yield from _texts(value)
     elif is_dataclass(arguments) and not isinstance(arguments, type):
-        for one in fields(arguments):
-            yield from _texts(getattr(arguments, one.name))
+        for item in fields(arguments):
+            yield from _texts(getattr(arguments, item.name))
     elif isinstance(arguments, Iterable) and not isinstance(arguments, bytes):
-        for one in arguments:
-            yield from _texts(one)
+        for item in arguments:
+            yield from _texts(item)
 
 
 def _shown(name: str) -> str:
     """Return a relative name for a file below the working directory, as workers elsewhere may have their own."""
-    found = os.path.relpath(name) if os.path.splitdrive(name)[0] == os.path.splitdrive(os.getcwd())[0] else name
-    return name if found.startswith(os.pardir) else found
+    result = os.path.relpath(name) if os.path.splitdrive(name)[0] == os.path.splitdrive(os.getcwd())[0] else name
+    return name if result.startswith(os.pardir) else result

@@ -85,11 +85,14 @@ class InProcessExchange(Exchange):
         n = len(plant.actuators)
         self.claimed, self.fresh, self.renewed = (np.zeros(n, dtype=bool) for _ in range(3))
         self._limits = [
-            (-math.inf if one.lower is None else one.lower, math.inf if one.upper is None else one.upper)
-            for one in plant.actuators
+            (
+                -math.inf if actuator.lower is None else actuator.lower,
+                math.inf if actuator.upper is None else actuator.upper,
+            )
+            for actuator in plant.actuators
         ]
         self._scopes = Scopes(robot, plant)
-        self._peers = [self._peer(name, one, robot, seed) for name, one in controllers.items()]
+        self._peers = [self._peer(name, controller, robot, seed) for name, controller in controllers.items()]
         self._state: tuple[int, float, Mapping[str, Array]] = (-1, 0.0, {})
         self._failures: list[str] = []
         for peer in self._peers:
@@ -108,14 +111,14 @@ class InProcessExchange(Exchange):
         }  # fmt: skip
         wanted: set[str] = set()
         for pattern in controller.claim:
-            found = PatternMatcher().matched(pattern, names)
-            if not found:
+            result = PatternMatcher().matched(pattern, names)
+            if not result:
                 raise ModelError(f"controller '{name}': claim: {UnknownNameError('actuator', pattern, names)}")
-            wanted.update(found)
-        index = {one: i for one, i in names.items() if one in wanted}
-        for one, i in index.items():
+            wanted.update(result)
+        index = {name: i for name, i in names.items() if name in wanted}
+        for item, i in index.items():
             if self.claimed[i]:
-                raise ModelError(f"controller '{name}': actuator '{one}' is claimed by another controller")
+                raise ModelError(f"controller '{name}': actuator '{item}' is claimed by another controller")
             self.claimed[i] = True
         try:
             reads = select(scope.outputs, tuple(controller.outputs))
@@ -217,11 +220,11 @@ class InProcessExchange(Exchange):
             number, message = state
             values = self._answer(peer, message)
             link.commands.put(peer.seq, step + delay, (number + delay, values), number)
-        found = link.commands.take(step)
-        if found is None:
+        result = link.commands.take(step)
+        if result is None:
             return None
-        self._note(found[0], found[1][0])
-        carried: Mapping[str, float] = found[1][1]
+        self._note(result[0], result[1][0])
+        carried: Mapping[str, float] = result[1][1]
         return carried
 
     def _note(self, seq: int, step: int) -> None:
@@ -230,7 +233,7 @@ class InProcessExchange(Exchange):
     def _message(self, peer: _Peer, step: int) -> dict[str, Any]:
         """Return the present state as a message."""
         at, time, outputs = self._state
-        values = {one.name: _plain(outputs[peer.prefix + one.name]) for one in peer.reads} if at == step else {}
+        values = {read.name: _plain(outputs[peer.prefix + read.name]) for read in peer.reads} if at == step else {}
         return {"step": step, "timestamp": time, "outputs": values, "applied": _applied(self.applied)}
 
     def _answer(self, peer: _Peer, message: dict[str, Any]) -> dict[str, float]:
@@ -271,9 +274,9 @@ class InProcessExchange(Exchange):
     @override
     def pass_on(self, values: Mapping[str, Any]) -> None:
         for key, value in values.items():
-            names = [one.name for one in self._peers]
+            names = [peer.name for peer in self._peers]
             owner = owner_of(key, names)
-            peer, name = next((one for one in self._peers if one.name == owner), None), key.removeprefix(owner + ".")
+            peer, name = next((peer for peer in self._peers if peer.name == owner), None), key.removeprefix(owner + ".")
             if peer is None:
                 raise ModelError(f"set: {UnknownNameError('controller', key.partition('.')[0], names)}")
             answer = peer.settable.take({"values": {name: value}})

@@ -202,7 +202,10 @@ def encode(table: Table) -> bytes:
     bytes
         UTF-8.
     """
-    form = {"mark": table.form.mark, "columns": [[one.name, one.kind, one.unit] for one in table.form.columns]}
+    form = {
+        "mark": table.form.mark,
+        "columns": [[column.name, column.kind, column.unit] for column in table.form.columns],
+    }
     return json.dumps({"form": form, "values": [table.column(name) for name in table.form.names]}).encode()
 
 
@@ -228,17 +231,17 @@ def decode(data: bytes, form: Form, rows: int) -> Table:
     ValueError
         The table has another form, another number of rows, or a value of another type.
     """
-    found = json.loads(data)
-    expected = {"mark": form.mark, "columns": [[one.name, one.kind, one.unit] for one in form.columns]}
-    if not isinstance(found, dict) or found.get("form") != expected:
+    content = json.loads(data)
+    expected = {"mark": form.mark, "columns": [[column.name, column.kind, column.unit] for column in form.columns]}
+    if not isinstance(content, dict) or content.get("form") != expected:
         raise ValueError("another form")
-    values = found.get("values")
+    values = content.get("values")
     if not isinstance(values, list) or len(values) != len(form.columns):
         raise ValueError("another number of columns")
-    for column, given in zip(form.columns, values, strict=True):
-        if not isinstance(given, list) or len(given) != rows:
+    for column, provided in zip(form.columns, values, strict=True):
+        if not isinstance(provided, list) or len(provided) != rows:
             raise ValueError("another number of rows")
-        if not all(value is None or type(value) in _TYPES[column.kind] for value in given):
+        if not all(value is None or type(value) in _TYPES[column.kind] for value in provided):
             raise ValueError("a value of another type")
     return Table(form, dict(zip(form.names, values, strict=True)))
 
@@ -283,8 +286,10 @@ def write_parquet(table: Table, path: Path) -> None:
 
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "text": pa.string()}
     fields = [
-        pa.field(one.name, types[one.kind], metadata=None if one.name in ("run", *ENDS) else {"unit": one.unit})
-        for one in table.form.columns
+        pa.field(
+            column.name, types[column.kind], metadata=None if column.name in ("run", *ENDS) else {"unit": column.unit}
+        )
+        for column in table.form.columns
     ]
     schema = pa.schema(fields, metadata={"rtmms": table.form.mark})
     with new_file_beside(path) as part:

@@ -82,7 +82,7 @@ def take(study: Study, form: Form, chunk: Chunk) -> tuple[Table, dict[str, str]]
     cases = _cases[chunk[0] : chunk[1]]
     with opened_files(_opened):
         rows = [_runner.row(case) for case in cases]
-    more = {name: one for name, one in input_files((), _opened).items() if name not in study.inputs}
+    more = {name: input_file for name, input_file in input_files((), _opened).items() if name not in study.inputs}
     refuse_changed({**study.inputs, **more})
     refuse_stale_modules()
     return rows_table(study, form, chunk[0], cases, rows), more
@@ -119,10 +119,10 @@ def on_processes(study: Study, form: Form, parts: Parts, left: list[Chunk], work
     with process_pool(min(workers, len(left)), {"RTMMS_QUIET": "1"}) as pool:
         going = {pool.submit(take, study, form, chunk): chunk for chunk in left}
         while going:
-            for one in wait(going, return_when=FIRST_COMPLETED).done:
-                chunk = going.pop(one)
+            for item in wait(going, return_when=FIRST_COMPLETED).done:
+                chunk = going.pop(item)
                 try:
-                    parts.write(chunk, *one.result())
+                    parts.write(chunk, *item.result())
                 except BrokenExecutor:
                     raise RtmmsError(
                         "a worker was killed, or memory ran out; run the same command again to continue "
@@ -131,13 +131,13 @@ def on_processes(study: Study, form: Form, parts: Parts, left: list[Chunk], work
                 done(chunk[1] - chunk[0])
 
 
-def _on_workers(client: Any, function: Any, *given: Any) -> dict[str, Any]:
+def _on_workers(client: Any, function: Any, *values: Any) -> dict[str, Any]:
     """Call a function on each worker; a lost worker is left out, and the others take over its work."""
-    found = client.run(function, *given, on_error="return")
-    for fault in found.values():
+    result = client.run(function, *values, on_error="return")
+    for fault in result.values():
         if isinstance(fault, Exception) and not isinstance(fault, OSError):
             raise fault
-    return {worker: one for worker, one in found.items() if not isinstance(one, OSError)}
+    return {worker: item for worker, item in result.items() if not isinstance(item, OSError)}
 
 
 @dataclass(frozen=True)
@@ -187,15 +187,15 @@ def read_cluster(address: str, security: Path | None) -> Cluster:
         return Cluster(address)
     if not secure:
         raise ModelError(f"--dask {address}: expected tls://HOST:PORT with --dask-security, got another scheme")
-    found = read_toml(security)
-    for key in found:
+    toml = read_toml(security)
+    for key in toml:
         if key not in TLS:
             raise ModelError(f"{security}: {UnknownNameError('key', key, TLS)}")
     files = {}
     for key in TLS:
-        if not isinstance(found.get(key), str):
+        if not isinstance(toml.get(key), str):
             raise ModelError(f'{security}: {key}: expected the name of a PEM file, as {key} = "{key}.pem"')
-        file = security.expanduser().parent / Path(found[key]).expanduser()
+        file = security.expanduser().parent / Path(toml[key]).expanduser()
         if not file.is_file():
             raise ModelError(f"{security}: {key}: there is no file '{file}'")
         files[key] = str(file)
@@ -240,9 +240,9 @@ def on_dask(study: Study, form: Form, parts: Parts, left: list[Chunk], cluster: 
         versions = _on_workers(client, version)
         if not versions:
             raise ModelError(f"--dask {address}: the scheduler has no workers")
-        for worker, found in versions.items():
-            if found != VERSION:
-                raise ModelError(f"--dask {address}: worker {worker} has rtmms {found}, this is {VERSION}")
+        for worker, result in versions.items():
+            if result != VERSION:
+                raise ModelError(f"--dask {address}: worker {worker} has rtmms {result}, this is {VERSION}")
         permitted = permitted_files()
         _on_workers(client, prepare, permitted, study)
         futures = {

@@ -79,7 +79,7 @@ class Base(RunOptions):
     @property
     def members(self) -> tuple[str, ...]:
         """Names of several robots on one clock; () where there is one robot."""
-        return tuple(one.name for one in read(self.parameters.get("robots", ()))) if self.robot == WORLD else ()
+        return tuple(item.name for item in read(self.parameters.get("robots", ()))) if self.robot == WORLD else ()
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,9 @@ class Study:
         """
         from rtmms.base.jit import COMPILED
 
-        found = hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode())
-        found.update(f"{VERSION} {'compiled' if COMPILED else 'plain'}".encode())
-        return found.hexdigest()[:16]
+        result = hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode())
+        result.update(f"{VERSION} {'compiled' if COMPILED else 'plain'}".encode())
+        return result.hexdigest()[:16]
 
 
 def _drawn(axis: Axis, u: float) -> Any:
@@ -178,7 +178,7 @@ def _drawn(axis: Axis, u: float) -> Any:
     return axis.values[min(int(u * len(axis.values)), len(axis.values) - 1)]
 
 
-def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
+def read_axis(place: str, key: str, provided: Any, method: str) -> Axis:
     """Read an axis.
 
     Parameters
@@ -187,7 +187,7 @@ def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
         Origin of the text, for messages.
     key : str
         Name of the quantity.
-    given : Any
+    provided : Any
         '0.5:2:7' (seven values from 0.5 to 2), '0.5:2' (samples in between), 'v1,v2,...' or a list of values.
     method : str
         Method of the study.
@@ -202,17 +202,17 @@ def read_axis(place: str, key: str, given: Any, method: str) -> Axis:
     ModelError
         The text is none of these, or has a value twice.
     """
-    if isinstance(given, str) and ":" in given:
-        return _range(place, key, given, method)
-    values = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
+    if isinstance(provided, str) and ":" in provided:
+        return _range(place, key, provided, method)
+    values = [word.strip() for word in provided.split(",")] if isinstance(provided, str) else provided
     if not isinstance(values, Sequence) or not values:
-        raise ModelError(f"{place}: {key}: expected from:to:count or values, got {given!r:.60}")
-    read = tuple(_value(one) for one in values)
-    for one in read:
-        if not isinstance(one, bool | int | float | str) or one == "" or not _in_a_column(one):
-            raise ModelError(f"{place}: {key}: expected from:to:count or values, got {given!r:.60}")
-    if len({repr(one) for one in read}) < len(read):
-        raise ModelError(f"{place}: {key}: a value is listed twice, got {given!r:.60}")
+        raise ModelError(f"{place}: {key}: expected from:to:count or values, got {provided!r:.60}")
+    read = tuple(_value(value) for value in values)
+    for item in read:
+        if not isinstance(item, bool | int | float | str) or item == "" or not _in_a_column(item):
+            raise ModelError(f"{place}: {key}: expected from:to:count or values, got {provided!r:.60}")
+    if len({repr(entry) for entry in read}) < len(read):
+        raise ModelError(f"{place}: {key}: a value is listed twice, got {provided!r:.60}")
     return Axis(key, read)
 
 
@@ -245,9 +245,11 @@ def _range(place: str, key: str, word: str, method: str) -> Axis:
     values: list[float] = [low + (high - low) * k / (count - 1) for k in range(count)]
     if not math.isfinite(high - low):
         raise ModelError(f"{place}: {key}: expected {expected} with a finite distance, got '{word}'")
-    if all("." not in part and "e" not in part.lower() for part in parts) and all(one == int(one) for one in values):
-        values = [int(one) for one in values]
-    if not all(_in_a_column(one) for one in values):
+    if all("." not in part and "e" not in part.lower() for part in parts) and all(
+        value == int(value) for value in values
+    ):
+        values = [int(value) for value in values]
+    if not all(_in_a_column(value) for value in values):
         raise ModelError(f"{place}: {key}: expected whole numbers of 64 bits, got '{word}'")
     return Axis(key, tuple(values))
 
@@ -299,10 +301,10 @@ def read_study(
     """
     kind = method or table.get("method") or ("sobol" if samples is not None or "samples" in table else "grid")
     axes: dict[str, Axis] = {}
-    for key, one in _flat(table.get("over", {})):
+    for key, item in _flat(table.get("over", {})):
         if method is None and samples is None:
-            _warn_of_count(f"{place}: [sweep.over]", key, one, kind)
-        axes[key] = read_axis(f"{place}: [sweep.over]", key, one, kind)
+            _warn_of_count(f"{place}: [sweep.over]", key, item, kind)
+        axes[key] = read_axis(f"{place}: [sweep.over]", key, item, kind)
     typed = set[str]()
     for word in over:
         key, equals, text = word.partition("=")
@@ -330,22 +332,22 @@ def read_study(
         raise ModelError(f"{place}: {fault}") from None
 
 
-def _warn_of_count(place: str, key: str, given: Any, method: str) -> None:
+def _warn_of_count(place: str, key: str, values: Any, method: str) -> None:
     """Warn of from:to:count where the method draws samples, which ignore the count."""
-    if method != "grid" and isinstance(given, str) and given.count(":") == 2:
-        without = given.rpartition(":")[0].strip()
+    if method != "grid" and isinstance(values, str) and values.count(":") == 2:
+        without = values.rpartition(":")[0].strip()
         warnings.warn(
-            f"{place}: {key}={given}: {method} draws its samples between the limits and ignores the count; expected "
+            f"{place}: {key}={values}: {method} draws its samples between the limits and ignores the count; expected "
             f"{key}={without}",
             RtmmsWarning, stacklevel=2,
         )  # fmt: skip
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+    result: list[tuple[str, Any]] = []
     for key, value in table.items():
-        found += _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else [(before + key, value)]
-    return found
+        result += _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else [(before + key, value)]
+    return result
 
 
 def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
@@ -363,9 +365,9 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
             raise ModelError(f"--vary {key}: {UnknownNameError(kind, owner, [*names, *base.members])}")
         option = run_options().get(key)
         if option is not None and option.varies:
-            for one in (*axes[key].values, axes[key].low):
-                if one is not None:
-                    read_declared(f"--vary {key}", option.number_declared, one)
+            for value in (*axes[key].values, axes[key].low):
+                if value is not None:
+                    read_declared(f"--vary {key}", option.number_declared, value)
 
 
 MAX_CHECKED_VALUES = 1000
@@ -385,7 +387,7 @@ def values_to_check(values: Sequence[Any]) -> Sequence[Any]:
     Sequence[Any]
         All, or two of them.
     """
-    if len(values) <= MAX_CHECKED_VALUES or not all(isinstance(one, (int, float)) for one in values):
+    if len(values) <= MAX_CHECKED_VALUES or not all(isinstance(value, (int, float)) for value in values):
         return values
     return min(values), max(values)
 
@@ -399,6 +401,6 @@ def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
         raise ModelError(f"--vary {key}: {UnknownNameError('controller', controller, names)}")
     if name not in KEYS:
         raise ModelError(f"--vary {key}: {UnknownNameError('key of link', name, KEYS)}")
-    for one in (*values_to_check(axis.values), axis.low, axis.high):
-        if one is not None:
-            from_values(controller, {name: one}, base.links)
+    for item in (*values_to_check(axis.values), axis.low, axis.high):
+        if item is not None:
+            from_values(controller, {name: item}, base.links)

@@ -160,19 +160,19 @@ def schema(study: Study, units: Mapping[str, str]) -> Form:
         option = run_options().get(axis.key)
         unit = option.unit if option is not None else unit_of(axis.key)
         columns.append(Column(axis.key, _kind(axis.values), unit))
-    taken = {"run", *(axis.key for axis in study.axes)}
-    columns += [Column(name, "float", unit) for name, unit in units.items() if name not in taken and name not in ENDS]
+    used = {"run", *(axis.key for axis in study.axes)}
+    columns += [Column(name, "float", unit) for name, unit in units.items() if name not in used and name not in ENDS]
     columns += [Column("ended", "text"), Column("reason", "text"), Column("steps", "int")]
     mark = json.dumps({"study": study.digest(), "method": study.method, "robot": study.base.robot})
     return Form(tuple(columns), mark)
 
 
 def _kind(values: Sequence[Any]) -> Kind:
-    if values and all(isinstance(one, bool) for one in values):
+    if values and all(isinstance(value, bool) for value in values):
         return "bool"
-    if values and all(isinstance(one, int) for one in values):
+    if values and all(isinstance(value, int) for value in values):
         return "int"
-    return "float" if all(isinstance(one, (int, float)) for one in values) else "text"
+    return "float" if all(isinstance(value, (int, float)) for value in values) else "text"
 
 
 def rows_table(
@@ -201,9 +201,9 @@ def rows_table(
     keys = [axis.key for axis in study.axes]
     columns: dict[str, list[Any]] = {name: [] for name in form.names}
     for k, (case, row) in enumerate(zip(cases, rows, strict=True)):
-        own = dict(zip(keys, case, strict=True))
+        current = dict(zip(keys, case, strict=True))
         for column in form.columns:
-            value = first + k if column.name == "run" else own.get(column.name, row.get(column.name))
+            value = first + k if column.name == "run" else current.get(column.name, row.get(column.name))
             columns[column.name].append(convert_cell(column.kind, value))
     return Table(form, columns)
 
@@ -332,7 +332,7 @@ class Parts:
             if table.column(axis.key) != [convert_cell(kind, case[k]) for case in cases]:
                 return False
         ends = table.column("ended")
-        return all(isinstance(one, str) and 0 < len(one) <= MAX_ENDING_LENGTH and one.isidentifier() for one in ends)
+        return all(isinstance(end, str) and 0 < len(end) <= MAX_ENDING_LENGTH and end.isidentifier() for end in ends)
 
     def write(self, chunk: tuple[int, int], table: Table, inputs: Mapping[str, str] | None = None) -> None:
         """Write one chunk, by a temporary file and a rename.
@@ -351,8 +351,8 @@ class Parts:
         RtmmsError
             The file cannot be written, or an earlier chunk had another content of an input.
         """
-        for name, found in (inputs or {}).items():
-            if self._inputs.setdefault(name, found) != found:
+        for name, result in (inputs or {}).items():
+            if self._inputs.setdefault(name, result) != result:
                 refuse_changed({name: self._inputs[name]})
         file = self.file(chunk)
         try:
@@ -391,9 +391,9 @@ class Parts:
         whole = join_tables(tables)
         try:
             # what is left of it if we are killed goes with the rest
-            made = self.folder / f"table-{self._digest}{path.suffix}"
-            (write_csv if path.suffix == ".csv" else write_parquet)(whole, made)
-            os.replace(made, path)
+            built = self.folder / f"table-{self._digest}{path.suffix}"
+            (write_csv if path.suffix == ".csv" else write_parquet)(whole, built)
+            os.replace(built, path)
         except OSError as fault:
             raise RtmmsError(f"{path}: {fault.strerror or fault}; the parts stay in {self.folder}") from None
         for file in self.folder.iterdir():  # parts alone: what else stands there is somebody's own

@@ -162,8 +162,8 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     with project_style():
         page = figure(WIDTH_IN, high)
         page.text(0.04, 1.0 - 0.3 / high, "Runs side by side", fontsize=16, fontweight="bold", va="center")
-        for k, (colour, words) in enumerate(lines):
-            page.text(0.04, 1.0 - (0.62 + LINE_IN * k) / high, words, color=colour, fontsize=9.5, va="center")
+        for k, (colour, arguments) in enumerate(lines):
+            page.text(0.04, 1.0 - (0.62 + LINE_IN * k) / high, arguments, color=colour, fontsize=9.5, va="center")
         middle = 1.0 - (top + plots * (PANEL_IN + 0.65)) / high
         over = page.add_gridspec(plots, COLUMNS, left=0.07, right=0.98, top=1.0 - (top + 0.25) / high,
                                  bottom=middle + 0.5 / high, hspace=0.5, wspace=0.25)  # fmt: skip
@@ -180,14 +180,14 @@ def draw(runs: Sequence[Run], path: Path) -> None:
 
 def _head(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return one line a run: its colour, and its name, its controllers and its own settings."""
-    others, found = differing(runs), []
+    others, result = differing(runs), []
     for k, run in enumerate(runs):
-        words = f"{run.name}:  {run.settings.get(CONTROLLERS) or 'no controller'}"
+        arguments = f"{run.name}:  {run.settings.get(CONTROLLERS) or 'no controller'}"
         settings = [f"{name} {_short(values[k])}" for name, values in others.items() if values[k] is not None]
-        words += f"   ({', '.join(settings)})" if settings else ""
-        cut = words if len(words) <= MAX_TITLE_LENGTH else words[: MAX_TITLE_LENGTH - 1] + "…"
-        found.append((SERIES[k % len(SERIES)], cut))
-    return found
+        arguments += f"   ({', '.join(settings)})" if settings else ""
+        cut = arguments if len(arguments) <= MAX_TITLE_LENGTH else arguments[: MAX_TITLE_LENGTH - 1] + "…"
+        result.append((SERIES[k % len(SERIES)], cut))
+    return result
 
 
 def _over_time(axes: Any, name: str, runs: Sequence[Run]) -> None:
@@ -220,19 +220,19 @@ def _rounded(values: Array) -> Array:
 
 def _numbers(runs: Sequence[Run], tracked: Sequence[str]) -> list[tuple[str, list[Any]]]:
     """Return the title with its unit and a value for each run, of each panel of numbers."""
-    found = []
+    result = []
     for name in tracked:
         off = [_below(run.report, "tracking", name, "rms") for run in runs]
-        found.append((f"{_title(name)}, rms off its set-point, {_unit(name)}", off))
+        result.append((f"{_title(name)}, rms off its set-point, {_unit(name)}", off))
     for name, title in NUMBERS:
         unit = f", {_unit(name)}" if _unit(name) else ""
-        found.append((title + unit, [_below(run.report, "summary", name) for run in runs]))
+        result.append((title + unit, [_below(run.report, "summary", name) for run in runs]))
     units = {run.unit for run in runs}
     unit = units.pop() if len(units) == 1 else ""
-    found.append(("command rate, rms" + (f", {unit}/s" if unit else ""), [run.effort for run in runs]))
-    found += [(f"{part}, {quantile}, µs", [_below(run.report, "timing_us", part, quantile) for run in runs])
+    result.append(("command rate, rms" + (f", {unit}/s" if unit else ""), [run.effort for run in runs]))
+    result += [(f"{part}, {quantile}, µs", [_below(run.report, "timing_us", part, quantile) for run in runs])
               for part, quantile in TIMES]  # fmt: skip
-    return [(title, values) for title, values in found if any(_number(value) for value in values)]
+    return [(title, values) for title, values in result if any(_number(value) for value in values)]
 
 
 def _tally(axes: Any, title: str, values: Sequence[Any]) -> None:

@@ -216,18 +216,20 @@ class PeriodMeans:
     cost: Array | None
 
 
-def period_means(time: Array, kept: Mapping[str, Array], period: float, found: Mapping[str, Any]) -> PeriodMeans | None:
+def period_means(
+    time: Array, stored: Mapping[str, Array], period: float, result: Mapping[str, Any]
+) -> PeriodMeans | None:
     """Compute the means over each whole period of a run.
 
     Parameters
     ----------
     time : Array
         Times of the samples, shape (n,), s.
-    kept : Mapping[str, Array]
+    stored : Mapping[str, Array]
         Samples by output, of which `position` (n, 3), `work` (n,) and `power` (n,) are read.
     period : float
         Length of a period in s.
-    found : Mapping[str, Any]
+    result : Mapping[str, Any]
         The plant's summary. Its mean speed, mean power and cost of transport give the weight.
 
     Returns
@@ -240,16 +242,16 @@ def period_means(time: Array, kept: Mapping[str, Array], period: float, found: M
         return None
     edges = time[-1] - period * np.arange(count, -1, -1)
     speed = power = cost = None
-    if "position" in kept:
-        at = np.stack([np.interp(edges, time, axis) for axis in kept["position"].T], axis=1)
+    if "position" in stored:
+        at = np.stack([np.interp(edges, time, axis) for axis in stored["position"].T], axis=1)
         speed = np.linalg.norm(np.diff(at, axis=0), axis=1) / period
-    if "work" in kept:
-        power = np.diff(np.interp(edges, time, kept["work"].ravel())) / period
-    elif "power" in kept:
-        values = kept["power"].reshape(len(time), -1).sum(axis=1)
+    if "work" in stored:
+        power = np.diff(np.interp(edges, time, stored["work"].ravel())) / period
+    elif "power" in stored:
+        values = stored["power"].reshape(len(time), -1).sum(axis=1)
         area = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(time))])
         power = np.diff(np.interp(edges, time, area)) / period
-    weight = _weight(found)
+    weight = _weight(result)
     if speed is not None and power is not None and weight is not None:
         moving = speed > SLOW * speed.max()
         cost = np.full(count, np.nan)
@@ -257,9 +259,9 @@ def period_means(time: Array, kept: Mapping[str, Array], period: float, found: M
     return PeriodMeans(0.5 * (edges[1:] + edges[:-1]), speed, power, cost)
 
 
-def _weight(found: Mapping[str, Any]) -> float | None:
+def _weight(result: Mapping[str, Any]) -> float | None:
     """Return the weight in N, because the cost of transport is power / (weight speed); None without a summary."""
-    speed, power, cost = (found.get(name) for name in ("mean_speed_m_s", "mean_power_w", "cost_of_transport"))
+    speed, power, cost = (result.get(name) for name in ("mean_speed_m_s", "mean_power_w", "cost_of_transport"))
     return power / (cost * speed) if speed and power and cost and cost * speed > 0.0 else None
 
 

@@ -80,8 +80,8 @@ def takes_outline(robot: str, plant: Plant) -> bool:
     bool
         True where `drawing` uses its `outlined`.
     """
-    own = describe_plant(plant).truth or plant
-    return describe_plant(own).figure is None and (robot in FIGURES or _has_position(own))
+    current = describe_plant(plant).truth or plant
+    return describe_plant(current).figure is None and (robot in FIGURES or _has_position(current))
 
 
 class _Truth:
@@ -118,8 +118,8 @@ def small_outputs(plant: Plant) -> tuple[str, ...]:
 def _has_position(plant: Plant) -> bool:
     """Return whether the plant keeps samples of a position or a velocity of shape (3,)."""
     shapes = {channel.name: channel.shape for channel in plant.outputs}
-    kept = describe_plant(plant).trace_outputs
-    return any(name in kept and shapes.get(name) == (3,) for name in ("position", "velocity"))
+    trace_outputs = describe_plant(plant).trace_outputs
+    return any(name in trace_outputs and shapes.get(name) == (3,) for name in ("position", "velocity"))
 
 
 def _draw(

@@ -130,7 +130,7 @@ class Encoder:
 
     def _reason(self, status: int) -> str:
         """Return how FFmpeg ended, with its first message."""
-        line = next((one for one in self._lines if one), "")
+        line = next((line for line in self._lines if line), "")
         if status < 0:
             with suppress(ValueError):
                 return f"was ended by the signal {signal.Signals(-status).name}" + f" ({line})" * bool(line)
@@ -162,14 +162,14 @@ def encoder(part: Path, path: Path, size: tuple[int, int], rate_hz: float) -> It
 
     try:
         program = imageio_ffmpeg.get_ffmpeg_exe()
-        made = Encoder(program, part, path, size, rate_hz)
+        built = Encoder(program, part, path, size, rate_hz)
     except (RuntimeError, OSError) as fault:
         raise ModelError(f"films need FFmpeg: {fault}; {install_command('film')}, or set IMAGEIO_FFMPEG_EXE") from None
     try:
-        yield made
-        made.close()
+        yield built
+        built.close()
     finally:
-        made.kill()
+        built.kill()
 
 
 # A run as a film or a still, without a display: rendered, written over, encoded by FFmpeg or as a GIF.
@@ -348,10 +348,10 @@ def _write_gif(path: Path, pictures: Any, rate: float, progress: Callable[[int, 
         frames.append(Images.fromarray(picture))
         progress(number + 1, count)
     # of all the film: what comes up later has its colours, too
-    some = frames[:: max(1, len(frames) // 8)]
-    montage = Images.fromarray(np.concatenate([np.asarray(one) for one in some]))
+    subset = frames[:: max(1, len(frames) // 8)]
+    montage = Images.fromarray(np.concatenate([np.asarray(item) for item in subset]))
     palette = montage.quantize(COLOURS, Images.Quantize.MAXCOVERAGE, dither=Images.Dither.NONE)
-    drawn = [one.quantize(palette=palette, dither=Images.Dither.NONE) for one in frames]
+    drawn = [item.quantize(palette=palette, dither=Images.Dither.NONE) for item in frames]
     # a hundredth of a second is a GIF's unit
     drawn[0].save(path, format="gif", save_all=True, append_images=drawn[1:], duration=round(1000.0 / rate), loop=0)
 
@@ -513,8 +513,8 @@ class Filming:
         cloud = self._picture.points(drawn)
         body = cloud @ quaternion_matrix(np.array(drawn.pose[1])).T if len(cloud) else np.zeros((1, 3))
         renderer.trace([
-            behind(np.vstack([path[kept[: np.searchsorted(kept, k)]], path[k]]), body)
-            for path, kept in zip(self._paths, self._thinned_paths, strict=True)
+            behind(np.vstack([path[thinned_path[: np.searchsorted(thinned_path, k)]], path[k]]), body)
+            for path, thinned_path in zip(self._paths, self._thinned_paths, strict=True)
         ])  # fmt: skip
         points = run.tracked(time)
         renderer.aim(planned_course(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
@@ -667,14 +667,14 @@ class Overlay:
         self,
         wide: int,
         high: int,
-        words: str,
+        arguments: str,
         colour: Colour,
         *,
         grid_m: float | None,
         m_a_pixel: float,
         deadlines: Recording | None = None,
     ) -> None:
-        self._wide, self._high, self._title, self._colour = wide, high, words, colour
+        self._wide, self._high, self._title, self._colour = wide, high, arguments, colour
         self._unit = max(high / 720.0, 0.5)
         self._bar_m = nice(0.16 * wide * m_a_pixel)
         self._bar = self._bar_m / m_a_pixel
@@ -709,8 +709,8 @@ class Overlay:
         Image
             (high, wide, 3).
         """
-        made = Images.fromarray(picture)
-        pen, u = ImageDraw.Draw(made), self._unit
+        built = Images.fromarray(picture)
+        pen, u = ImageDraw.Draw(built), self._unit
         font, small = _font(round(20 * u)), _font(round(14 * u))
         if self._title:
             pen.text((24 * u, 18 * u), f"{self._title}   {time:.2f} s", self._colour, font)
@@ -719,7 +719,7 @@ class Overlay:
         foot = self._high - 24 * u
         if self._strip is not None:
             left, top = int(24 * u), int(self._high - 20 * u - self._strip.shape[0])
-            made.paste(Images.fromarray(self._strip), (left, top))
+            built.paste(Images.fromarray(self._strip), (left, top))
             at = left + time / self._last * self._strip.shape[1]
             pen.line([(at, top - 4 * u), (at, top + self._strip.shape[0] + 4 * u)], self._colour, max(1, round(2 * u)))
             pen.text((left, top - 20 * u), self._counts, self._colour, small)
@@ -730,7 +730,7 @@ class Overlay:
             pen.line([(end, foot - 5 * u), (end, foot + 5 * u)], self._colour, max(1, round(2 * u)))
         caption = metres(self._bar_m) + (f"   grid {metres(self._grid)}" if self._grid else "")
         pen.text((right, foot - 10 * u), caption, self._colour, small, anchor="rs")
-        return np.asarray(made)
+        return np.asarray(built)
 
 
 def _strip(run: Recording, wide: int, high: int) -> Image:
@@ -742,12 +742,12 @@ def _strip(run: Recording, wide: int, high: int) -> Image:
     np.maximum.at(column, at, np.clip(np.nan_to_num(used), 0.0, 1.0))
     np.logical_or.at(missed, at, run.missed)
     np.logical_or.at(overrun, at, run.overrun)
-    made = np.empty((high, wide, 3), np.uint8)
-    made[:] = SLACK
+    built = np.empty((high, wide, 3), np.uint8)
+    built[:] = SLACK
     level = np.arange(high)[::-1, None] / high
-    made[level < column[None]] = USED
-    made[:, missed], made[:, overrun] = MISSED, OVERRUN
-    return made
+    built[level < column[None]] = USED
+    built[:, missed], built[:, overrun] = MISSED, OVERRUN
+    return built
 
 
 def has_deadlines(run: Recording) -> bool:

@@ -44,14 +44,14 @@ SPATIAL = ("rotation x", "rotation y", "rotation z")
 DIVERGING = "RdBu_r"
 
 
-def draw(one: Connection, gait: Gait, motion: Motion, title: str, out: Path, name: str) -> list[Path]:
+def draw(connection: Connection, gait: Gait, motion: Motion, title: str, out: Path, name: str) -> list[Path]:
     """Draw the figures of a gait.
 
     They are NAME-motion and, with exactly two shape variables, NAME-curvature.
 
     Parameters
     ----------
-    one : Connection
+    connection : Connection
         Connection of the mechanism.
     gait : Gait
         The gait.
@@ -76,20 +76,20 @@ def draw(one: Connection, gait: Gait, motion: Motion, title: str, out: Path, nam
     RtmmsError
         If the file cannot be written.
     """
-    made = [figure_file(out, f"{name}-motion")]
-    draw_motion(motion, one.model.joint_names, title, made[0])
-    if one.shape_size == 2:
-        made.insert(0, figure_file(out, f"{name}-curvature"))
-        draw_curvature(one, gait, title, made[0])
-    return made
+    built = [figure_file(out, f"{name}-motion")]
+    draw_motion(motion, connection.model.joint_names, title, built[0])
+    if connection.shape_size == 2:
+        built.insert(0, figure_file(out, f"{name}-curvature"))
+        draw_curvature(connection, gait, title, built[0])
+    return built
 
 
-def draw_curvature(one: Connection, gait: Gait, title: str, path: Path) -> None:
+def draw_curvature(connection: Connection, gait: Gait, title: str, path: Path) -> None:
     """Draw curvature and connection over the shape space, with the gait in them.
 
     Parameters
     ----------
-    one : Connection
+    connection : Connection
         Connection of a mechanism with two shape variables.
     gait : Gait
         The gait.
@@ -111,33 +111,33 @@ def draw_curvature(one: Connection, gait: Gait, title: str, path: Path) -> None:
     shapes = gait.sampled(720)
     axes = _axes(shapes, GRID_POINTS)
     height, field = np.full((3, GRID_POINTS, GRID_POINTS), np.nan), np.full((3, 2, ARROWS, ARROWS), np.nan)
-    rows = slice(0, 3) if one.planar else slice(3, 6)
+    rows = slice(0, 3) if connection.planar else slice(3, 6)
     for i, r1 in enumerate(axes[0]):
         for j, r2 in enumerate(axes[1]):
-            height[:, j, i] = -one.curvature(np.array([r1, r2]))[rows, 0, 1]
+            height[:, j, i] = -connection.curvature(np.array([r1, r2]))[rows, 0, 1]
     coarse = _axes(shapes, ARROWS)
     for i, r1 in enumerate(coarse[0]):
         for j, r2 in enumerate(coarse[1]):
-            field[:, :, j, i] = -one.at(np.array([r1, r2]))[rows]
-    names = PLANAR if one.planar else SPATIAL
+            field[:, :, j, i] = -connection.at(np.array([r1, r2]))[rows]
+    names = PLANAR if connection.planar else SPATIAL
     with project_style():
         page = figure(13.0, 8.4)
         page.text(0.05, 0.955, title, fontsize=16, fontweight="bold", color=INK)
         grid = page.add_gridspec(2, 3, left=0.055, right=0.965, top=0.88, bottom=0.07, hspace=0.34, wspace=0.26)
         for k, name in enumerate(names):
             panel = page.add_subplot(grid[0, k])
-            most = float(np.nanpercentile(np.abs(height[k]), 98)) or 1.0
-            levels = np.linspace(-most, most, 25)
-            shown = panel.contourf(*axes, np.clip(height[k], -most, most), levels=levels, cmap=DIVERGING)
+            maximum = float(np.nanpercentile(np.abs(height[k]), 98)) or 1.0
+            levels = np.linspace(-maximum, maximum, 25)
+            shown = panel.contourf(*axes, np.clip(height[k], -maximum, maximum), levels=levels, cmap=DIVERGING)
             panel.contour(*axes, height[k], levels=[0.0], colors=[MUTED], linewidths=0.8)
-            page.colorbar(shown, ax=panel, shrink=0.9, ticks=np.linspace(-most, most, 5), format="%.2g")
+            page.colorbar(shown, ax=panel, shrink=0.9, ticks=np.linspace(-maximum, maximum, 5), format="%.2g")
             panel.set_title(f"Curvature, {name}")
-            _gait(panel, shapes, one.model.joint_names)
+            _gait(panel, shapes, connection.model.joint_names)
             panel = page.add_subplot(grid[1, k])
             size = np.hypot(*field[k])
             panel.quiver(*coarse, field[k, 0], field[k, 1], size, cmap=ORDERED, pivot="mid", width=0.004)
             panel.set_title(f"Connection -A, {name}")
-            _gait(panel, shapes, one.model.joint_names)
+            _gait(panel, shapes, connection.model.joint_names)
         save(page, path)
 
 
@@ -268,13 +268,15 @@ def draw_front(front: _SearchResult, goals: Sequence[str], robot: str, path: Pat
             axes.set(xlabel="candidate", ylabel=_label(goals[0]))
         else:
             axes.plot(tried[:, 0], tried[:, 1], ".", color=GRID, markersize=4.0, label="tried")
-            rows = np.array([[one.values[goal] for goal in goals] for one in front.gaits]).reshape(-1, 2)
+            rows = np.array([[gait.values[goal] for goal in goals] for gait in front.gaits]).reshape(-1, 2)
             axes.plot(rows[:, 0], rows[:, 1], "o-", color=BLUE, markersize=4.0, label="front")
             if front.default_values is not None:
                 axes.plot(*[front.default_values[goal] for goal in goals], "s", color=CORAL, label="default gait")
             axes.set(xlabel=_label(goals[0]), ylabel=_label(goals[1]))
             if len(rows):
-                top = 1.5 * max(rows[:, 1].max(), front.default_values[goals[1]] if front.default_values is not None else 0.0)
+                top = 1.5 * max(
+                    rows[:, 1].max(), front.default_values[goals[1]] if front.default_values is not None else 0.0
+                )
                 axes.set_ylim(0.0, top)
             axes.legend()
         page.tight_layout()

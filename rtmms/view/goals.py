@@ -63,13 +63,13 @@ def planned_motions(points: Mapping[str, Any]) -> list[Array]:
     list[Array]
         (n, 3) m, world, each.
     """
-    found = []
-    for name, words in points.items():
-        if name.rpartition(".")[2] == PLANNED_MOTION and isinstance(words, str):
-            path = _read_motion(words)
+    result = []
+    for name, point in points.items():
+        if name.rpartition(".")[2] == PLANNED_MOTION and isinstance(point, str):
+            path = _read_motion(point)
             if path is not None:
-                found.append(path)
-    return found
+                result.append(path)
+    return result
 
 
 def candidate_motions(points: Mapping[str, Any]) -> list[Array]:
@@ -85,26 +85,26 @@ def candidate_motions(points: Mapping[str, Any]) -> list[Array]:
     list[Array]
         (n, 3) m, world, each.
     """
-    found = []
-    for name, words in points.items():
+    result = []
+    for name, point in points.items():
         prefix, _, last = name.rpartition(PLANNED_SAMPLES)
         motion = points.get(prefix + PLANNED_MOTION)
-        if not last and prefix[-1:] in ("", ".") and isinstance(words, str) and isinstance(motion, str):
-            found += _read_tried(words, motion)
-    return found
+        if not last and prefix[-1:] in ("", ".") and isinstance(point, str) and isinstance(motion, str):
+            result += _read_tried(point, motion)
+    return result
 
 
 @lru_cache(maxsize=8)
-def _read_tried(words: str, motion: str) -> list[Array]:
+def _read_tried(arguments: str, motion: str) -> list[Array]:
     path = _read_motion(motion)
-    return [] if path is None else of_text(words, path[0])
+    return [] if path is None else of_text(arguments, path[0])
 
 
 @lru_cache(maxsize=8)
-def _read_motion(words: str) -> Array | None:
+def _read_motion(arguments: str) -> Array | None:
     """Read a motion; None for a malformed text, as other peers may send anything."""
     try:
-        path = np.array([[float(x) for x in word.split(",")] for word in words.split()])
+        path = np.array([[float(x) for x in word.split(",")] for word in arguments.split()])
     except ValueError:
         return None
     return path if path.ndim == 2 and path.shape[1] == 3 and len(path) > 1 and np.abs(path).max() < 1e6 else None
@@ -168,14 +168,14 @@ def set_points_of_output(
     """
     names = [name for name in dict.fromkeys(name for _, points in set_points for name in points)
              if name in BELONGS and BELONGS[name][0] == output]  # fmt: skip
-    found = {}
+    result = {}
     for name in names:
         numbers = [(t, float(points[name])) for t, points in set_points if _is_number(points.get(name))]
         since, values = np.array(numbers).reshape(-1, 2).T
         if len(since):
             rows = np.maximum(np.searchsorted(since, time + 1e-9, side="right") - 1, 0)
-            found[name] = BELONGS[name][2] * values[rows]
-    return found
+            result[name] = BELONGS[name][2] * values[rows]
+    return result
 
 
 def _is_number(value: Any) -> bool:
@@ -184,13 +184,13 @@ def _is_number(value: Any) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _read(words: str) -> Course | None:
+def _read(arguments: str) -> Course | None:
     try:
-        return read_course(words)
+        return read_course(arguments)
     except ModelError:
         return None
 
 
 def _course(points: Mapping[str, Any]) -> Course | None:
-    words = points.get(CROSS)
-    return _read(words) if isinstance(words, str) else None
+    arguments = points.get(CROSS)
+    return _read(arguments) if isinstance(arguments, str) else None

@@ -159,8 +159,8 @@ class View(Bridge):
     def _draw_plot(self, name: str) -> None:
         if len(self._plot_samples) < 2:
             return
-        kept = list(self._plot_samples)
-        time, values = np.array([t for t, _ in kept]), np.array([v for _, v in kept], dtype=float)
+        stored = list(self._plot_samples)
+        time, values = np.array([t for t, _ in stored]), np.array([v for _, v in stored], dtype=float)
         shown = plots.output_curves(name, time, values, self._points)
         if self._plot is not None and shown.names != self._labels:
             self._plot.remove()

@@ -98,7 +98,7 @@ CHORDS = 4
 _SHORT = "less than one flapping period\nin the last seconds of the run"
 
 
-def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
+def span_profile(panel: Any, plant: Manta, time: Array, stored: Mapping[str, Array], period: Period | None) -> None:
     """Draw the rearmost chain of the left fin with its rod, from behind, through one period.
 
     Parameters
@@ -109,7 +109,7 @@ def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array
         The manta.
     time : Array
         Times of the last samples, shape (k,), s.
-    kept : Mapping[str, Array]
+    stored : Mapping[str, Array]
         Samples by output.
     period : Period | None
         Last whole flapping period; with None the panel has a note instead.
@@ -122,14 +122,14 @@ def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array
     for k in range(STROBES):
         share = k / STROBES
         instant = period.start + share * period.seconds
-        rods, joints = at(time, kept["rod_angle"], instant), at(time, kept["joint_position"], instant)
+        rods, joints = at(time, stored["rod_angle"], instant), at(time, stored["joint_position"], instant)
         chain = fin_points(plant, LEFT, rods, joints)[:, 0]
         # the rod, thin, then the links
         panel.plot((root[1], chain[0, 1]), (root[2], chain[0, 2]), color=MUTED, lw=0.6, alpha=0.6)
         panel.plot(chain[:, 1], chain[:, 2], color=CYCLE(share), lw=1.7, marker="o", ms=2.6)
     tips = []
     for instant in np.linspace(period.start, period.end, 120):
-        rods, joints = at(time, kept["rod_angle"], instant), at(time, kept["joint_position"], instant)
+        rods, joints = at(time, stored["rod_angle"], instant), at(time, stored["joint_position"], instant)
         tips.append(fin_points(plant, LEFT, rods, joints)[-1, 0])
     panel.plot(*np.array(tips)[:, 1:].T, color=INK, lw=0.8, ls=":")
     panel.set(xlabel="y, m (outward)", ylabel="z, m")
@@ -141,7 +141,7 @@ def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array
     bar.ax.set_title("t/T", fontsize=8, fontweight="normal", loc="center", pad=4)
 
 
-def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
+def span_wave(panel: Any, time: Array, stored: Mapping[str, Array], period: Period | None) -> None:
     """Draw the joint angles of the rearmost chain, which show how the bend travels outward.
 
     Parameters
@@ -150,7 +150,7 @@ def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period
         Axes of matplotlib to draw into.
     time : Array
         Times of the last samples, shape (k,), s.
-    kept : Mapping[str, Array]
+    stored : Mapping[str, Array]
         Samples by output.
     period : Period | None
         Last whole flapping period, from which the lags are computed.
@@ -159,13 +159,13 @@ def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period
     if len(time) < 2:
         write_note(panel, "no steps")
         return
-    joints = kept["joint_position"][:, LEFT, :, 0]
+    joints = stored["joint_position"][:, LEFT, :, 0]
     names = [f"q{subscript(j + 1)}" for j in range(joints.shape[1])]
     note = _lag_note(time, joints, period, "lag from joint to joint")
     _waves(panel, time, joints, names, note)
 
 
-def chord_wave(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
+def chord_wave(panel: Any, plant: Manta, time: Array, stored: Mapping[str, Array], period: Period | None) -> None:
     """Draw the outermost joint angles of chains along the chord, which show how the bend travels aft.
 
     Parameters
@@ -176,7 +176,7 @@ def chord_wave(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array],
         The manta.
     time : Array
         Times of the last samples, shape (k,), s.
-    kept : Mapping[str, Array]
+    stored : Mapping[str, Array]
         Samples by output.
     period : Period | None
         Last whole flapping period, from which the lag is computed.
@@ -185,9 +185,9 @@ def chord_wave(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array],
     if len(time) < 2:
         write_note(panel, "no steps")
         return
-    chains = kept["joint_position"].shape[-1]
+    chains = stored["joint_position"].shape[-1]
     chosen = np.unique(np.linspace(0, chains - 1, min(CHORDS, chains)).round().astype(int))[::-1]
-    joints = kept["joint_position"][:, LEFT, -1, :][:, chosen]
+    joints = stored["joint_position"][:, LEFT, -1, :][:, chosen]
     names = [f"chain {i + 1}" for i in chosen]
     if chains > 1:
         names[0], names[-1] = f"{names[0]} (front)", f"{names[-1]} (rear)"
@@ -260,24 +260,24 @@ def draw(
     RtmmsError
         If the file cannot be written.
     """
-    time, kept = trace.read()
+    time, stored = trace.read()
     late, last = recent.read()
     period = last_period(late, last["rod_angle"][:, BACK]) if len(late) else None
     with project_style():
-        extent = np.ptp(kept["position"][:, :2], axis=0) if len(time) else np.zeros(2)
+        extent = np.ptp(stored["position"][:, :2], axis=0) if len(time) else np.zeros(2)
         taller = (
             EXTRA_HEIGHT_IN if extent[1] > MAX_STRAIGHT_RATIO * max(extent[0], 2.0) else 0.0
         )  # a path that turns gets the room
         high = HEIGHT_IN + taller
         page = figure(WIDTH_IN, high)
-        _title(page, plant, time, kept, statistics)
+        _title(page, plant, time, stored, statistics)
         rows = page.add_gridspec(
             4, 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high, hspace=0.42 * HEIGHT_IN / high,
             height_ratios=(2.5 + 0.9 * taller, 1.9, 2.5, 1.6),
         )  # fmt: skip
         top = rows[0].subgridspec(1, 2, wspace=0.14, width_ratios=(1.2 if taller else 1.9, 1.0))
-        _path(page.add_subplot(top[0]), plant, time, kept, outlined)
-        _speed(page.add_subplot(top[1]), plant, time, kept)
+        _path(page.add_subplot(top[0]), plant, time, stored, outlined)
+        _speed(page.add_subplot(top[1]), plant, time, stored)
         _robot(page.add_subplot(rows[1]), late, last, period, outlined)
         third = rows[2].subgridspec(1, 3, wspace=0.2)
         span_profile(page.add_subplot(third[0]), plant, late, last, period)
@@ -287,8 +287,8 @@ def draw(
         save(page, path)
 
 
-def _title(page: Any, plant: Manta, time: Array, kept: Mapping[str, Array], statistics: Statistics) -> None:
-    summary = plant.summarise(time, kept)
+def _title(page: Any, plant: Manta, time: Array, stored: Mapping[str, Array], statistics: Statistics) -> None:
+    summary = plant.summarise(time, stored)
     held = plant.parameters.body == "fixed"
     facts = []
     if summary["mean_speed_m_s"] is not None and not held:
@@ -305,7 +305,7 @@ def _title(page: Any, plant: Manta, time: Array, kept: Mapping[str, Array], stat
     page.text(0.975, 1.0 - 0.46 / high, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
     counts = statistics.counters()
     p = plant.parameters
-    words = [
+    arguments = [
         f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms",
         f"chains x links a fin: {p.chains} x {p.links}",
         f"coupling {plant.coupling}",
@@ -314,17 +314,17 @@ def _title(page: Any, plant: Manta, time: Array, kept: Mapping[str, Array], stat
     ]
     for name, label, form in (("cost_of_transport", "cost of transport", ".3f"), ("strouhal", "Strouhal", ".2f")):
         if summary[name] is not None:
-            words.append(f"{label} {summary[name]:{form}}")
+            arguments.append(f"{label} {summary[name]:{form}}")
     turn = summary["turn_rate_deg_s"]
     if turn is not None and abs(turn) > 0.1:
-        words.append(f"turning {turn:+.1f} deg/s, radius {summary['turn_radius_m'] or 0.0:.2f} m")
-    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")
+        arguments.append(f"turning {turn:+.1f} deg/s, radius {summary['turn_radius_m'] or 0.0:.2f} m")
+    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(arguments), fontsize=10, color=MUTED, va="center")
 
 
 # --- path -------------------------------------------------------------------------------------------------------------
 
 
-def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outlined: RobotOutline | None) -> None:
+def _path(panel: Any, plant: Manta, time: Array, stored: Mapping[str, Array], outlined: RobotOutline | None) -> None:
     """Draw the plan view, coloured by time, with the manta along it."""
     import matplotlib
     from matplotlib.collections import LineCollection
@@ -337,12 +337,14 @@ def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outl
     if len(time) < 2:
         write_note(panel, "no steps")
         return
-    position, yaw = kept["position"], heading(kept["quaternion"])
-    way = position[:, :2]
-    points = way[:: max(1, len(way) // 4000)]
-    shades = matplotlib.colormaps[ORDERED](0.9 * Normalize(time[0], time[-1] + 1e-9)(time[:: max(1, len(way) // 4000)]))
+    position, yaw = stored["position"], heading(stored["quaternion"])
+    route = position[:, :2]
+    points = route[:: max(1, len(route) // 4000)]
+    shades = matplotlib.colormaps[ORDERED](
+        0.9 * Normalize(time[0], time[-1] + 1e-9)(time[:: max(1, len(route) // 4000)])
+    )
     panel.set(xlabel="x, m", ylabel="y, m")
-    fill_panel(panel, way.min(axis=0), way.max(axis=0), 0.54)
+    fill_panel(panel, route.min(axis=0), route.max(axis=0), 0.54)
     size = "" if outlined is None else along_path(panel, outlined, 0, 1, timed=True)
     panel.add_collection(LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades[:-1], lw=2.0))
     mark_surface(panel, plant, position, 0, 1)
@@ -369,17 +371,17 @@ def _robot(
 # --- speed ------------------------------------------------------------------------------------------------------------
 
 
-def _speed(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array]) -> None:
+def _speed(panel: Any, plant: Manta, time: Array, stored: Mapping[str, Array]) -> None:
     """Draw forward speed and its mean over a period, or thrust where the body is held."""
     held = plant.parameters.body == "fixed"
     panel.set_title("Thrust over time" if held else "Speed over time")
     if len(time) < 2:
         write_note(panel, "no steps")
         return
-    values = kept["thrust"][:, :, 0].sum(axis=1) if held else kept["velocity"][:, 0]
+    values = stored["thrust"][:, :, 0].sum(axis=1) if held else stored["velocity"][:, 0]
     colour, label = (TEAL, "of both fins") if held else (BLUE, "forward")
     panel.plot(time, values, color=colour, lw=0.9, alpha=0.75, label=label)
-    crossings = up_crossings(time, kept["rod_angle"][:, BACK])
+    crossings = up_crossings(time, stored["rod_angle"][:, BACK])
     if len(crossings) > 2:
         middle, mean = _period_means(time, values, crossings)
         panel.plot(middle, mean, color=CORAL, lw=2.0, label="mean of each period")

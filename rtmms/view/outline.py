@@ -42,17 +42,17 @@ class RobotOutline:
 
 
 def _looks(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Any]) -> list[ColouredSurface]:
-    bent, found = iter(visual.bent(frames, skins)), []
-    for one in visual.surfaces:
-        if one.vertices is None:
+    bent, result = iter(visual.bent(frames, skins)), []
+    for surface in visual.surfaces:
+        if surface.vertices is None:
             vertices = next(bent)
         else:
-            place, attitude = frames.get(one.frame, HOME)
-            vertices = one.vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place)
-        if one.opacity > 0.5:
-            r, g, b = one.colour
-            found.append(ColouredSurface(vertices[one.faces], (r / 255.0, g / 255.0, b / 255.0)))
-    return found
+            place, attitude = frames.get(surface.frame, HOME)
+            vertices = surface.vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place)
+        if surface.opacity > 0.5:
+            r, g, b = surface.colour
+            result.append(ColouredSurface(vertices[surface.faces], (r / 255.0, g / 255.0, b / 255.0)))
+    return result
 
 
 def figure_outline(robot: str, plant: Plant) -> RobotOutline | None:
@@ -72,10 +72,10 @@ def figure_outline(robot: str, plant: Plant) -> RobotOutline | None:
     """
     if not takes_outline(robot, plant):
         return None
-    own = unwrapped(plant)
+    current = unwrapped(plant)
     info = PlantInfo(
-        robot, own.dt, "", None, None, own.actuators, own.outputs, parameters=plain_parameters(own),
-        shape=describe_plant(own).shape() or {},
+        robot, current.dt, "", None, None, current.actuators, current.outputs, parameters=plain_parameters(current),
+        shape=describe_plant(current).shape() or {},
     )  # fmt: skip
     shape = shape_of(info)
     visual = visual_of(info, shape)

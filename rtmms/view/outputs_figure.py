@@ -45,21 +45,21 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     RtmmsError
         If the file cannot be written.
     """
-    time, kept = trace.read()
+    time, stored = trace.read()
     channels = {channel.name: channel for channel in plant.outputs}
-    shown = list(kept.items())[:MAX_OUTPUTS]
+    shown = list(stored.items())[:MAX_OUTPUTS]
     count = max(1, -(-len(shown) // COLUMNS))
     height = ROW_IN * (count + 1) + 1.6
     with project_style():
         page = figure(WIDTH_IN, height)
         name, file = title_of(robot, plant)
         if isinstance(plant, HasRobots):
-            name = ", ".join(f"{one} ({kind})" for one, kind in plant.robot_types.items())
+            name = ", ".join(f"{name} ({kind})" for name, kind in plant.robot_types.items())
         counts = statistics.counters()
         title = f"{file}   ·   " if file else ""
         title += f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
-        if len(kept) > MAX_OUTPUTS:
-            title += f"   ·   {MAX_OUTPUTS} of {len(kept)} outputs; rtmms log csv has all"
+        if len(stored) > MAX_OUTPUTS:
+            title += f"   ·   {MAX_OUTPUTS} of {len(stored)} outputs; rtmms log csv has all"
         page.text(0.05, 1.0 - 0.46 / height, name, fontsize=21, fontweight="bold", color=INK, va="center")
         page.text(0.05, 1.0 - 0.81 / height, title, fontsize=10, color=MUTED, va="center")
         rows = page.add_gridspec(

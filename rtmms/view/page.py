@@ -57,15 +57,15 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         stride = max(1, len(rows) // MAX_PATH_POINTS)
         stage.trace([path[rows[::stride]] for path in paths])
         targets = smooth_path(paths[0], recording.time, picture.size)
-        kept = server.get_scene_serializer()
+        scene_serializer = server.get_scene_serializer()
         for number, k in enumerate(rows):
             drawn = picture.draw(recording.outputs(int(k)))
             stage.show(drawn, targets[k])
             stage.aim(recording.tracked(float(recording.time[k])), drawn)
-            kept.insert_sleep(1.0 / FRAMES_HZ)
+            scene_serializer.insert_sleep(1.0 / FRAMES_HZ)
             if number % 20 == 0:
                 progress(number, len(rows))
-        text = kept.as_html().replace("<head>", f"<head>{PAGE_MARK}", 1)
+        text = scene_serializer.as_html().replace("<head>", f"<head>{PAGE_MARK}", 1)
     finally:
         end(server)
     with new_file_beside(path, "--html") as part:

@@ -39,21 +39,21 @@ def parameters_table(
         Table in Markdown.
     """
     lines, declared = [], parameters_of(kind)
-    for one in fields(kind):
-        if one.name not in (declared if names is None else names):
+    for field in fields(kind):
+        if field.name not in (declared if names is None else names):
             continue
-        own = declared[one.name]
-        made = one.default_factory() if callable(one.default_factory) else one.default
-        value = "required" if own.required else _value(made)
-        others = ", ".join(word for word in own.choices if word != one.default)
+        current = declared[field.name]
+        built = field.default_factory() if callable(field.default_factory) else field.default
+        value = "required" if current.required else _value(built)
+        others = ", ".join(word for word in current.choices if word != field.default)
         text = f"{value} ({others})" if others else value
-        usual = _value(typical[one.name]) if typical and one.name in typical else ""
-        live = "`set`" if own.live else ""
-        lines.append((f"`{one.name}`", text, usual, own.unit, own.range_text, live, own.about))
-    lines = [tuple(cell.replace("|", "\\|") for cell in line) for line in lines]
+        default = _value(typical[field.name]) if typical and field.name in typical else ""
+        live = "`set`" if current.live else ""
+        lines.append((f"`{field.name}`", text, default, current.unit, current.range_text, live, current.about))
     heads = ("parameter", "default (others)", "typical", "unit", "range", "while it runs", about)
     used = [k for k in range(len(heads)) if k in (0, 1, 6) or any(line[k] for line in lines)]
-    return table([heads[k] for k in used], [[line[k] for k in used] for line in lines])
+    cells = [[line[k].replace("|", "\\|") for k in used] for line in lines]
+    return table([heads[k] for k in used], cells)
 
 
 def robot_table(robot: str) -> str:
@@ -72,7 +72,7 @@ def robot_table(robot: str) -> str:
         Table in Markdown.
     """
     module = import_module(builder(robot).load().__module__)
-    kinds = [one for one in vars(module).values() if is_dataclass(one) and parameters_of(one)]
+    kinds = [var for var in vars(module).values() if is_dataclass(var) and parameters_of(var)]
     return parameters_table(kinds[0])
 
 
@@ -109,7 +109,7 @@ def _value(value: Any) -> str:
     if value is None or value in ("", (), [], {}):
         return "none" if value is None else ""
     if is_dataclass(value):  # with parts: its numbers
-        parts = {one.name: getattr(value, one.name) for one in fields(value)}
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
         return ", ".join(f"{name} {part:g}" for name, part in parts.items() if isinstance(part, float))
     if isinstance(value, tuple | list):
         return ", ".join(_value(part) for part in value)

@@ -132,19 +132,19 @@ class Recording:
             There are more than MAX_PICTURES.
         """
         last = float(self.time[-1])
-        most = min(MAX_PICTURES, MIN_PICTURES + PICTURES_PER_STATE * len(self.time))
-        if not 0.0 <= last <= apart_s * most:
+        maximum = min(MAX_PICTURES, MIN_PICTURES + PICTURES_PER_STATE * len(self.time))
+        if not 0.0 <= last <= apart_s * maximum:
             length = f"the run takes {last:g} s and has {len(self.time):,} states"
-            raise ModelError(f"{length}: expected at most {most:,} pictures, got one every {apart_s:g} s")
+            raise ModelError(f"{length}: expected at most {maximum:,} pictures, got one every {apart_s:g} s")
         return np.arange(0.0, last + 1e-9, apart_s)
 
     @property
     def marks(self) -> list[tuple[float, str]]:
         """Times of misses and overruns, s, with their kind."""
         dt = self.info.dt
-        found = [(float(self.steps[k]) * dt, "missed") for k in np.flatnonzero(self.missed)]
-        found += [(float(self.steps[k]) * dt, "overrun") for k in np.flatnonzero(self.overrun)]
-        return sorted(found)
+        result = [(float(self.steps[k]) * dt, "missed") for k in np.flatnonzero(self.missed)]
+        result += [(float(self.steps[k]) * dt, "overrun") for k in np.flatnonzero(self.overrun)]
+        return sorted(result)
 
 
 def info_of(log: Log) -> PlantInfo:
@@ -206,17 +206,17 @@ def read_recording(log: Log, progress: Callable[[int], None] = lambda done: None
     states, time = np.zeros((room, width), np.float32), np.zeros(room)
     numbers, times = np.zeros(steps + 1, np.int64), np.full((steps + 1, len(PARTS)), np.nan)
     missed, overrun = np.zeros(steps + 1, bool), np.zeros(steps + 1, bool)
-    dt, kept, read, overruns, seen = float(log.origin["dt"]), 0, 0, 0, 0
+    dt, stored, read, overruns, observed = float(log.origin["dt"]), 0, 0, 0, 0
     points: list[tuple[float, Mapping[str, Any]]] = []
     for row in log.rows():
         if isinstance(row, Start):
-            kept, read, overruns = 1, 0, 0
+            stored, read, overruns = 1, 0, 0
             points.clear()
             time[0], states[0] = row.step * dt, row.outputs
             continue
-        seen += 1
-        if seen % 1000 == 0:
-            progress(seen)
+        observed += 1
+        if observed % 1000 == 0:
+            progress(observed)
         numbers[read] = row.step
         times[read] = [np.nan if t == UNDEFINED else 1e-3 * t for t in row.times]
         missed[read] = OUTCOME_WORDS[StepOutcome.MISSED] == row.outcome
@@ -225,13 +225,13 @@ def read_recording(log: Log, progress: Callable[[int], None] = lambda done: None
         if row.set_points is not None:
             points.append(((row.step + 1) * dt, row.set_points))
         if row.step % every == 0 or every == 1:
-            time[kept], states[kept] = (row.step + 1) * dt, row.outputs
-            kept += 1
-    if not read or kept < 2:
+            time[stored], states[stored] = (row.step + 1) * dt, row.outputs
+            stored += 1
+    if not read or stored < 2:
         raise ModelError(f"{log.path}: has no step to show")
     slices, at = dict[str, slice](), 0
     for signal in log.outputs:
         slices[signal.name] = slice(at, at + signal.size)
         at += signal.size
-    return Recording(info_of(log), time[:kept], states[:kept], numbers[:read], times[:read], missed[:read],
+    return Recording(info_of(log), time[:stored], states[:stored], numbers[:read], times[:read], missed[:read],
                      overrun[:read], slices, tuple(points))  # fmt: skip

@@ -206,15 +206,15 @@ class Part:
         """
         self.actor.SetUserMatrix(_matrix(pose))
 
-    def show(self, seen: bool) -> None:
+    def show(self, observed: bool) -> None:
         """Show or hide the mesh.
 
         Parameters
         ----------
-        seen : bool
+        observed : bool
             Whether it is visible.
         """
-        self.actor.SetVisibility(seen)
+        self.actor.SetVisibility(observed)
 
 
 class Line:
@@ -336,8 +336,8 @@ class Renderer:
         elif self._scene == SPACE:
             self._make_stars()
         over = 0.25 if shown.model else 1.0
-        self._surfaces = self._make(first, lambda one: (one.colour, over * one.opacity))
-        self._ghost = self._make(first, lambda one: (GHOST, 0.28)) if ghost and shown.estimate else []
+        self._surfaces = self._make(first, lambda item: (item.colour, over * item.opacity))
+        self._ghost = self._make(first, lambda item: (GHOST, 0.28)) if ghost and shown.estimate else []
         self._shadow = self._make_shadow(first) if scenery.has_floor else None
         self._model = self._make_model(first) if shown.model or visual is None else ([], [], [])
         self._axes = [Line(plotter, colour, 4.0) for colour in AXIS_COLOURS]
@@ -360,13 +360,13 @@ class Renderer:
     def _lights(self) -> None:
         from pyvista import Light
 
-        for way, strength, colour in (
+        for route, strength, colour in (
             (SUN, 0.95, (1.0, 0.98, 0.94)),
             (np.array([-0.7, 0.4, 0.35]), 0.32, (0.80, 0.90, 1.0)),
             (np.array([0.3, -0.9, -0.5]), 0.22, (0.85, 0.93, 1.0)),
         ):
             light = Light(
-                position=tuple(10.0 * way),
+                position=tuple(10.0 * route),
                 focal_point=(0.0, 0.0, 0.0),
                 light_type="scene light",
                 intensity=strength,
@@ -380,12 +380,14 @@ class Renderer:
         if visual is None:
             return []
         bent = iter(first.bent)
-        made = []
-        for one in visual.surfaces:
-            colour, opacity = looks(one)
-            vertices = next(bent) if one.vertices is None else one.vertices
-            made.append((one, Part(self._plotter, one.faces, colour, vertices, opacity=opacity, gloss=one.gloss)))
-        return made
+        built = []
+        for surface in visual.surfaces:
+            colour, opacity = looks(surface)
+            vertices = next(bent) if surface.vertices is None else surface.vertices
+            built.append(
+                (surface, Part(self._plotter, surface.faces, colour, vertices, opacity=opacity, gloss=surface.gloss))
+            )
+        return built
 
     def _make_shadow(self, first: DrawnState) -> Part | None:
         """Make the shadow: all solid surfaces as one mesh that is projected on the floor."""
@@ -393,10 +395,10 @@ class Renderer:
         if visual is None:
             return None
         faces, count, bent = [], 0, iter(first.bent)
-        for one in visual.surfaces:
-            vertices = next(bent) if one.vertices is None else one.vertices
-            if one.opacity > 0.5:
-                faces.append(one.faces + count)
+        for surface in visual.surfaces:
+            vertices = next(bent) if surface.vertices is None else surface.vertices
+            if surface.opacity > 0.5:
+                faces.append(surface.faces + count)
                 count += len(vertices)
         if not faces:
             return None
@@ -464,11 +466,11 @@ class Renderer:
     def _arrows(self, colour: Colour, count: int = MAX_ARROWS) -> list[Part]:
         shaft = revolved([(0.0, 0.0), (0.045, 0.0), (0.045, 0.78), (0.11, 0.78), (0.0, 1.0)], (1, 2, 3), 16)
         vertices, faces = along(0, move_mesh(shaft))
-        made = []
+        built = []
         for _ in range(count):
-            made.append(Part(self._plotter, faces, colour, vertices, gloss=0.1))
-            made[-1].show(False)
-        return made
+            built.append(Part(self._plotter, faces, colour, vertices, gloss=0.1))
+            built[-1].show(False)
+        return built
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
@@ -480,15 +482,15 @@ class Renderer:
         drawn : DrawnState
             The state.
         """
-        for part, way in zip(self._frame, np.eye(3), strict=False):
+        for part, route in zip(self._frame, np.eye(3), strict=False):
             part.show(True)
-            arrow = _arrow(np.zeros(3), way, AXIS_LENGTH * self.size, 0.5 * AXIS_LENGTH * self.size)
+            arrow = _arrow(np.zeros(3), route, AXIS_LENGTH * self.size, 0.5 * AXIS_LENGTH * self.size)
             part.actor.SetUserMatrix(_matrix_of(_affine(drawn.pose) @ arrow))
         _lay(self._surfaces, drawn, drawn.pose)
         if self._ghost:
-            seen = drawn.ghost is not None
+            observed = drawn.ghost is not None
             for _, part in self._ghost:
-                part.show(seen)
+                part.show(observed)
             if drawn.ghost is not None:
                 _lay(self._ghost, drawn, drawn.ghost)
         sheets, lines, solids = self._model
@@ -513,10 +515,10 @@ class Renderer:
     def _flattened(self, drawn: DrawnState) -> Array:
         """Project solid surfaces along the light on the floor, m, world."""
         points, bent = [], iter(drawn.bent)
-        for one, _ in self._surfaces:
-            vertices = next(bent) if one.vertices is None else one.vertices
-            if one.opacity > 0.5:
-                place, attitude = HOME if one.vertices is None else drawn.frames.get(one.frame, HOME)
+        for item, _ in self._surfaces:
+            vertices = next(bent) if item.vertices is None else item.vertices
+            if item.opacity > 0.5:
+                place, attitude = HOME if item.vertices is None else drawn.frames.get(item.frame, HOME)
                 points.append(vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place))
         world = np.concatenate(points) @ quaternion_matrix(np.array(drawn.pose[1])).T + np.array(drawn.pose[0])
         down = (world[:, 2] - self._floor) / SUN[2]
@@ -553,14 +555,14 @@ class Renderer:
             return
         apart = 1.1 * self.size
         first = np.floor(around[:2] / apart)
-        way, long = np.array(current) / speed, 0.35 * self.size
+        route, long = np.array(current) / speed, 0.35 * self.size
         k = 0
         for i in range(-3, 4):
             for j in range(-3, 4):
                 at = np.array([(first[0] + i) * apart, (first[1] + j) * apart, around[2] - 0.1 * self.size])
                 if np.linalg.norm(at[:2] - around[:2]) > 0.9 * self.size and k < len(self._flow):
                     self._flow[k].show(True)
-                    self._flow[k].actor.SetUserMatrix(_matrix_of(_arrow(at, way, long, 0.8 * long)))
+                    self._flow[k].actor.SetUserMatrix(_matrix_of(_arrow(at, route, long, 0.8 * long)))
                     k += 1
 
     def trace(self, paths: Sequence[Array]) -> None:
@@ -586,9 +588,9 @@ class Renderer:
             Position of the robot, m, world.
         """
         self._course.draw([course] if course is not None and self._shown.aims else [])
-        seen = goal is not None and self._shown.aims
-        self._goal.show(seen)
-        self._goal_line.draw([np.array([place, goal], dtype=float)] if seen else [])
+        observed = goal is not None and self._shown.aims
+        self._goal.show(observed)
+        self._goal_line.draw([np.array([place, goal], dtype=float)] if observed else [])
         if goal is not None:
             self._goal.place((tuple(goal), HOME[1]))  # type: ignore[arg-type]
 
@@ -696,9 +698,9 @@ def _affine(pose: Pose) -> Array:
     return matrix
 
 
-def _arrow(at: Array, way: Array, long: float, thick: float) -> Array:
+def _arrow(at: Array, route: Array, long: float, thick: float) -> Array:
     """Return (4, 4): x of an arrow of length 1 along a direction."""
-    x = np.asarray(way, dtype=float) / np.linalg.norm(way)
+    x = np.asarray(route, dtype=float) / np.linalg.norm(route)
     y = np.cross(np.eye(3)[int(np.argmin(np.abs(x)))], x)
     y /= np.linalg.norm(y)
     matrix = np.eye(4)
@@ -714,9 +716,9 @@ def _matrix(pose: Pose) -> Any:
 def _matrix_of(matrix: Array) -> Any:
     from vtkmodules.vtkCommonMath import vtkMatrix4x4
 
-    made = vtkMatrix4x4()
-    made.DeepCopy(matrix.ravel().tolist())
-    return made
+    built = vtkMatrix4x4()
+    built.DeepCopy(matrix.ravel().tolist())
+    return built
 
 
 def _unit(colour: Colour) -> tuple[float, float, float]:

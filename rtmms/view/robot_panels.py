@@ -187,8 +187,8 @@ def recent_names(outline: OutlineFunction | None, plant: Plant) -> tuple[str, ..
     tuple[str, ...]
         Names of outputs, each once.
     """
-    own = describe_plant(plant).recent_outputs
-    return tuple(dict.fromkeys((*own, *reported_names(plant, () if outline is None else outline.needs))))
+    recent_outputs = describe_plant(plant).recent_outputs
+    return tuple(dict.fromkeys((*recent_outputs, *reported_names(plant, () if outline is None else outline.needs))))
 
 
 # The robot itself in a figure: a strip of it over a period, and small ones along its path.
@@ -412,14 +412,14 @@ def along_path(panel: Any, outlined: RobotOutline, a: int, b: int, *, timed: boo
     """
     import matplotlib
 
-    time, kept = outlined.along.read()
-    if len(time) < 2 or "position" not in kept:
+    time, stored = outlined.along.read()
+    if len(time) < 2 or "position" not in stored:
         return ""
     right, up = np.eye(3)[a], np.eye(3)[b]
     view = View("", right, up, np.cross(right, up))
-    place = kept["position"][:, (a, b)]
-    reach = float(np.ptp(kept["position"], axis=0).max())
-    size = float(np.ptp(_state(outlined.outline, kept, 0).points(), axis=0).max())
+    place = stored["position"][:, (a, b)]
+    reach = float(np.ptp(stored["position"], axis=0).max())
+    size = float(np.ptp(_state(outlined.outline, stored, 0).points(), axis=0).max())
     if size <= 0.0:
         return ""
     # the same in all views: to scale, unless it would hide the path, or be lost in it
@@ -427,7 +427,7 @@ def along_path(panel: Any, outlined: RobotOutline, a: int, b: int, *, timed: boo
     low, high = place.min(axis=0), place.max(axis=0)
     chart = matplotlib.colormaps[ORDERED]
     for k in spread(place[:, 0], place[:, 1], MAX_OUTLINES, least=1.25 * scale * size):
-        state = _state(outlined.outline, kept, int(k))
+        state = _state(outlined.outline, stored, int(k))
         shade = chart(0.9 * float((time[k] - time[0]) / (time[-1] - time[0])))
         _paint(panel, view, state, place[k], FAINT, scale, shade)
         corners = place[k] + scale * view.project(state.points())
@@ -512,11 +512,11 @@ def spread(x: Array, y: Array, count: int, least: float) -> Array:
     return chosen
 
 
-def _state(outline: OutlineFunction, kept: Mapping[str, Array], k: int) -> Surfaces:
+def _state(outline: OutlineFunction, stored: Mapping[str, Array], k: int) -> Surfaces:
     """Return the surface of sample k in its attitude, with its origin at 0."""
-    found = outline({name: kept[name][k] for name in outline.needs})
-    turn = quaternion_matrix(kept["quaternion"][k]) if "quaternion" in kept else np.eye(3)
-    return found.turned(turn)
+    result = outline({name: stored[name][k] for name in outline.needs})
+    turn = quaternion_matrix(stored["quaternion"][k]) if "quaternion" in stored else np.eye(3)
+    return result.turned(turn)
 
 
 def _moving(states: list[Surfaces]) -> bool:
@@ -528,10 +528,10 @@ def _view(states: list[Surfaces]) -> View:
 
     A motion in a plane is seen at a right angle to it, any other from behind and above.
     """
-    way = np.ptp([state.points() for state in states], axis=0).max(axis=0)
-    if way[2] <= FLAT * way.max():
-        return ABOVE if way.max() > STILL else BEHIND
-    return SIDE if way[1] <= FLAT * way.max() else BEHIND
+    route = np.ptp([state.points() for state in states], axis=0).max(axis=0)
+    if route[2] <= FLAT * route.max():
+        return ABOVE if route.max() > STILL else BEHIND
+    return SIDE if route[1] <= FLAT * route.max() else BEHIND
 
 
 def _paint(
@@ -577,10 +577,10 @@ def _faces(view: View, state: Surfaces, shade: Any) -> tuple[Array, Array]:
     """Return corners (k, 3, 3) and colours (k, 3) of the faces that face the eye."""
     from matplotlib.colors import to_rgb
 
-    found, colours = [np.zeros((0, 3, 3))], [np.zeros((0, 3))]
+    result, colours = [np.zeros((0, 3, 3))], [np.zeros((0, 3))]
     for look in state.looks:
         a, b, c = (look.faces[:, k] for k in range(3))
         towards = look.faces[np.cross(b - a, c - a) @ view.eye > 0.0]
-        found.append(towards)
+        result.append(towards)
         colours.append(np.tile(np.array(look.colour if shade is None else to_rgb(shade)), (len(towards), 1)))
-    return np.concatenate(found), np.concatenate(colours)
+    return np.concatenate(result), np.concatenate(colours)

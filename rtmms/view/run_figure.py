@@ -97,9 +97,9 @@ def joint_curves(plant: Plant, recent: Recent, ahead: Ahead | None) -> list[Show
         time, values = time[late], {name: value[late] for name, value in values.items()}
         when = "the last seconds"
     units = {channel.name: channel.unit for channel in plant.outputs}
-    found = [(f"{name.replace('_', ' ').capitalize()}: {when}", units[name], time, value.reshape(len(time), -1))
+    result = [(f"{name.replace('_', ' ').capitalize()}: {when}", units[name], time, value.reshape(len(time), -1))
              for name, value in values.items() if len(time) > 1 and np.abs(value).max(initial=0.0) > STILL]  # fmt: skip
-    return found[:PANELS]
+    return result[:PANELS]
 
 
 def one_more_period(plant: Plant, more: tuple[str, ...] = ()) -> Ahead | None:
@@ -130,9 +130,9 @@ def one_more_period(plant: Plant, more: tuple[str, ...] = ()) -> Ahead | None:
     try:
         for k in range(steps + 1):
             if k % stride == 0:
-                seen = plant.observe()
+                outputs = plant.observe()
                 time.append(plant.time)
-                rows.append([seen[name] for name in names])
+                rows.append([outputs[name] for name in names])
             plant.step(command)
     except RtmmsError:
         return None  # a run that ended because it cannot go on
@@ -312,16 +312,16 @@ def draw(
     RtmmsError
         If the file cannot be written.
     """
-    time, kept = trace.read()
+    time, stored = trace.read()
     outline = None if outlined is None else outlined.outline
     names = {channel.name for channel in plant.outputs}
     ahead = one_more_period(plant, (*(() if outline is None else outline.needs), *(names & {"position", "velocity"})))
     shown = stretch(outline, ahead, *recent.read())
     summarise = describe_plant(plant).summarise
-    found = {} if len(time) < 2 or summarise is None else summarise(time, kept)
-    means = period_means(time, kept, shown.seconds, found) if shown is not None and shown.seconds else None
+    result = {} if len(time) < 2 or summarise is None else summarise(time, stored)
+    means = period_means(time, stored, shown.seconds, result) if shown is not None and shown.seconds else None
     costs = means is not None and means.cost is not None
-    others = _others(plant, kept)[: MAX_OTHERS - costs]
+    others = _others(plant, stored)[: MAX_OTHERS - costs]
     joints = joint_curves(plant, recent, ahead)
     heights = {"path": 2.5, "robot": 1.3, "others": 1.7, "joints": 2.0, "timing": 1.6}
     for name, absent in (("robot", outline is None), ("others", not others and not costs), ("joints", not joints)):
@@ -330,18 +330,18 @@ def draw(
     with project_style():
         high = FRAME_IN + ROW_IN * sum(heights.values())
         page = figure(WIDTH_IN, high)
-        _title(page, plant, found, statistics, robot)
+        _title(page, plant, result, statistics, robot)
         grid = page.add_gridspec(
             len(heights), 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high,
             hspace=0.48, height_ratios=list(heights.values()),
         )  # fmt: skip
         rows = {name: grid[k] for k, name in enumerate(heights)}
         top = rows["path"].subgridspec(1, 3, wspace=0.18)
-        when, way, of = _finest(time, kept, ahead)
+        when, route, of = _finest(time, stored, ahead)
         along = None if of else outlined  # of one beat the strip below has the phases
-        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, way, along, plant)
-        _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(way), 2, when, way, along, plant)
-        _speed(page.add_subplot(top[2]), of, when, way, None if of else means)
+        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, route, along, plant)
+        _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(route), 2, when, route, along, plant)
+        _speed(page.add_subplot(top[2]), of, when, route, None if of else means)
         if outline is not None:
             strip(page.add_subplot(rows["robot"]), outline, shown)
         if "others" in rows:
@@ -352,8 +352,8 @@ def draw(
                 _costs(page.add_subplot(second[len(others)]), time, means)
         if "joints" in rows:
             third = rows["joints"].subgridspec(1, len(joints), wspace=0.12)
-            for k, one in enumerate(joints):
-                _panel(page.add_subplot(third[k]), *one)
+            for k, joint in enumerate(joints):
+                _panel(page.add_subplot(third[k]), *joint)
         timing_panels(page, rows["timing"], statistics)
         save(page, path)
 
@@ -373,26 +373,26 @@ def title_of(robot: str, plant: Plant) -> tuple[str, str]:
     tuple[str, str]
         Title and name of the file, which is "" for none.
     """
-    own = getattr(getattr(plant, "model", None), "name", "")
-    return robot_title(robot or type(plant).__name__, own if isinstance(own, str) else "")
+    name = getattr(getattr(plant, "model", None), "name", "")
+    return robot_title(robot or type(plant).__name__, name if isinstance(name, str) else "")
 
 
-def _title(page: Any, plant: Plant, found: Mapping[str, Any], statistics: Statistics, robot: str) -> None:
+def _title(page: Any, plant: Plant, result: Mapping[str, Any], statistics: Statistics, robot: str) -> None:
     high = page.get_figheight()
     counts = statistics.counters()
     name, file = title_of(robot, plant)
     page.text(0.05, 1.0 - 0.46 / high, name, fontsize=21, fontweight="bold", color=INK, va="center")
-    headline = {key: found.get(key) for key in HEADLINE}
+    headline = {key: result.get(key) for key in HEADLINE}
     facts = [_describe_entry(key, value).removeprefix("mean ").partition(" ")[2] for key, value in headline.items()
              if value is not None]  # fmt: skip
     facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
     facts += [f"{counts['stale']:,} stale steps"] if counts["stale"] else []
     page.text(0.975, 1.0 - 0.46 / high, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
-    words = [file] if file else []
-    words += [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
-    if found:
-        words += [_describe_entry(key, value) for key, value in found.items() if value is not None]
-    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")
+    arguments = [file] if file else []
+    arguments += [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
+    if result:
+        arguments += [_describe_entry(key, value) for key, value in result.items() if value is not None]
+    page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(arguments), fontsize=10, color=MUTED, va="center")
 
 
 def _describe_entry(key: str, value: float) -> str:
@@ -404,31 +404,33 @@ def _describe_entry(key: str, value: float) -> str:
 
 
 def _finest(
-    time: Array, kept: Mapping[str, Array], ahead: tuple[Array, Mapping[str, Array]] | None
+    time: Array, stored: Mapping[str, Array], ahead: tuple[Array, Mapping[str, Array]] | None
 ) -> tuple[Array, Mapping[str, Array], str]:
     """Return the run's samples with a note of them.
 
     Where they have few samples a period, these are the samples of one more period of the gait.
     """
     if ahead is None or len(time) < 2 or not {"position", "velocity"} <= set(ahead[1]):
-        return time, kept, ""
+        return time, stored, ""
     seconds = float(ahead[0][-1] - ahead[0][0])
     return (
-        (time, kept, "") if seconds > MIN_SAMPLES * float(np.median(np.diff(time))) else (*ahead, " of one more period")
+        (time, stored, "")
+        if seconds > MIN_SAMPLES * float(np.median(np.diff(time)))
+        else (*ahead, " of one more period")
     )
 
 
-def _along(kept: Mapping[str, Array]) -> int:
+def _along(stored: Mapping[str, Array]) -> int:
     """Return the horizontal axis along which the robot moved further, without its sway."""
-    if "position" not in kept or not len(kept["position"]):
+    if "position" not in stored or not len(stored["position"]):
         return 0
-    net = np.abs(kept["position"][-1, :2] - kept["position"][0, :2])
-    extent = np.ptp(kept["position"][:, :2], axis=0)
+    net = np.abs(stored["position"][-1, :2] - stored["position"][0, :2])
+    extent = np.ptp(stored["position"][:, :2], axis=0)
     return int(np.argmax(net if net.max() > 0.5 * extent.max() else extent))
 
 
 def _path(
-    panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str, Array], outlined: RobotOutline | None,
+    panel: Any, title: str, a: int, b: int, time: Array, stored: Mapping[str, Array], outlined: RobotOutline | None,
     plant: Plant,
 ) -> None:  # fmt: skip
     """Draw two of the world's coordinates, coloured by time, with the robot along them."""
@@ -436,15 +438,15 @@ def _path(
     from matplotlib.collections import LineCollection
 
     panel.set_title(title)
-    if len(time) < 2 or "position" not in kept:
+    if len(time) < 2 or "position" not in stored:
         write_note(panel, "no steps" if len(time) < 2 else "no position")
         return
-    x, y = kept["position"][:, a], kept["position"][:, b]
+    x, y = stored["position"][:, a], stored["position"][:, b]
     thin = slice(None, None, max(1, len(x) // 4000))
     points = np.stack([x[thin], y[thin]], axis=1)
     shades = matplotlib.colormaps[ORDERED](0.9 * np.linspace(0.0, 1.0, len(points)))
     panel.add_collection(LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades[:-1], lw=1.8))
-    mark_surface(panel, plant, kept["position"], a, b)
+    mark_surface(panel, plant, stored["position"], a, b)
     panel.plot(x[0], y[0], "o", color=TEAL, ms=6, label="start")
     panel.plot(x[-1], y[-1], "o", color=CORAL, ms=6, label="end")
     fill_panel(panel, np.array([x.min(), y.min()]), np.array([x.max(), y.max()]), 0.57, MIN_EXTENT_M)
@@ -454,15 +456,15 @@ def _path(
     panel.legend(loc="best")
 
 
-def _speed(panel: Any, of: str, time: Array, kept: Mapping[str, Array], means: PeriodMeans | None) -> None:
+def _speed(panel: Any, of: str, time: Array, stored: Mapping[str, Array], means: PeriodMeans | None) -> None:
     """Draw components and size of the base's velocity, and the net speed of each period."""
     panel.set_title(f"Velocity of the base{of}, its own axes")
-    if len(time) < 2 or "velocity" not in kept:
+    if len(time) < 2 or "velocity" not in stored:
         write_note(panel, "no steps" if len(time) < 2 else "no velocity")
         return
     for k, colour in enumerate(SERIES[:3]):
-        panel.plot(time, kept["velocity"][:, k], color=colour, lw=1.0, label=AXES[k])
-    panel.plot(time, np.linalg.norm(kept["velocity"], axis=1), color=INK, lw=1.4, alpha=0.7, label="size")
+        panel.plot(time, stored["velocity"][:, k], color=colour, lw=1.0, label=AXES[k])
+    panel.plot(time, np.linalg.norm(stored["velocity"], axis=1), color=INK, lw=1.4, alpha=0.7, label="size")
     if means is not None and means.speed is not None:
         _mean(panel, means.middle, means.speed, "way of each period")
     panel.set(xlabel="time, s", ylabel="m/s", xlim=(time[0], time[-1]))
@@ -484,23 +486,23 @@ def _costs(panel: Any, time: Array, means: PeriodMeans) -> None:
     panel.margins(y=0.15)
 
 
-def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Array]]:
+def _others(plant: Plant, stored: Mapping[str, Array]) -> list[tuple[str, str, Array]]:
     """Return title, unit and values (k, c) of at most four remaining outputs.
 
     The attitude comes first, then scalars and short vectors.
     """
     units = {channel.name: channel.unit for channel in plant.outputs}
-    found: list[tuple[str, str, Array]] = []
-    for name, values in kept.items():
+    result: list[tuple[str, str, Array]] = []
+    for name, values in stored.items():
         if name == "quaternion":
             angles = np.degrees(attitude_angles(values))
             if np.any(np.abs(angles) > NOTHING):
-                found.insert(0, (TURN, "deg", angles))
+                result.insert(0, (TURN, "deg", angles))
         elif np.all(np.abs(values) < NOTHING):
             continue
         elif name not in ("position", "velocity") and values[:1].size <= MAX_CURVES:
-            found.append((name.replace("_", " "), units[name], values.reshape(len(values), -1)))
-    return found[:MAX_OTHERS]
+            result.append((name.replace("_", " "), units[name], values.reshape(len(values), -1)))
+    return result[:MAX_OTHERS]
 
 
 def _curves(panel: Any, title: str, unit: str, time: Array, values: Array, means: PeriodMeans | None) -> None:

@@ -166,8 +166,8 @@ class Picture:
         """
         shapes = {c.name: c.shape for c in recording.info.outputs}
         names = [self._names.get(f"{owner}.position") for owner in self._owners] or [self._names.get("position")]
-        found = [recording.series(name) for name in names if name is not None and shapes.get(name) == (3,)]
-        return found or [np.zeros((len(recording.time), 3))]
+        result = [recording.series(name) for name in names if name is not None and shapes.get(name) == (3,)]
+        return result or [np.zeros((len(recording.time), 3))]
 
     def points(self, drawn: DrawnState) -> Array:
         """Return all visible points of the robot.
@@ -182,12 +182,12 @@ class Picture:
         Array
             (n, 3) m, body frame.
         """
-        found = [points for points in (*drawn.skins, *drawn.bent) if len(points)]
+        result = [points for points in (*drawn.skins, *drawn.bent) if len(points)]
         for surface in () if self.visual is None else self.visual.surfaces:
             if surface.vertices is not None:
                 place, attitude = drawn.frames.get(surface.frame, HOME)
-                found.append(surface.vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place))
-        return np.concatenate(found) if found else np.zeros((0, 3))
+                result.append(surface.vertices @ quaternion_matrix(np.array(attitude)).T + np.array(place))
+        return np.concatenate(result) if result else np.zeros((0, 3))
 
     def draw(self, outputs: Mapping[str, Any]) -> DrawnState:
         """Draw a state.
@@ -217,7 +217,7 @@ class Picture:
 
         Row k of an output acts at the k-th moving part where there are as many, else at the body's origin.
         """
-        found: list[tuple[Vector, Vector]] = []
+        result: list[tuple[Vector, Vector]] = []
         places = [position for position, _ in frames.values()]
         for force in self._forces:
             numbers = get.get(force.output)
@@ -231,8 +231,8 @@ class Picture:
                 if force.frame == "world":
                     w, a, b, c = pose[1]
                     vector = rotate((w, -a, -b, -c), vector)
-                found.append((places[row] if len(places) == force.rows > 1 else HOME[0], vector))
-        return np.array(found, dtype=float).reshape(-1, 2, 3)
+                result.append((places[row] if len(places) == force.rows > 1 else HOME[0], vector))
+        return np.array(result, dtype=float).reshape(-1, 2, 3)
 
 
 def _true(name: str, owners: Sequence[str]) -> str:
@@ -253,9 +253,9 @@ def _current(scene: Mapping[str, Any]) -> tuple[float, ...]:
     return 0.0, 0.0, 0.0
 
 
-def _speed(given: Sequence[Any]) -> tuple[float, ...]:
+def _speed(values: Sequence[Any]) -> tuple[float, ...]:
     """Return numbers, 0 for other values."""
-    return tuple(float(v) if isinstance(v, int | float) and -MAX_DRAWN < v < MAX_DRAWN else 0.0 for v in given)
+    return tuple(float(v) if isinstance(v, int | float) and -MAX_DRAWN < v < MAX_DRAWN else 0.0 for v in values)
 
 
 def _flat(value: Any) -> list[float]:

@@ -217,8 +217,8 @@ class Stage:
         scene.configure_environment_map(None)
         scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=scenery.floor, intensity=1.5)
         # a light shines along its own -z
-        way = np.cross([0.0, 0.0, 1.0], SUN)
-        turned = np.array([1.0 + SUN[2], *way])
+        route = np.cross([0.0, 0.0, 1.0], SUN)
+        turned = np.array([1.0 + SUN[2], *route])
         place = tuple(6.0 * self._size * SUN)
         scene.add_light_directional("/sun", color=(255, 250, 240), intensity=2.2, cast_shadow=True, position=place,
                                     wxyz=tuple(turned / np.linalg.norm(turned)))  # fmt: skip
@@ -360,12 +360,12 @@ class Stage:
         for (node, used), vertices in zip(dress.bending, drawn.bent, strict=True):
             node.vertices = self._rounded(vertices[used])
 
-    def _see_through(self, seen: bool) -> None:
+    def _see_through(self, observed: bool) -> None:
         """Make the skin transparent, where the model's own links are visible within it."""
-        if seen != self._thin:
-            self._thin = seen
+        if observed != self._thin:
+            self._thin = observed
             for mesh, opacity in self._body.meshes:
-                mesh.opacity = THIN * (opacity or 1.0) if seen else opacity
+                mesh.opacity = THIN * (opacity or 1.0) if observed else opacity
 
     def _put_links(self, links: _Links, drawn: DrawnState) -> None:
         assert self.picture.shape is not None
@@ -406,9 +406,9 @@ class Stage:
         return self._aims
 
     @aims.setter
-    def aims(self, seen: bool) -> None:
-        self._aims = self.plan.visible = self.ahead.visible = self.tried.visible = seen
-        if not seen:
+    def aims(self, observed: bool) -> None:
+        self._aims = self.plan.visible = self.ahead.visible = self.tried.visible = observed
+        if not observed:
             self.goal.visible = False
 
     def aim(self, points: Mapping[str, Any], drawn: DrawnState) -> None:
@@ -426,12 +426,12 @@ class Stage:
             self._planned = course
             self.plan.points = _segments(course if course is not None else np.zeros((2, 3)))
         plans, others = planned_motions(points), candidate_motions(points)
-        if [id(one) for one in plans] != [id(one) for one in self._plans_sent]:  # kept by their words
+        if [id(plan) for plan in plans] != [id(item) for item in self._plans_sent]:  # kept by their words
             self._plans_sent = plans
-            self.ahead.points = np.concatenate([_segments(one) for one in plans or [np.zeros((2, 3))]])
-        if [id(one) for one in others] != [id(one) for one in self._tries_sent]:
+            self.ahead.points = np.concatenate([_segments(plan) for plan in plans or [np.zeros((2, 3))]])
+        if [id(other) for other in others] != [id(item) for item in self._tries_sent]:
             self._tries_sent = others
-            self.tried.points = np.concatenate([_segments(one) for one in others or [np.zeros((2, 3))]])
+            self.tried.points = np.concatenate([_segments(other) for other in others or [np.zeros((2, 3))]])
         place = goal(points, drawn.pose, self._size) if self._aims else None
         if self.goal.visible != (place is not None):
             self.goal.visible = place is not None
@@ -459,9 +459,9 @@ class Stage:
         self._path[self._points] = drawn.pose[0]
         self._points += 1
         if self._points > MAX_PATH_POINTS:
-            kept = self._path[: self._points : 2]
-            self._points, self._every = len(kept), 2 * self._every
-            self._path[: self._points] = kept
+            stored = self._path[: self._points : 2]
+            self._points, self._every = len(stored), 2 * self._every
+            self._path[: self._points] = stored
         if self._points > 1:
             self.trace([self._path[: self._points]])
 

@@ -445,13 +445,13 @@ def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round
     ways = [t[0]] * 4 + list(t) + [t[-1]] * 4
     angle = np.linspace(0.0, 2.0 * pi, round_, endpoint=False)
     rings, side = [], None
-    for centre, size, way in zip(centres, sizes, ways, strict=True):
+    for centre, size, route in zip(centres, sizes, ways, strict=True):
         if side is None:
-            helper = np.array([0.0, 0.0, 1.0]) if abs(way[2]) < 0.9 else np.array([1.0, 0.0, 0.0])
-            side = np.cross(helper, way)
-        side = side - way * (side @ way)
+            helper = np.array([0.0, 0.0, 1.0]) if abs(route[2]) < 0.9 else np.array([1.0, 0.0, 0.0])
+            side = np.cross(helper, route)
+        side = side - route * (side @ route)
         side /= np.linalg.norm(side)
-        up = np.cross(way, side)
+        up = np.cross(route, side)
         rings.append(centre + size * (np.cos(angle)[:, None] * side + flat * np.sin(angle)[:, None] * up))
     return np.concatenate(rings), tiles(len(rings), round_, around=True)
 
@@ -620,7 +620,7 @@ def generate_mesh(drawn: DrawnMesh) -> Mesh:
     """
     arguments: tuple[Any, ...] = drawn.arguments
     if drawn.kind == "merged":
-        mesh = merge_meshes(*(generate_mesh(one) for one in arguments))
+        mesh = merge_meshes(*(generate_mesh(argument) for argument in arguments))
     else:
         mesh = GENERATORS[drawn.kind](*arguments)
     for place in drawn.places:

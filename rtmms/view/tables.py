@@ -121,10 +121,18 @@ def rows_as_table(title: str, rows: Sequence[Row]) -> Table:
         front = ["where"] if places and places[0] else []
         heads = [*front, "", "paper", "ours", "unit", "agrees if", "verdict", "remark"]
         lines = [
-            [*place, row.name, _paper(row), row.shown, row.unit, row.target.range_text if row.target else "", row.verdict,
-             remarks.number([row])]
+            [
+                *place,
+                row.name,
+                _paper(row),
+                row.shown,
+                row.unit,
+                row.target.range_text if row.target else "",
+                row.verdict,
+                remarks.number([row]),
+            ]
             for place, row in zip(places, rows, strict=True)
-        ]  # fmt: skip
+        ]
         return Table(title, heads, lines, remarks.notes)
     by_name: dict[str, list[Row]] = {}
     for row in rows:
@@ -200,22 +208,22 @@ def blocks(page: str) -> dict[str, str]:
     >>> blocks(text_between_marks("speeds", "a\n"))
     {'speeds': 'a\n'}
     """
-    found = _BLOCK.findall(page)
+    result = _BLOCK.findall(page)
     marks = _MARK.findall(page)
     for begin, end in zip(marks[::2], [*marks[1::2], ""], strict=False):
         if end != begin.replace("begin", "end", 1) or not begin.startswith("<!-- begin"):
             raise ModelError(f"expected <!-- begin NAME --> ... <!-- end NAME -->, got {begin} without its other mark")
-    return dict(found)
+    return dict(result)
 
 
-def fill_page(page: str, made: Mapping[str, str]) -> str:
+def fill_page(page: str, built: Mapping[str, str]) -> str:
     """Return a page with new texts between its marks.
 
     Parameters
     ----------
     page : str
         Text of the page.
-    made : Mapping[str, str]
+    built : Mapping[str, str]
         New texts by name; other marks keep their text.
 
     Returns
@@ -223,12 +231,12 @@ def fill_page(page: str, made: Mapping[str, str]) -> str:
     str
         The new page.
     """
-    return _BLOCK.sub(lambda found: text_between_marks(found[1], made.get(found[1], found[2])).rstrip("\n"), page)
+    return _BLOCK.sub(lambda result: text_between_marks(result[1], built.get(result[1], result[2])).rstrip("\n"), page)
 
 
 if __name__ == "__main__":
     path, source = Path(sys.argv[1]), Path(sys.argv[2])
-    old, made = (read_input_text(one, max_bytes=16 * MIB) for one in (path, source))
+    old, made = (read_input_text(item, max_bytes=16 * MIB) for item in (path, source))
     with new_file_beside(path, "") as part:
         part.write_text(fill_page(old, blocks(made)), encoding="utf-8")
 
@@ -289,8 +297,8 @@ def print_rows(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json
         with new_file_beside(out / f"{paper}.md", "-o") as part:
             part.write_text(page(tables), encoding="utf-8")
     if as_json:
-        found = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
-        print_json(json.dumps(found, allow_nan=False))
+        result = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
+        print_json(json.dumps(result, allow_nan=False))
         return print_verdicts(rows)
     for table in tables.values():
         print_text(table.text().removesuffix("\n"))

@@ -42,8 +42,8 @@ class TogetherShape:
             replace(skin, name=f"{name}.{skin.name}") for name, shape in self._shapes.items() for skin in shape.skins
         )
         self.solids: tuple[Solid, ...] = tuple(
-            replace(one, name=f"{name}.{one.name}", frame=f"{name}.{one.frame or BODY}")
-            for name, shape in self._shapes.items() for one in shape.solids
+            replace(solid, name=f"{name}.{solid.name}", frame=f"{name}.{solid.frame or BODY}")
+            for name, shape in self._shapes.items() for solid in shape.solids
         )  # fmt: skip
 
     def points(self, outputs: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -78,13 +78,13 @@ class TogetherShape:
         dict[str, Pose]
             Poses in the frame of the first body, by name.
         """
-        found: dict[str, Pose] = {}
+        result: dict[str, Pose] = {}
         for name, pose in self._bodies(outputs).items():
-            found[f"{name}.{BODY}"] = pose
+            result[f"{name}.{BODY}"] = pose
             if name in self._shapes:
-                own = self._shapes[name].frames(self._select_outputs(name, outputs))
-                found |= {f"{name}.{part}": after(pose, place) for part, place in own.items()}
-        return found
+                current = self._shapes[name].frames(self._select_outputs(name, outputs))
+                result |= {f"{name}.{part}": after(pose, place) for part, place in current.items()}
+        return result
 
     def _select_outputs(self, name: str, outputs: Mapping[str, Any]) -> dict[str, Any]:
         return {need: outputs[f"{name}.{need}"] for need in self._shapes[name].needs}
@@ -123,8 +123,8 @@ def outputs_of_robot(plant: PlantInfo, name: str) -> PlantInfo:
         The robot.
     """
     begin = name + "."
-    own = tuple(
+    current = tuple(
         replace(channel, name=channel.name.removeprefix(begin))
         for channel in plant.outputs if channel.name.startswith(begin)
     )  # fmt: skip
-    return replace(plant.robots[name], outputs=own)
+    return replace(plant.robots[name], outputs=current)

@@ -71,7 +71,9 @@ class Target:
         tight = half < 1e-3 * abs(middle)
         digits = 2 + math.ceil(math.log10(abs(middle) / half)) if tight and half > 0.0 else 4
         return (
-            f"{middle:.{min(max(digits, 4), 17)}g} +- {half:.1g}" if tight else f"{self.least:.4g} to {self.max_value:.4g}"
+            f"{middle:.{min(max(digits, 4), 17)}g} +- {half:.1g}"
+            if tight
+            else f"{self.least:.4g} to {self.max_value:.4g}"
         )
 
 

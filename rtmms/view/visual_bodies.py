@@ -93,16 +93,16 @@ class BodiesVisual:
         size = _size(shape, frames, skins)
         self.scene = scene_of(plant)
         self._thin = THIN * size
-        made = list(self._solids(order, frames))
+        built = list(self._solids(order, frames))
         self._sheets = [k for k, skin in enumerate(shape.skins) if skin.triangles]
         self._cords = [(k, strip) for k, skin in enumerate(shape.skins) if not skin.triangles for strip in skin.lines]
         for k in self._sheets:
             skin = shape.skins[k]
             faces = np.array(skin.triangles).reshape(-1, 3)
-            made.append(Surface(skin.name, _both(faces, len(skins[k])), SHEET))
+            built.append(Surface(skin.name, _both(faces, len(skins[k])), SHEET))
         for k, strip in self._cords:
-            made.append(Surface(f"{shape.skins[k].name}_{strip[0]}", tiles(len(strip), ROUND, around=True), CORD))
-        self.surfaces = tuple(made)
+            built.append(Surface(f"{shape.skins[k].name}_{strip[0]}", tiles(len(strip), ROUND, around=True), CORD))
+        self.surfaces = tuple(built)
 
     def _solids(self, order: Sequence[str], frames: Mapping[str, Pose]) -> Iterator[Surface]:
         hub = np.mean([s.centre for s in self._shape.solids if not s.frame and s.kind != "rotor"] or [HOME[0]], axis=0)
@@ -135,14 +135,14 @@ class BodiesVisual:
         tuple[Array, ...]
             (n, 3) m, body frame, of each bending surface, in their order.
         """
-        found = []
+        result = []
         for k in self._sheets:
             faces = np.array(self._shape.skins[k].triangles).reshape(-1, 3)
             out = self._thin * _point_normals(skins[k], faces)
-            found.append(np.concatenate([skins[k] + out, skins[k] - out]))
+            result.append(np.concatenate([skins[k] + out, skins[k] - out]))
         for k, strip in self._cords:
-            found.append(_cord(skins[k][list(strip)], self._thin))
-        return tuple(found)
+            result.append(_cord(skins[k][list(strip)], self._thin))
+        return tuple(result)
 
 
 def _both(faces: Faces, count: int) -> Faces:
@@ -182,7 +182,8 @@ def _cord(line: Array, radius: float) -> Array:
 def _size(shape: Shape, frames: Mapping[str, Pose], skins: Sequence[Array]) -> float:
     reach = [float(np.abs(points).max()) for points in skins if len(points)]
     reach += [
-        float(np.abs(at(frames.get(one.frame, HOME), one.centre)).max()) + 0.5 * max(one.size) for one in shape.solids
+        float(np.abs(at(frames.get(solid.frame, HOME), solid.centre)).max()) + 0.5 * max(solid.size)
+        for solid in shape.solids
     ]
     return min(max(2.0 * max(reach, default=0.5), 1e-6), 1e6)
 

@@ -44,15 +44,20 @@ class TogetherVisual:
         self.scene = kinds[0] if kinds else "ground"
         self.ground = next((v.ground for v in self._visuals.values() if v.ground is not None), None)
         self._counts = shape.counts
-        made: list[Surface] = []
+        built: list[Surface] = []
         for k, (name, visual) in enumerate(self._visuals.items()):
             tint = np.array(TINTS[k % len(TINTS)])
-            for one in visual.surfaces:
-                r, g, b = (int(c) for c in np.clip(np.array(one.colour) * tint, 0, 255))
-                made.append(
-                    replace(one, name=f"{name}.{one.name}", frame=f"{name}.{one.frame or BODY}", colour=(r, g, b))
+            for surface in visual.surfaces:
+                r, g, b = (int(c) for c in np.clip(np.array(surface.colour) * tint, 0, 255))
+                built.append(
+                    replace(
+                        surface,
+                        name=f"{name}.{surface.name}",
+                        frame=f"{name}.{surface.frame or BODY}",
+                        colour=(r, g, b),
+                    )
                 )
-        self.surfaces = tuple(made)
+        self.surfaces = tuple(built)
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """Return the vertices of the bending surfaces in a state.
@@ -69,7 +74,7 @@ class TogetherVisual:
         tuple[Array, ...]
             (n, 3) m, body frame, of each bending surface, in their order.
         """
-        found: list[Array] = []
+        result: list[Array] = []
         first = 0
         for name, count in self._counts.items():
             own_skins, first = skins[first : first + count], first + count
@@ -80,13 +85,13 @@ class TogetherVisual:
             turned = quaternion_matrix(np.array(attitude))
             home = [(points - np.array(place)) @ turned for points in own_skins]
             back: Pose = ((0.0, 0.0, 0.0), (attitude[0], -attitude[1], -attitude[2], -attitude[3]))
-            own = {
+            current = {
                 part.removeprefix(f"{name}."): (at(back, tuple(np.array(p) - np.array(place))), multiply(back[1], q))
                 for part, (p, q) in frames.items()
                 if part.startswith(f"{name}.")
             }
-            found += [points @ turned.T + np.array(place) for points in visual.bent(own, home)]
-        return tuple(found)
+            result += [points @ turned.T + np.array(place) for points in visual.bent(current, home)]
+        return tuple(result)
 
 
 # A robot's look by its drawing, or else by its skins and solids.
@@ -112,7 +117,7 @@ class DrawingVisual:
         neutral = dict(zip(self._names, skins, strict=True))
         self._bending = [bending_surfaces(data, drawing, neutral) for data in drawing.bending]
         parts = [_part(part, frames) for part in drawing.parts]
-        self.surfaces = (*(surface for one in self._bending for surface in one.surfaces), *parts)
+        self.surfaces = (*(surface for item in self._bending for surface in item.surfaces), *parts)
 
     def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
         """Return the vertices of the bending surfaces in a state.
@@ -130,7 +135,7 @@ class DrawingVisual:
             (n, 3) m, body frame, of each bending surface, in their order.
         """
         named = dict(zip(self._names, skins, strict=True))
-        return tuple(vertices for one in self._bending for vertices in one.bent(frames, named))
+        return tuple(vertices for item in self._bending for vertices in item.bent(frames, named))
 
 
 def _part(part: Part, frames: Mapping[str, Pose]) -> Surface:
@@ -163,7 +168,7 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
         return None
     if isinstance(shape, TogetherShape):
         return TogetherVisual(
-            shape, {name: visual_of(outputs_of_robot(plant, name), one) for name, one in shape.shapes.items()}
+            shape, {name: visual_of(outputs_of_robot(plant, name), shape) for name, shape in shape.shapes.items()}
         )
     frames, skins = _at_rest(plant, shape)
     if any(len(points) and not np.abs(points).max() < MAX_COORDINATE_M for points in skins):
@@ -186,16 +191,16 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
 def _at_rest(plant: PlantInfo, shape: Shape) -> tuple[Mapping[str, Pose], list[Array]]:
     """Return frames and points with all joints at 0, and all points of outputs at the origin."""
     sizes = {channel.name: channel.shape for channel in plant.outputs}
-    rest: dict[str, Any] = {name: [0.0] * prod(sizes[name]) for name in shape.needs}
-    if "quaternion" in rest:
-        rest["quaternion"] = [1.0, 0.0, 0.0, 0.0]
-    skins = [np.array(points, dtype=float).reshape(-1, 3) for points in shape.points(rest)]
-    return shape.frames(rest), skins
+    remaining: dict[str, Any] = {name: [0.0] * prod(sizes[name]) for name in shape.needs}
+    if "quaternion" in remaining:
+        remaining["quaternion"] = [1.0, 0.0, 0.0, 0.0]
+    skins = [np.array(points, dtype=float).reshape(-1, 3) for points in shape.points(remaining)]
+    return shape.frames(remaining), skins
 
 
 def _try(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Array]) -> None:
     """Raise ValueError where faces and points do not fit."""
-    bent = [one for one in visual.surfaces if one.vertices is None]
+    bent = [surface for surface in visual.surfaces if surface.vertices is None]
     for surface, vertices in zip(bent, visual.bent(frames, skins), strict=True):
         if len(surface.faces) and surface.faces.max() >= len(vertices):
             raise ValueError(f"{surface.name}: expected a point {surface.faces.max()}, got {len(vertices)}")

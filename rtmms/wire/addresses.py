@@ -123,13 +123,13 @@ def prepare_socket(endpoint: str, role: str, keyed: bool) -> None:
 def _check_folder(folder: Path, endpoint: str, role: str) -> None:
     if not hasattr(os, "getuid"):
         return
-    found = folder.stat()
-    if found.st_uid != os.getuid():
+    result = folder.stat()
+    if result.st_uid != os.getuid():
         raise AddressError(
             f"{role} endpoint '{endpoint}': folder '{folder}' belongs to another user; use ipc://NAME, which "
             "is in your own folder, or keys (rtmms keys DIR)"
         )
-    mode = stat.S_IMODE(found.st_mode)
+    mode = stat.S_IMODE(result.st_mode)
     if mode & 0o077:
         raise AddressError(f"{role} endpoint '{endpoint}': folder '{folder}' is open to others (mode {mode:04o}): "
                            f"chmod 700 '{folder}', or use ipc://NAME, or keys (rtmms keys DIR)")  # fmt: skip
@@ -137,10 +137,10 @@ def _check_folder(folder: Path, endpoint: str, role: str) -> None:
 
 def _clear(path: Path, endpoint: str, role: str) -> None:
     try:
-        found = path.lstat()
+        result = path.lstat()
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(found.st_mode):
+    if not stat.S_ISSOCK(result.st_mode):
         raise EndpointError(
             f"{role} endpoint '{endpoint}' cannot be bound: '{path}' exists and is not a socket; choose another path"
         )
@@ -278,14 +278,14 @@ def check_endpoint(endpoint: str, role: str, *, inproc: bool = False) -> str:
         return short_enough(absolute_endpoint(endpoint), role)
     if inproc and endpoint.startswith(INPROC) and len(endpoint) > len(INPROC):
         return endpoint
-    found = _TCP.match(endpoint)
-    if not found or (found[2] != "*" and int(found[2]) > 65535):
+    match = _TCP.match(endpoint)
+    if not match or (match[2] != "*" and int(match[2]) > 65535):
         raise AddressError(
             f"{role} endpoint '{endpoint}': expected tcp://HOST:PORT (port 0 to 65535, or * for a free one), "
             "ipc://PATH or ipc://NAME"
         )
-    host = "127.0.0.1" if found[1] == "localhost" else found[1]
-    return f"tcp://{host}:{found[2]}"
+    host = "127.0.0.1" if match[1] == "localhost" else match[1]
+    return f"tcp://{host}:{match[2]}"
 
 
 def only_local(endpoint: str, role: str) -> None:
@@ -363,10 +363,10 @@ def nearest(exchange: str, step: str, near: str) -> bool:
     if not near.endswith(f"/step-{step.rpartition(':')[2]}"):
         return False
     try:
-        found = os.stat(near.removeprefix("ipc://"))
+        result = os.stat(near.removeprefix("ipc://"))
     except (OSError, ValueError):  # ValueError: no file can have this name
         return False
-    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.getuid()
+    return stat.S_ISSOCK(result.st_mode) and result.st_uid == os.getuid()
 
 
 def endpoint_to_bind(endpoint: str, role: str, *, keyed: bool = False, inproc: bool = False) -> str:

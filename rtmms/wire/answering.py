@@ -53,10 +53,10 @@ class Signals:
         """
         if threading.current_thread() is not threading.main_thread():
             return None
-        found = cls()
-        if found._before == -1:
-            return found
-        found.close()
+        result = cls()
+        if result._before == -1:
+            return result
+        result.close()
         return None
 
     @property

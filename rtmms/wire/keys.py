@@ -269,8 +269,8 @@ class AdmittedKeys:
         self._looked_ns = now_ns
         before = self._stamp
         try:
-            found = os.stat(self._folder)
-            stamp = (max(found.st_mtime_ns, found.st_ctime_ns), found.st_ino)
+            result = os.stat(self._folder)
+            stamp = (max(result.st_mtime_ns, result.st_ctime_ns), result.st_ino)
         except OSError:  # without a folder no key is admitted
             stamp = (0, 0)
         if stamp != before or self._again:  # Read once more after a change: a file may exist before its content does.
@@ -325,12 +325,12 @@ def _check_ours(path: Path, mode: int, refused: int, what: str) -> None:
     """Raise ModelError if a file is another user's (root's is accepted) or has one of the refused modes."""
     if not hasattr(os, "geteuid"):
         return
-    found = path.stat()
-    if found.st_uid not in (0, os.geteuid()):
-        raise ModelError(f"keys: '{path}' belongs to another user (uid {found.st_uid}): "
+    result = path.stat()
+    if result.st_uid not in (0, os.geteuid()):
+        raise ModelError(f"keys: '{path}' belongs to another user (uid {result.st_uid}): "
                          f"chown {os.geteuid()} '{path}' && chmod {mode:o} '{path}'")  # fmt: skip
-    if stat.S_IMODE(found.st_mode) & refused:
-        raise ModelError(f"keys: '{path}' is {what} (mode {stat.S_IMODE(found.st_mode):04o}): chmod {mode:o} '{path}'")
+    if stat.S_IMODE(result.st_mode) & refused:
+        raise ModelError(f"keys: '{path}' is {what} (mode {stat.S_IMODE(result.st_mode):04o}): chmod {mode:o} '{path}'")
 
 
 def _check_clients(directory: Path) -> None:

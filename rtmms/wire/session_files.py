@@ -35,9 +35,9 @@ def runtime_directory() -> Path:
     Path
         $XDG_RUNTIME_DIR/rtmms, or the platform's place for such files. It need not exist.
     """
-    given = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(given):  # the XDG specification ignores relative paths
-        return Path(given) / "rtmms"
+    values = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(values):  # the XDG specification ignores relative paths
+        return Path(values) / "rtmms"
     import platformdirs
 
     with warnings.catch_warnings():  # if the variable is missing, platformdirs warns and uses its default
@@ -66,10 +66,10 @@ def make_runtime_directory() -> Path:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not hasattr(os, "getuid"):
         return directory
-    found = directory.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    result = directory.lstat()
+    if not stat.S_ISDIR(result.st_mode) or result.st_uid != os.getuid():
         raise EndpointError(f"{directory}: expected a directory of your own; set XDG_RUNTIME_DIR to one")
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if stat.S_IMODE(result.st_mode) & 0o077:
         directory.chmod(0o700)
     return directory
 

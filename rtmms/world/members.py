@@ -100,10 +100,10 @@ class Member:
             raise ModelError(f"{where}: robot: expected one robot, got a world: name the robots of that world here")
         if self.position is not None:
             try:
-                found = read_numbers(where, "position", self.position, (3,))
+                numbers = read_numbers(where, "position", self.position, (3,))
             except ArgumentError as fault:
                 raise ModelError(str(fault)) from None
-            object.__setattr__(self, "position", tuple(found.tolist()))
+            object.__setattr__(self, "position", tuple(numbers.tolist()))
         turn = self.heading_deg
         number = isinstance(turn, int | float) and not isinstance(turn, bool)
         if turn is not None and not (number and math.isfinite(turn)):
@@ -149,10 +149,10 @@ class Member:
             except ModelError as fault:
                 raise ModelError(f"robot '{self.name}': {fault}") from None
         else:
-            given = [name for name in ("preset", "parameters") if getattr(self, name)]
-            if given:
+            values = [name for name in ("preset", "parameters") if getattr(self, name)]
+            if values:
                 raise ModelError(
-                    f"world: robot '{self.name}': {given[0]}: expected none, as this robot is a plant object "
+                    f"world: robot '{self.name}': {values[0]}: expected none, as this robot is a plant object "
                     "and not a name"
                 )
             plant = self.robot
@@ -169,15 +169,15 @@ class Member:
         except UnknownNameError as fault:
             if fault.name != WORLD_CURRENT or WORLD_CURRENT not in shared:
                 raise
-        rest = {name: value for name, value in shared.items() if name != WORLD_CURRENT}
-        given = rest | by_components(shared[WORLD_CURRENT]) | dict(self.parameters)
+        remaining = {name: value for name, value in shared.items() if name != WORLD_CURRENT}
+        values = remaining | by_components(shared[WORLD_CURRENT]) | dict(self.parameters)
         try:
-            return rtmms.plant.loading.build_plant(self.robot, dt=dt, preset=self.preset, **given)
+            return rtmms.plant.loading.build_plant(self.robot, dt=dt, preset=self.preset, **values)
         except UnknownNameError as fault:
             if fault.name not in CURRENT_COMPONENTS or fault.name in self.parameters:
                 raise
-            given = {name: value for name, value in given.items() if name not in CURRENT_COMPONENTS}
-            plant = rtmms.plant.loading.build_plant(self.robot, dt=dt, preset=self.preset, **given)
+            values = {name: value for name, value in values.items() if name not in CURRENT_COMPONENTS}
+            plant = rtmms.plant.loading.build_plant(self.robot, dt=dt, preset=self.preset, **values)
             if describe_plant(plant).medium in ("", "water"):
                 raise
             return plant
@@ -217,14 +217,14 @@ class Member:
             raise ModelError(f"robot '{self.name}': an estimate needs sensors (typical)")
         return Estimated(plant, sensors) if self.estimate else seen_through(plant, sensors)
 
-    def described(self, plant: Plant, seen: Mapping[str, Any]) -> dict[str, Any]:
+    def described(self, plant: Plant, observed: Mapping[str, Any]) -> dict[str, Any]:
         """Return its description for a log, from which `read` makes it again.
 
         Parameters
         ----------
         plant : Plant
             Its plant with its equipment.
-        seen : Mapping[str, Any]
+        observed : Mapping[str, Any]
             Its sensors for other robots, by name.
 
         Returns
@@ -238,23 +238,23 @@ class Member:
         return {
             "name": self.name, "robot": self.kind, "preset": self.preset, "position": self.position,
             "heading_deg": self.heading_deg, "parameters": dict(self.parameters),
-            "suite": {name: asdict(one) for name, one in about.sensors.items()}, "estimate": self.estimate,
+            "suite": {name: asdict(sensor) for name, sensor in about.sensors.items()}, "estimate": self.estimate,
             "faults": isinstance(about.truth or plant, Faulty),
             **({"aside_m": self.aside_m} if self.aside_m else {}),
-            **({"sees": {name: asdict(one) for name, one in seen.items()}} if seen else {}),
+            **({"sees": {name: asdict(item) for name, item in observed.items()}} if observed else {}),
         }  # fmt: skip
 
     def _put_aside(self, plant: Plant) -> None:
         """Move it to the left of its own start, if it can be placed there."""
         sound: Any = unwrapped(plant)
-        own = plant.observe().get("position") if describe_plant(sound).initial_pose() is not None else None
-        if own is None or np.shape(own) != (3,):
+        current = plant.observe().get("position") if describe_plant(sound).initial_pose() is not None else None
+        if current is None or np.shape(current) != (3,):
             return
         member = _pose_member(sound)
         before = dict(getattr(sound, member))
         try:
-            beside = (float(own[0]), float(own[1]) + self.aside_m, float(own[2]))
-            setattr(sound, member, before | {"position": beside})
+            extra = (float(current[0]), float(current[1]) + self.aside_m, float(current[2]))
+            setattr(sound, member, before | {"position": extra})
             plant.reset()
         except ModelError:  # held, or with supports that are fixed
             setattr(sound, member, before)
@@ -316,12 +316,14 @@ def by_components(current: Any) -> dict[str, float]:
         raise ModelError(str(fault)) from None
 
 
-KEYS = tuple(one.name for one in fields(Member))
+KEYS = tuple(item.name for item in fields(Member))
 
 
 def _pose_member(plant: Any) -> str:
     """Return the name of the member with the initial pose, which was `home` before 0.3."""
     return "initial_pose" if hasattr(plant, "initial_pose") else "home"
+
+
 """Keys of a robot's table."""
 
 
@@ -353,38 +355,38 @@ def read(robots: Any) -> tuple[Member, ...]:
     """
     if isinstance(robots, str | Mapping) or not isinstance(robots, Iterable):
         raise ModelError(f"world: robots: expected [(name, robot), ...], got {robots!r:.60}")
-    found = tuple(_member(one) for one in robots)
-    if not 0 < len(found) <= MAX_MEMBERS:
-        raise ModelError(f"world: expected 1 to {MAX_MEMBERS} robots, got {len(found)}")
-    names = [one.name for one in found]
+    result = tuple(_member(robot) for robot in robots)
+    if not 0 < len(result) <= MAX_MEMBERS:
+        raise ModelError(f"world: expected 1 to {MAX_MEMBERS} robots, got {len(result)}")
+    names = [entry.name for entry in result]
     owner: dict[int, str] = {}
-    for one in found:
-        if names.count(one.name) > 1:
-            raise ModelError(f"world: two robots have the name '{one.name}'; give each another name")
-        if not isinstance(one.robot, str):
-            first = owner.setdefault(id(unwrapped(one.robot)), one.name)
-            if first != one.name:
+    for item in result:
+        if names.count(item.name) > 1:
+            raise ModelError(f"world: two robots have the name '{item.name}'; give each another name")
+        if not isinstance(item.robot, str):
+            first = owner.setdefault(id(unwrapped(item.robot)), item.name)
+            if first != item.name:
                 raise ModelError(
-                    f"world: robot '{one.name}': expected a plant of its own, got that of '{first}', whose state it "
+                    f"world: robot '{item.name}': expected a plant of its own, got that of '{first}', whose state it "
                     "would step; make another plant"
                 )
-    return found
+    return result
 
 
-def _member(one: Any) -> Member:
+def _member(item: Any) -> Member:
     """Return a robot from one entry, or raise ModelError where the entry is wrong."""
-    if isinstance(one, Member):
-        return one
-    if isinstance(one, Mapping):
-        given = dict(one)
-    elif isinstance(one, tuple | list) and len(one) in (2, 3) and (len(one) == 2 or isinstance(one[2], Mapping)):
-        given = {"name": one[0], "robot": one[1], **(one[2] if len(one) == 3 else {})}
+    if isinstance(item, Member):
+        return item
+    if isinstance(item, Mapping):
+        values = dict(item)
+    elif isinstance(item, tuple | list) and len(item) in (2, 3) and (len(item) == 2 or isinstance(item[2], Mapping)):
+        values = {"name": item[0], "robot": item[1], **(item[2] if len(item) == 3 else {})}
     else:
-        raise ModelError(f"world: expected (name, robot) or (name, robot, {{key: value}}), got {one!r:.60}")
-    for key in given:
+        raise ModelError(f"world: expected (name, robot) or (name, robot, {{key: value}}), got {item!r:.60}")
+    for key in values:
         if key not in KEYS:
             raise UnknownNameError("key of a robot", str(key), KEYS)
     for key in ("name", "robot"):
-        if key not in given:
-            raise ModelError(f"world: a robot needs a {key}, got {given!r:.60}")
-    return Member(**given)
+        if key not in values:
+            raise ModelError(f"world: a robot needs a {key}, got {values!r:.60}")
+    return Member(**values)

@@ -66,8 +66,8 @@ class RelativeSensors:
                 self._sensed.append((name, Sensed(pair, {name: sensor})))
         self.outputs: tuple[Channel, ...] = tuple(
             channel
-            for name, one in self._sensed
-            for channel in (*one.suite.channels, Channel(f"{name}.position", "m", (3,), "body"))
+            for name, item in self._sensed
+            for channel in (*item.suite.channels, Channel(f"{name}.position", "m", (3,), "body"))
         )
 
     def __bool__(self) -> bool:
@@ -82,13 +82,13 @@ class RelativeSensors:
         seed : int
             Seed of the world.
         """
-        for k, (_, one) in enumerate(self._sensed):
-            one.reset(seed + (k + 1) * 1_000_003)
+        for k, (_, item) in enumerate(self._sensed):
+            item.reset(seed + (k + 1) * 1_000_003)
 
     def step(self) -> None:
         """Advance the sensors after the robots have taken a step."""
-        for _, one in self._sensed:
-            one.step(_NOTHING)
+        for _, item in self._sensed:
+            item.step(_NOTHING)
 
     def observe(self) -> dict[str, Array]:
         """Return the readings that have arrived.
@@ -99,19 +99,19 @@ class RelativeSensors:
             Outputs by name.
         """
         readings: dict[str, Array] = {}
-        for name, one in self._sensed:
-            seen = one.observe()
-            readings |= {channel.name: seen[channel.name] for channel in one.suite.channels}
+        for name, item in self._sensed:
+            outputs = item.observe()
+            readings |= {channel.name: outputs[channel.name] for channel in item.suite.channels}
             azimuth, elevation = readings[f"{name}.bearing"]
             flat = math.cos(elevation)
-            way = (flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation))
-            readings[f"{name}.position"] = float(readings[f"{name}.range"]) * np.array(way)
+            route = (flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation))
+            readings[f"{name}.position"] = float(readings[f"{name}.range"]) * np.array(route)
         return readings
 
     @property
     def parts(self) -> tuple[Sensed, ...]:
         """Sensors whose state belongs to the world's."""
-        return tuple(one for _, one in self._sensed)
+        return tuple(item for _, item in self._sensed)
 
 
 class _RobotPair:
@@ -210,8 +210,8 @@ class _RobotPair:
 
 def _in_body(quaternion: Any, vector: Any) -> tuple[float, float, float]:
     """Rotate a vector from the world to the body: v' = q* v q."""
-    w, x, y, z = (float(one) for one in quaternion)
-    a, b, c = (float(one) for one in vector)
+    w, x, y, z = (float(item) for item in quaternion)
+    a, b, c = (float(item) for item in vector)
     # t = 2 (v x u), of the conjugate; v' = v + w t + t x u
     tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
     return (
@@ -221,14 +221,14 @@ def _in_body(quaternion: Any, vector: Any) -> tuple[float, float, float]:
     )
 
 
-def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[str, RelativeSensor]:
+def read(seer: str, table: Any, typical: bool, names: tuple[str, ...]) -> dict[str, RelativeSensor]:
     """Read the other robots that a robot senses, as a user gives them.
 
     Parameters
     ----------
     seer : str
         Name of the robot.
-    given : sequence or mapping
+    table : sequence or mapping
         Names of others, or a table of them with keys of data_sheets.Sight.
     typical : bool
         Whether its sensors have typical errors.
@@ -247,26 +247,30 @@ def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[s
     """
     place = f"robot '{seer}': sees"
     tables = (
-        given if isinstance(given, Mapping) else {one: {} for one in given} if isinstance(given, list | tuple) else None
+        table
+        if isinstance(table, Mapping)
+        else {item: {} for item in table}
+        if isinstance(table, list | tuple)
+        else None
     )
-    if tables is None or not all(isinstance(one, str) for one in tables):
-        raise ModelError(f"{place}: expected names of robots, or a table of them, got {given!r:.60}")
-    found: dict[str, RelativeSensor] = {}
-    for other, given in tables.items():
+    if tables is None or not all(isinstance(item, str) for item in tables):
+        raise ModelError(f"{place}: expected names of robots, or a table of them, got {table!r:.60}")
+    result: dict[str, RelativeSensor] = {}
+    for other, table in tables.items():
         if other not in names or other == seer:
-            raise ModelError(f"{place}: {UnknownNameError('robot', other, [one for one in names if one != seer])}")
-        if not isinstance(given, Mapping):
-            raise ModelError(f"{place}: {other}: expected a table, got {given!r:.60}")
+            raise ModelError(f"{place}: {UnknownNameError('robot', other, [name for name in names if name != seer])}")
+        if not isinstance(table, Mapping):
+            raise ModelError(f"{place}: {other}: expected a table, got {table!r:.60}")
         for key in ("position_m", "rotation_deg"):
-            if any(np.ravel(given.get(key, 0.0)) != 0.0):
+            if any(np.ravel(table.get(key, 0.0)) != 0.0):
                 raise ModelError(
                     f"{place}: {other}: {key}: a robot measures another from its own origin, in its body's axes; "
                     "leave the key out"
                 )
         try:
-            found[other] = sensor_of_class(
-                RelativeSensor, f"{seer}.{other}", given, TYPICAL["sight"] if typical else {}
+            result[other] = sensor_of_class(
+                RelativeSensor, f"{seer}.{other}", table, TYPICAL["sight"] if typical else {}
             )
         except ModelError as fault:
             raise ModelError(f"{place}: {fault}") from None
-    return found
+    return result

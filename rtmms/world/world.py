@@ -138,22 +138,24 @@ class World(Stage):
     def _assemble(self, robots: Any, dt: float | None, parameters: Mapping[str, Any]) -> None:
         """Build and equip the robots, and make the channels, the sensors for others and the compiled step."""
         members = read(robots)
-        made = [member.built(dt, parameters) for member in members]
-        self.dt = dt if dt is not None else min(plant.dt for plant in made)
+        built = [member.built(dt, parameters) for member in members]
+        self.dt = dt if dt is not None else min(plant.dt for plant in built)
         for k, member in enumerate(members):
-            if made[k].dt != self.dt:
+            if built[k].dt != self.dt:
                 if not isinstance(member.robot, str):
                     raise ModelError(
-                        f"world: robot '{member.name}' has steps of {made[k].dt:g} s, expected {self.dt:g} s"
+                        f"world: robot '{member.name}' has steps of {built[k].dt:g} s, expected {self.dt:g} s"
                     )
-                made[k] = member.built(self.dt, parameters)
-        equipped = [member.equipped(plant) for member, plant in zip(members, made, strict=True)]
+                built[k] = member.built(self.dt, parameters)
+        equipped = [member.equipped(plant) for member, plant in zip(members, built, strict=True)]
         self.members, self._shared = members, dict(parameters)
-        self.robots: Mapping[str, Plant] = {one.name: plant for one, plant in zip(members, equipped, strict=True)}
-        self.robot_types: Mapping[str, str] = {one.name: one.kind for one in members}
+        self.robots: Mapping[str, Plant] = {member.name: plant for member, plant in zip(members, equipped, strict=True)}
+        self.robot_types: Mapping[str, str] = {member.name: member.kind for member in members}
         self.actuators = self._channels("actuators")
         names = tuple(self.robots)
-        self._sights_by_robot = {one.name: read_sights(one.name, one.sees, one.profile == "typical", names) for one in members}
+        self._sights_by_robot = {
+            member.name: read_sights(member.name, member.sees, member.profile == "typical", names) for member in members
+        }
         self._sights = RelativeSensors(self._sights_by_robot, self.robots, self.dt)
         self.outputs = (*self._channels("outputs"), *self._sights.outputs)
         twice = {channel.name for channel in self._channels("outputs")} & {c.name for c in self._sights.outputs}
@@ -170,7 +172,9 @@ class World(Stage):
             for name, plant in self.robots.items()
         }
         self._descriptions = {name: describe_plant(plant) for name, plant in self.robots.items()}
-        if WORLD_CURRENT in parameters and all(one.medium not in ("", "water") for one in self._descriptions.values()):
+        if WORLD_CURRENT in parameters and all(
+            description.medium not in ("", "water") for description in self._descriptions.values()
+        ):
             raise ModelError(f"world: {WORLD_CURRENT}: expected a robot in water, got none")
         self.description = self._described()
         self._combine()
@@ -208,10 +212,10 @@ class World(Stage):
         DivergedError
             A robot failed; the message has its name, and the robots before it have stepped.
         """
-        given = read_command("world", self.actuators, command)
+        values = read_command("world", self.actuators, command)
         for k, (name, plant) in enumerate(self.robots.items()):
             with self._naming(k):
-                plant.step(given[self._parts[name]])
+                plant.step(values[self._parts[name]])
         self._steps += 1
         self._sights.step()
 
@@ -250,22 +254,22 @@ class World(Stage):
         """
         if self._views is None:
             self._views = self._own_views()
-        seen: dict[str, Array]
+        observed: dict[str, Array]
         if self._views:
             enter_account(self.system.inner.address)
-            seen = {name: view.copy() for name, view in self._views.items()}
+            observed = {name: view.copy() for name, view in self._views.items()}
         else:
-            seen = {}
+            observed = {}
             for name, plant in self.robots.items():
-                own = plant.observe()
+                outputs = plant.observe()
                 for output, name_there in self._output_names[name]:
-                    seen[name_there] = own[output]
-        return seen | self._sights.observe() if self._sights else seen
+                    observed[name_there] = outputs[output]
+        return observed | self._sights.observe() if self._sights else observed
 
     def _state_arrays(self) -> Mapping[str, Array]:
         return {}  # the count of steps is all
 
-    def _parts_at(self, own: Mapping[str, Any]) -> Sequence[Any]:
+    def _parts_at(self, current: Mapping[str, Any]) -> Sequence[Any]:
         return (*self.inner, *self._sights.parts)
 
     def _inner_name(self, k: int, output: str) -> str:
@@ -274,7 +278,7 @@ class World(Stage):
     def _after_step(self) -> None:
         self._sights.step()
 
-    def set(self, **given: Any) -> None:
+    def set(self, **provided: Any) -> None:
         """Change parameters while the world runs; all or none.
 
         Parameters
@@ -290,10 +294,10 @@ class World(Stage):
             No robot has the parameter.
         """
         changes: dict[str, dict[str, Any]] = {}
-        for key, value in given.items():
-            for name, own in self.owners(key):
+        for key, value in provided.items():
+            for name, current in self.owners(key):
                 known = self._descriptions[name].settable or ()
-                parts = by_components(value) if own == WORLD_CURRENT and own not in known else {own: value}
+                parts = by_components(value) if current == WORLD_CURRENT and current not in known else {current: value}
                 changes.setdefault(name, {}).update(parts)
         done: list[tuple[Callable[..., None], dict[str, Any]]] = []
         try:
@@ -322,7 +326,7 @@ class World(Stage):
         """
         members = [member.described(plant, self._sights_by_robot[member.name])
                 for member, plant in zip(self.members, self.robots.values(), strict=True)]  # fmt: skip
-        return [one | {"parameters": {**self._shared, **one["parameters"]}} for one in members]
+        return [member | {"parameters": {**self._shared, **member["parameters"]}} for member in members]
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -348,12 +352,12 @@ class World(Stage):
         channels = self._channels("outputs")
         if account is None or not all(channel.name in account.numbers for channel in channels):
             return {}
-        found: dict[str, Array] = {}
+        result: dict[str, Array] = {}
         for channel in channels:
             at, count = account.numbers[channel.name]
             numbers = np.ctypeslib.as_array((c_double * count).from_address(at))
-            found[channel.name] = numbers.reshape(channel.shape)
-        return found
+            result[channel.name] = numbers.reshape(channel.shape)
+        return result
 
     def owners(self, key: str) -> list[tuple[str, str]]:
         """Return the robots that `set` changes by a key, and the name of the parameter in each.
@@ -378,46 +382,46 @@ class World(Stage):
             A robot has it, or is in the water of a current, and cannot change it while it runs.
         """
         fault = key.startswith(FAULT)
-        name, dot, own = key.removeprefix(FAULT).partition(".")
+        name, dot, current = key.removeprefix(FAULT).partition(".")
         if name in self.robots and dot:
-            return [(name, FAULT + own if fault else own)]
-        all_ = [(one, key) for one, about in self._descriptions.items() if _can_change(about, key)]
+            return [(name, FAULT + current if fault else current)]
+        all_ = [(name, key) for name, about in self._descriptions.items() if _can_change(about, key)]
         if fault or not all_:
             raise UnknownNameError("parameter that can change while it runs", key, self.settable)
-        for one, about in self._descriptions.items():
+        for item, about in self._descriptions.items():
             if not _can_change(about, key) and _concerns(about, key):
                 names = ", ".join(f"{name}.{key}" for name, _ in all_)
                 of_all = f"; {WORLD_CURRENT} sets the current of all" if key in CURRENT_COMPONENTS else ""
                 raise ModelError(
-                    f"set: {key}: expected a parameter that all robots can change while they run; robot '{one}' "
-                    f"({self.robot_types[one]}) cannot; set that of the others alone: {names}{of_all}"
+                    f"set: {key}: expected a parameter that all robots can change while they run; robot '{item}' "
+                    f"({self.robot_types[item]}) cannot; set that of the others alone: {names}{of_all}"
                 )
         return all_
 
     def _described(self) -> PlantDescription:
         """Return the description of the robots, under names with theirs; the environment are those of the first."""
         all_ = self._descriptions
-        own, common = [], dict[str, None]()
+        current, common = [], dict[str, None]()
         for name, about in all_.items():
             for key in about.settable or ():
                 plain = key.removeprefix(FAULT)
-                own.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
+                current.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
                 if plain == key:
                     common[key] = None
         if any(_can_change(about, WORLD_CURRENT) for about in all_.values()):
             common[WORLD_CURRENT] = None
         shared = [
-            key for key in common if all(_can_change(one, key) or not _concerns(one, key) for one in all_.values())
+            key for key in common if all(_can_change(item, key) or not _concerns(item, key) for item in all_.values())
         ]  # fmt: skip
         media = {about.medium for about in all_.values()}
         ways = {name: about.coupling for name, about in all_.items() if about.coupling is not None}
         alike = len(set(ways.values())) == 1
         return PlantDescription(
             medium=media.pop() if len(media) == 1 else "",
-            parameters=self._parameters, set=self.set, settable=(*own, *shared), present=self._present,
+            parameters=self._parameters, set=self.set, settable=(*current, *shared), present=self._present,
             coupled=tuple(
-                CoupledLimit(first + one.first, first + one.second, one.most, one.obeyed)
-                for name, about in all_.items() for first in [self._parts[name].start] for one in about.coupled
+                CoupledLimit(first + item.first, first + item.second, item.most, item.obeyed)
+                for name, about in all_.items() for first in [self._parts[name].start] for item in about.coupled
             ),
             coupling=next(iter(ways.values())) if alike else ", ".join(f"{k} {v}" for k, v in ways.items()) or None,
             trace_outputs=tuple(f"{name}.{output}" for name, about in all_.items() for output in about.trace_outputs),
@@ -428,16 +432,18 @@ class World(Stage):
     def _parameters(self) -> dict[str, Any]:
         """Return the parameters of each robot, by its name."""
         parameters = {name: about.parameters() for name, about in self._descriptions.items()}
-        return {name: one for name, one in parameters.items() if one is not None}
+        return {name: parameter for name, parameter in parameters.items() if parameter is not None}
 
     def _present(self, key: str) -> dict[str, Any]:
         """Return the present values of a parameter, of each robot that has it."""
-        found: dict[str, Any] = {}
-        for name, own in self.owners(key):
+        result: dict[str, Any] = {}
+        for name, current in self.owners(key):
             about = self._descriptions[name]
-            parts = CURRENT_COMPONENTS if own == WORLD_CURRENT and own not in (about.settable or ()) else (own,)
-            found |= {f"{name}.{part}": value for part, value in present_values(about, parts).items()}
-        return found
+            parts = (
+                CURRENT_COMPONENTS if current == WORLD_CURRENT and current not in (about.settable or ()) else (current,)
+            )
+            result |= {f"{name}.{part}": value for part, value in present_values(about, parts).items()}
+        return result
 
     def _ends(self) -> float | None:
         """Return the first end of a robot's run, s; None where none ends."""
@@ -445,12 +451,12 @@ class World(Stage):
 
     def _summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
         """Return numbers of each robot, by NAME.number."""
-        found: dict[str, float | None] = {}
+        result: dict[str, float | None] = {}
         for name, about in self._descriptions.items():
             if about.summarise is not None:
-                own = {output: trace[f"{name}.{output}"] for output in about.trace_outputs}
-                found |= {f"{name}.{key}": value for key, value in about.summarise(time, own).items()}
-        return found
+                current = {output: trace[f"{name}.{output}"] for output in about.trace_outputs}
+                result |= {f"{name}.{key}": value for key, value in about.summarise(time, current).items()}
+        return result
 
     def _combine(self) -> None:
         """Make the record of the compiled step, with the place of each robot's actuators."""
@@ -460,8 +466,8 @@ class World(Stage):
         self._count = self.system.steps
         types = " ".join(f"{name}={kind}" for name, kind in self.robot_types.items())
         self._key = hashlib.sha256(types.encode()).digest()
-        for k, own in enumerate(self._parts.values()):
-            self.system.inner.rows[k, [FIRST, COUNT]] = own.start, own.stop - own.start
+        for k, current in enumerate(self._parts.values()):
+            self.system.inner.rows[k, [FIRST, COUNT]] = current.start, current.stop - current.start
         self._compose()
 
 
@@ -508,7 +514,7 @@ def _parameters(about: PlantDescription) -> dict[str, Any]:
     """Return the present parameters of a plant by name; none of a plant that exposes none."""
     exposed = about.parameters()
     if is_dataclass(exposed):
-        return {one.name: getattr(exposed, one.name) for one in fields(exposed)}
+        return {field.name: getattr(exposed, field.name) for field in fields(exposed)}
     return dict(exposed or {})
 
 

@@ -75,7 +75,9 @@ def test_an_answer_is_to_the_newest_state_of_its_height(behind: int) -> None:
     assert plant.read(np.zeros(4)) == (0.0, 0.0)
     heights = [float(plant.observe()["position"][2]) for _ in range(40000)]
     for noise_m in (-3.0, 0.0, 3.0):
-        message = bridge_plants.encode_answer(bridge_plants.height_number(heights[-1 - behind] + noise_m), 123456.789012)
+        message = bridge_plants.encode_answer(
+            bridge_plants.height_number(heights[-1 - behind] + noise_m), 123456.789012
+        )
         assert all(0 <= number < bridge_plants.WORD for number in message)
         found = plant.read(np.array(message, float))
         assert found == (plant._state_times[-1 - behind], pytest.approx(123456.789012, abs=1e-6))

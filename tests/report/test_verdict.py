@@ -44,7 +44,9 @@ def test_a_wrong_number_turns_the_verdict(claim: Claim) -> None:
     wrong = [math.nan]
     wrong += [target.least] if target.beyond else []
     wrong += [] if math.isinf(target.least) else [target.least - 1e-3 * (abs(target.least) + 1e-6), -math.inf]
-    wrong += [] if math.isinf(target.max_value) else [target.max_value + 1e-3 * (abs(target.max_value) + 1e-6), math.inf]
+    wrong += (
+        [] if math.isinf(target.max_value) else [target.max_value + 1e-3 * (abs(target.max_value) + 1e-6), math.inf]
+    )
     for value in wrong:
         row = claim.row(value)
         assert row.verdict == row.as_data()["verdict"] == DIFFERS

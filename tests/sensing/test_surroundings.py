@@ -93,9 +93,7 @@ def test_robots_report_what_they_are_in(robot: str, gravity: float, density: flo
     plant = rtmms.load(robot)
     seen = Sensed(plant, {"imu": Imu(rate_hz=50.0)})
     assert (
-        describe_plant(plant).environment()
-        == describe_plant(seen).environment()
-        == ((0.0, 0.0, gravity), density, 0.0)
+        describe_plant(plant).environment() == describe_plant(seen).environment() == ((0.0, 0.0, gravity), density, 0.0)
     )
 
 

@@ -68,7 +68,7 @@ class Parent:
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters of the log's plant, as they were given, without the coupling."""
-        return {key: one for key, one in self.log.origin["parameters"].items() if key != "coupling"}
+        return {key: item for key, item in self.log.origin["parameters"].items() if key != "coupling"}
 
     def built(self) -> Plant:
         """Build the plant of the log, with faults where the run is to have some.
@@ -101,19 +101,19 @@ class Parent:
         """
         from rtmms.record.rerun import play
 
-        path, found = self.log.path, play(self.log, plant, (self.run, self.step))
-        if found.first is not None:
+        path, result = self.log.path, play(self.log, plant, (self.run, self.step))
+        if result.first is not None:
             raise RtmmsError(
-                f"--from {path}: the replay of the log differs from the log: {safe_text(str(found.first))}"
+                f"--from {path}: the replay of the log differs from the log: {safe_text(str(result.first))}"
             )
-        if found.unchecked:
-            raise RtmmsError(f"--from {path}: cannot be replayed to {self.seconds:g} s: {found.unchecked}")
+        if result.unchecked:
+            raise RtmmsError(f"--from {path}: cannot be replayed to {self.seconds:g} s: {result.unchecked}")
         before = branch_of(self.log.origin)
         line = () if before is None else (
             {"log": before.log, "sha256": before.sha256, "seconds": before.seconds}, *before.before,
         )  # fmt: skip
         state, hashed = plant.snapshot(), sha256_of(path)
-        return Branch(str(path), hashed, self.seconds, self.step, state, found.values, line), found.command
+        return Branch(str(path), hashed, self.seconds, self.step, state, result.values, line), result.command
 
     def not_continued(self, values: Mapping[str, Any]) -> list[str]:
         """Return what the log had and the run does not continue, in sentences.
@@ -130,20 +130,20 @@ class Parent:
         """
         end = self.log.end
         changes = end.fields.get("changes") or () if end is not None else ()
-        later = [one for one in changes if one["run"] == self.run and one["step"] >= self.step]
+        later = [change for change in changes if change["run"] == self.run and change["step"] >= self.step]
         faults = [name for name, value in values.items() if name.startswith("fault.") and value]
-        found = []
+        result = []
         if later:
             first = later[0]["step"] * float(self.log.origin["dt"])
-            found.append(
+            result.append(
                 f"--from {self.log.path}: the changes of the log from t = {first:g} s on (events, requests: "
                 f"{len(later)}) are not repeated; --set sets values at the start"
             )
         if faults:
-            found.append(
+            result.append(
                 f"--from {self.log.path}: in force as in the log: {', '.join(faults)}; --set {faults[0]}= ends it"
             )
-        return found
+        return result
 
     def states(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Return the states that the controllers received before.
@@ -198,7 +198,7 @@ class Parent:
 
 
 def parent_run(
-    word: str, robot: str | None, words: dict[str, Any], typed: Collection[str], controllers: tuple[str, ...] | None
+    word: str, robot: str | None, arguments: dict[str, Any], typed: Collection[str], controllers: tuple[str, ...] | None
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return robot, options and controllers of a run from LOG@SECONDS, with its parent among the options.
 
@@ -208,7 +208,7 @@ def parent_run(
         LOG@SECONDS.
     robot : str | None
         Robot of the command line; None: the log's.
-    words : dict[str, Any]
+    arguments : dict[str, Any]
         Options by name; trust_log is among them.
     typed : Collection[str]
         Names of the options on the command line; the others are the log's.
@@ -234,7 +234,7 @@ def parent_run(
         seconds = math.nan
     if not math.isfinite(seconds) or seconds < 0.0:
         raise ModelError(f"--from {word}: expected LOG@SECONDS with a number >= 0, got '{text}'")
-    trusted = bool(words.get("trust_log", False))
+    trusted = bool(arguments.get("trust_log", False))
     log = open_log(Path(name))
     origin = log.origin
     version = origin["versions"]["rtmms"]
@@ -242,13 +242,13 @@ def parent_run(
         raise ModelError(
             f"--from {word}: expected a log of this version, rtmms {VERSION}, got one of {safe_text(version)}"
         )
-    own, known = origin["robot"], robots()
+    current, known = origin["robot"], robots()
     if robot is not None and robot.endswith(".toml"):
         raise ModelError(
             f"--from {word}: expected a robot or none, got the scenario {robot}; set parameters with --set"
         )
-    if robot is not None and robot != own and (own in known or robot in known):
-        raise ModelError(f"--from {word}: expected the robot of the log, '{safe_text(own)}', got '{robot}'")
+    if robot is not None and robot != current and (current in known or robot in known):
+        raise ModelError(f"--from {word}: expected the robot of the log, '{safe_text(current)}', got '{robot}'")
     named = robot if robot is not None and robot not in known else None
     if named is None:
         refuse_untrusted(origin, trusted=trusted)
@@ -260,18 +260,18 @@ def parent_run(
             f"--from {word}: expected a time from {from_s:g} s to {to_s:g} s, as the log has no others, got "
             f"{seconds:g} s"
         )
-    options = [one for one in run_options().values() if one.name in typed]
-    for one in options:
-        if one.not_with_log:
-            raise ModelError(f"{one.word}: not possible with --from: {one.not_with_log}")
-    out = dict(words)
-    kept = {"dt": origin["dt"], "preset": origin["preset"], "seed": origin["seed"],
+    options = [run_option for run_option in run_options().values() if run_option.name in typed]
+    for option in options:
+        if option.not_with_log:
+            raise ModelError(f"{option.word}: not possible with --from: {option.not_with_log}")
+    out = dict(arguments)
+    stored = {"dt": origin["dt"], "preset": origin["preset"], "seed": origin["seed"],
             "coupling": origin["parameters"].get("coupling")}  # fmt: skip
-    for one in options:
-        if one.of_log and words[one.name] != kept[one.name]:
+    for option in options:
+        if option.of_log and arguments[option.name] != stored[option.name]:
             raise ModelError(
-                f"{one.word} {words[one.name]}: --from continues the log, so expected its value "
-                f"{kept[one.name]}; remove the option"
+                f"{option.word} {arguments[option.name]}: --from continues the log, so expected its value "
+                f"{stored[option.name]}; remove the option"
             )
     changed = settings(out.pop("set_", ()))
     for key in ("dt", "preset", "coupling"):
@@ -280,7 +280,7 @@ def parent_run(
                 f"--set {key}={changed[key]}: --from continues the log, so this parameter has its logged value; "
                 "remove the option"
             )
-    out |= kept
+    out |= stored
     out["estimate"] = bool(origin.get("estimate"))
     if "mode" not in typed and origin["mode"] in MODES:
         out["mode"] = origin["mode"]
@@ -290,13 +290,13 @@ def parent_run(
         out["duration"] = (end - step) * origin["dt"] if end > step else DEFAULT_DURATION_S
     recorded = _recorded_controllers(origin)
     chosen = recorded if controllers is None else controllers
-    if not words.get("links"):
+    if not arguments.get("links"):
         out["links"] = _recorded_links(origin, chosen)
     if controllers is None:
         _refuse_files(recorded, word, trusted=trusted)
     faulty = any(key.startswith("fault.") for key in changed)
-    found = Parent(log, named, trusted, step * origin["dt"], step, run, changed, chosen == recorded, faulty)
-    return named or own, out | {"parent": found}, chosen
+    result = Parent(log, named, trusted, step * origin["dt"], step, run, changed, chosen == recorded, faulty)
+    return named or current, out | {"parent": result}, chosen
 
 
 def _span(log: Log, word: str) -> tuple[int, int, int]:
@@ -308,15 +308,15 @@ def _span(log: Log, word: str) -> tuple[int, int, int]:
 
 
 def _recorded_controllers(origin: Mapping[str, Any]) -> tuple[str, ...]:
-    found = origin.get("controllers")
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+    controllers = origin.get("controllers")
+    return tuple(item for item in controllers if isinstance(item, str)) if isinstance(controllers, list) else ()
 
 
 def _recorded_links(origin: Mapping[str, Any], controllers: tuple[str, ...]) -> tuple[str, ...]:
     """Return the recorded links of controllers that the run has."""
-    found, names = origin.get("links"), called_names(controllers)
-    recorded = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
-    return tuple(one for one in recorded if one.partition(":")[0] in names)
+    result, names = origin.get("links"), called_names(controllers)
+    recorded = [item for item in result if isinstance(item, str)] if isinstance(result, list) else []
+    return tuple(item for item in recorded if item.partition(":")[0] in names)
 
 
 _NAMES_A_FILE = re.compile(r"[/\\~]|\.[A-Za-z_.]")
@@ -324,9 +324,10 @@ _NAMES_A_FILE = re.compile(r"[/\\~]|\.[A-Za-z_.]")
 
 def _refuse_files(controllers: tuple[str, ...], word: str, *, trusted: bool) -> None:
     """Raise ModelError where a controller that the log names is a file, or names one: a log is data."""
-    for one in controllers:
-        if not trusted and (is_file(split_word(one)[0]) or _NAMES_A_FILE.search(one)):
+    for controller in controllers:
+        if not trusted and (is_file(split_word(controller)[0]) or _NAMES_A_FILE.search(controller)):
             raise ModelError(
-                f"--from {word}: the log's controller '{safe_text(one)}' names a file, which would run as code: if you "
+                f"--from {word}: the log's controller '{safe_text(controller)}' names a file, which would "
+                "run as code: if you "
                 "trust the log, add --trust-log, or name a controller yourself (--controller)"
             )

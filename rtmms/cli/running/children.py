@@ -52,13 +52,13 @@ def environment_for(bridge: str = "") -> dict[str, str]:
     """
     for name in [name for name in os.environ if _SECRET.fullmatch(name)]:
         _removed_secrets[name] = os.environ.pop(name)
-    own = {name: value for name, value in _removed_secrets.items() if bridge and _owner(name) == bridge.upper()}
-    return dict(os.environ) | own
+    current = {name: value for name, value in _removed_secrets.items() if bridge and _owner(name) == bridge.upper()}
+    return dict(os.environ) | current
 
 
 def _owner(name: str) -> str:
-    found = _SECRET.fullmatch(name)
-    return "" if found is None else found[1]
+    match = _SECRET.fullmatch(name)
+    return "" if match is None else match[1]
 
 
 def without_own_name(name: str, line: str) -> str:
@@ -111,10 +111,10 @@ class Child:
     ) -> None:  # fmt: skip
         self.name, self.peer, self.output_file = name, peer, words
         self.reported, self.crash = False, ""
-        own = {**(environment_for() if environment is None else environment), "RTMMS_CHILD": "1"}
+        current = {**(environment_for() if environment is None else environment), "RTMMS_CHILD": "1"}
         with _deaf_to_interrupts():
             self.process = start_python(
-                arguments, own, stdin=subprocess.DEVNULL, stderr=words, pass_fds=tuple(pass_fds),
+                arguments, current, stdin=subprocess.DEVNULL, stderr=words, pass_fds=tuple(pass_fds),
                 stdout=words if words is not None else subprocess.DEVNULL,
             )  # fmt: skip
 
@@ -271,11 +271,11 @@ class Children:
         name = peer_name(word) if kind == "controller" else plugin_name(split_word(word)[0])
         same = sum(child.peer.split("-")[0] == name for child in self.all)
         peer = f"{name}-{same + 1}" if same else name
-        words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
+        options = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the child
         arguments = ["-m", "rtmms.cli.main", command, word, "--exchange", exchange, "--name", peer]
         arguments += [] if keys is None else ["--keys", str(keys)]
-        own = environment_for(name if secrets else "") | ({MAY_MOVE: "1"} if self._may_move else {})
-        child = Child(f"{kind} {peer}", peer, arguments, words=words, environment=own)
+        current = environment_for(name if secrets else "") | ({MAY_MOVE: "1"} if self._may_move else {})
+        child = Child(f"{kind} {peer}", peer, arguments, words=options, environment=current)
         self.all.append(child)
         return child
 

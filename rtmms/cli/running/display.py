@@ -44,8 +44,8 @@ def speed(outputs: Mapping[str, Any]) -> float | None:
     float | None
         m/s; None for a plant without a velocity.
     """
-    found = outputs.get("velocity")
-    return float(found[0]) if isinstance(found, list) and len(found) == 3 else None
+    velocity = outputs.get("velocity")
+    return float(velocity[0]) if isinstance(velocity, list) and len(velocity) == 3 else None
 
 
 def height(outputs: Mapping[str, Any]) -> float | None:
@@ -61,8 +61,8 @@ def height(outputs: Mapping[str, Any]) -> float | None:
     float | None
         m; None for a plant without a position.
     """
-    found = outputs.get("position")
-    return float(found[2]) if isinstance(found, list) and len(found) == 3 else None
+    position = outputs.get("position")
+    return float(position[2]) if isinstance(position, list) and len(position) == 3 else None
 
 
 def level(outputs: Mapping[str, Any], medium: str) -> tuple[str, float | None]:
@@ -82,10 +82,10 @@ def level(outputs: Mapping[str, Any], medium: str) -> tuple[str, float | None]:
     tuple[str, float | None]
         Name, and m.
     """
-    found = height(outputs)
+    result = height(outputs)
     if medium == "water":
-        return "depth", None if found is None else 0.0 - found
-    return "altitude" if medium == "air" else "z", found
+        return "depth", None if result is None else 0.0 - result
+    return "altitude" if medium == "air" else "z", result
 
 
 def heading(outputs: Mapping[str, Any]) -> float | None:
@@ -101,10 +101,10 @@ def heading(outputs: Mapping[str, Any]) -> float | None:
     float | None
         deg; None for a plant without a quaternion.
     """
-    found = outputs.get("quaternion")
-    if not isinstance(found, list) or len(found) != 4:
+    quaternion = outputs.get("quaternion")
+    if not isinstance(quaternion, list) or len(quaternion) != 4:
         return None
-    w, x, y, z = found
+    w, x, y, z = quaternion
     return math.degrees(math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
 
 
@@ -129,12 +129,12 @@ def facts(content: Mapping[str, Any]) -> tuple[Facts, Facts]:
     time_s = f"{content.get('time_s', 0.0):.1f}" + (f" / {duration:g} s" if duration is not None else " s")
     robot: Facts = [("time", time_s)]
     upright, metres = level(outputs, content.get("medium", ""))
-    for label, found, form in (
+    for label, result, form in (
         ("speed", speed(outputs), "{:.3f} m/s"), (upright, metres, "{:z.2f} m"),
         ("heading", heading(outputs), "{:.0f} deg"),
     ):  # fmt: skip
-        if found is not None:
-            robot.append((label, form.format(found)))
+        if result is not None:
+            robot.append((label, form.format(result)))
     loop: Facts = [("misses", str(content.get("misses", 0))), ("overruns", str(content.get("overruns", 0)))]
     if content.get("stale"):
         loop.insert(0, ("stale", str(content["stale"])))
@@ -283,14 +283,14 @@ class Terminal:
             self.live = None
 
 
-def show_until_done(board: Board, words: ChildOutput, screen: LineDisplay | Terminal) -> None:
+def show_until_done(board: Board, child_output: ChildOutput, screen: LineDisplay | Terminal) -> None:
     """Show the content of the board until the run is done or gone.
 
     Parameters
     ----------
     board : Board
         The board.
-    words : ChildOutput
+    child_output : ChildOutput
         Output of the children.
     screen : LineDisplay | Terminal
         The display.
@@ -298,7 +298,7 @@ def show_until_done(board: Board, words: ChildOutput, screen: LineDisplay | Term
     begun, parent, shown = time.monotonic(), os.getppid(), 0
     while os.getppid() == parent:
         content = board.read()
-        for line in words.new_lines():
+        for line in child_output.new_lines():
             screen.write_line(line)
         messages = (content or {}).get("messages", [])
         for line in messages[shown:]:
@@ -308,7 +308,7 @@ def show_until_done(board: Board, words: ChildOutput, screen: LineDisplay | Term
         if content is not None and content.get("phase") == "done":
             break
         time.sleep(REFRESH_S)
-    for line in words.new_lines():
+    for line in child_output.new_lines():
         screen.write_line(line)
     screen.close()
 

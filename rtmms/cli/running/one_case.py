@@ -65,28 +65,30 @@ def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping
     from rtmms.cli.running.plan import plan
     from rtmms.cli.running.scenario import check_peers, check_times, links_of, merge_options, scenario
 
-    found, options = scenario(what), run_options()
-    if found.bridges:
-        raise found.fault(f"[[bridge]]: {options['bridges'].reason}", "bridge", 0)
-    for name, value in found.options.items():
+    result, options = scenario(what), run_options()
+    if result.bridges:
+        raise result.fault(f"[[bridge]]: {options['bridges'].reason}", "bridge", 0)
+    for name, value in result.options.items():
         reason = why_not(options[name], value)
         if reason and name not in typed:
-            raise found.fault(f"{name}: {reason}", name)
-    _name_left_out(found)
-    words = merge_options(found, {**defaults(), **typed}, typed)
-    words |= {name: one.default for name, one in options.items() if one.study in (StudyUse.FILE, StudyUse.MACHINE)}
-    words["mode"] = "lockstep"
-    check_times(found, float(words["duration"]))
-    check_peers(found)
-    faults = [name for event in found.events for name in event.values if name.startswith("fault.")]
+            raise result.fault(f"{name}: {reason}", name)
+    _name_left_out(result)
+    arguments = merge_options(result, {**defaults(), **typed}, typed)
+    arguments |= {
+        name: option.default for name, option in options.items() if option.study in (StudyUse.FILE, StudyUse.MACHINE)
+    }
+    arguments["mode"] = "lockstep"
+    check_times(result, float(arguments["duration"]))
+    check_peers(result)
+    faults = [name for event in result.events for name in event.values if name.startswith("fault.")]
     try:
-        chosen = found.controllers if controllers is None else controllers
-        asked = plan(found.robot, words, chosen, found.robots, faults)
-        links = links_of(found, asked)
+        chosen = result.controllers if controllers is None else controllers
+        asked = plan(result.robot, arguments, chosen, result.robots, faults)
+        links = links_of(result, asked)
     except ModelError as fault:
-        raise ModelError(found.located(str(fault))) from None
-    base = case_of(replace(asked, parameters={**found.parameters, **asked.parameters}))
-    return replace(base, over=dict(found.sensors), events=found.events, links=links, where=str(found.path)), found
+        raise ModelError(result.located(str(fault))) from None
+    base = case_of(replace(asked, parameters={**result.parameters, **asked.parameters}))
+    return replace(base, over=dict(result.sensors), events=result.events, links=links, where=str(result.path)), result
 
 
 def robot_case(robot: str, controllers: tuple[str, ...] | None, typed: Mapping[str, Any]) -> Base:
@@ -124,7 +126,7 @@ def defaults() -> dict[str, Any]:
     dict[str, Any]
         Defaults by name.
     """
-    return {name: one.default for name, one in run_options().items() if name != "controllers"}
+    return {name: run_option.default for name, run_option in run_options().items() if name != "controllers"}
 
 
 def case_of(asked: Plan) -> Base:
@@ -142,16 +144,20 @@ def case_of(asked: Plan) -> Base:
     """
     from rtmms.studies.sweep_study import Base
 
-    options = {one.field: getattr(asked, one.field) for one in run_options().values() if one.study is StudyUse.CARRIED}
+    options = {
+        run_option.field: getattr(asked, run_option.field)
+        for run_option in run_options().values()
+        if run_option.study is StudyUse.CARRIED
+    }
     return Base(asked.robot, **options)
 
 
-def check_table(found: Scenario, asked: Plan) -> None:
+def check_table(scenario: Scenario, asked: Plan) -> None:
     """Check the table [sweep] of a scenario, which a single run does not use.
 
     Parameters
     ----------
-    found : Scenario
+    scenario : Scenario
         The scenario.
     asked : Plan
         The plan of the run.
@@ -161,15 +167,21 @@ def check_table(found: Scenario, asked: Plan) -> None:
     ModelError
         The table is wrong.
     """
-    if found.sweep:
+    if scenario.sweep:
         from rtmms.studies.sweep_study import read_study
 
-        over = () if found.sweep.get("over") else ("seed=0,1",)  # what differs may stand on the command line
-        read_study(str(found.path), case_of(asked), found.sweep, over, None, None, ())
+        over = () if scenario.sweep.get("over") else ("seed=0,1",)  # what differs may stand on the command line
+        read_study(str(scenario.path), case_of(asked), scenario.sweep, over, None, None, ())
 
 
-def _name_left_out(found: Scenario) -> None:
+def _name_left_out(scenario: Scenario) -> None:
     """Print which files of a single run the study does not write."""
-    names = [one.name for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]
+    names = [
+        run_option.name
+        for run_option in run_options().values()
+        if run_option.study is StudyUse.FILE and run_option.name in scenario.options
+    ]
     if names:
-        print_text(f"rtmms: {found.path}: {', '.join(names)}: of a single run; the study does not write it", err=True)
+        print_text(
+            f"rtmms: {scenario.path}: {', '.join(names)}: of a single run; the study does not write it", err=True
+        )

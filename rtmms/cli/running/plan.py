@@ -62,7 +62,7 @@ class Plan(RunOptions):
 
 
 def plan(
-    robot: str, words: dict[str, Any], controllers: tuple[str, ...] | None = (),
+    robot: str, arguments: dict[str, Any], controllers: tuple[str, ...] | None = (),
     robots: Sequence[Mapping[str, Any]] = (), faults: Iterable[str] = (),
 ) -> Plan:  # fmt: skip
     """Check all that can be checked before anything is started.
@@ -71,7 +71,7 @@ def plan(
     ----------
     robot : str
         The robot; WORLD for several.
-    words : dict[str, Any]
+    arguments : dict[str, Any]
         Options by name, as click read them.
     controllers : tuple[str, ...] | None, default ()
         () for none; None for the robot's default.
@@ -93,97 +93,100 @@ def plan(
     builder(robot)  # refuses an unknown one
     if robots:
         robots = named(robots)
-        words["links"] = tuple(with_present_names(robots, words.get("links", ()), "{}."))
-        words["bridges"] = tuple(with_present_names(robots, words.get("bridges", ()), "robot={}"))
+        arguments["links"] = tuple(with_present_names(robots, arguments.get("links", ()), "{}."))
+        arguments["bridges"] = tuple(with_present_names(robots, arguments.get("bridges", ()), "robot={}"))
         controllers = drivers(robots, controllers)
     elif controllers is None:
         controllers = own_controllers(robot)
     if not robots:
-        check_choice(robot, "coupling", words.get("coupling"))
+        check_choice(robot, "coupling", arguments.get("coupling"))
     for word in () if robots else controllers:
         name = split_word(word)[0]
         check_controller(name)
         check_robot(name, robot)
-    if words.get("view", False):
-        words["bridges"] = (*words.get("bridges", ()), "view")
-    words["links"] = _links(words.get("links", ()), controllers, alone=words.pop("served", False))
-    for word in words.get("bridges", ()):
+    if arguments.get("view", False):
+        arguments["bridges"] = (*arguments.get("bridges", ()), "view")
+    arguments["links"] = _links(arguments.get("links", ()), controllers, alone=arguments.pop("served", False))
+    for word in arguments.get("bridges", ()):
         check_bridge(split_word(word)[0])
-    parent = words.get("parent")
+    parent = arguments.get("parent")
     if parent is None:  # a log's rate is its own
-        _refuse_without_schedule(words)
+        _refuse_without_schedule(arguments)
     _refuse_twice(controllers)
-    parameters = dict(parent.parameters) if parent is not None else settings(words.pop("set_", ()))
+    parameters = dict(parent.parameters) if parent is not None else settings(arguments.pop("set_", ()))
     for key in ("dt", "preset", "coupling") if parent is None else ():
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
-    refuse_preset(words.get("preset"))
-    if words.get("sensors", "ideal").endswith(".toml"):
-        read_toml(words["sensors"], "--sensors")
-    elif words.get("sensors", "ideal") not in PROFILES:
-        raise UnknownNameError("sensors", words["sensors"], PROFILES, "or a FILE.toml")
-    if words.get("priority") is not None:
+    refuse_preset(arguments.get("preset"))
+    if arguments.get("sensors", "ideal").endswith(".toml"):
+        read_toml(arguments["sensors"], "--sensors")
+    elif arguments.get("sensors", "ideal") not in PROFILES:
+        raise UnknownNameError("sensors", arguments["sensors"], PROFILES, "or a FILE.toml")
+    if arguments.get("priority") is not None:
         from rtmms.loop.machine import parse_priority
 
-        parse_priority(words["priority"])
-    if words.get("affinity") is not None:
+        parse_priority(arguments["priority"])
+    if arguments.get("affinity") is not None:
         from rtmms.loop.machine import allowed_cores, parse_affinity
 
-        parse_affinity(words["affinity"], allowed_cores())
+        parse_affinity(arguments["affinity"], allowed_cores())
     for option in run_options().values():
-        path = words.get(option.name)
+        path = arguments.get(option.name)
         if option.writes and path is not None:
             _refuse_ending(path, option)
-            kind = None if words.get("force") else KINDS[option.writes]
+            kind = None if arguments.get("force") else KINDS[option.writes]
             refuse_output(path, option.word, kind, () if parent is None else (parent.log.path,), _OVERWRITES)
-    figure = words.get("figure")
+    figure = arguments.get("figure")
     if figure is not None:
-        refuse_figure("--figure", figure, force=bool(words.get("force")))
-    if words.get("log") is not None:
+        refuse_figure("--figure", figure, force=bool(arguments.get("force")))
+    if arguments.get("log") is not None:
         from rtmms.record.log_location import refuse_without_mcap
 
         refuse_without_mcap("--log")
-    if words.get("duration") is not None and (words.get("tracking_start") or 0.0) >= words["duration"]:
+    if arguments.get("duration") is not None and (arguments.get("tracking_start") or 0.0) >= arguments["duration"]:
         raise ModelError(
-            f"--tracking-start {words['tracking_start']:g}: expected less than the duration, {words['duration']:g} s"
+            f"--tracking-start {arguments['tracking_start']:g}: expected less than the duration, "
+            f"{arguments['duration']:g} s"
         )
-    for link in words["links"]:
-        if parent is None and words.get("duration") is not None and link.from_s >= words["duration"]:
+    for link in arguments["links"]:
+        if parent is None and arguments.get("duration") is not None and link.from_s >= arguments["duration"]:
             raise ModelError(
                 f"--link {link.controller}: from_s={link.from_s:g}: expected less than the duration, "
-                f"{words['duration']:g} s"
+                f"{arguments['duration']:g} s"
             )
-    if words.get("degrade") and words.get("mode", "realtime") not in TIMED:
-        raise ModelError(f"--degrade: expected --mode {' or '.join(TIMED)}, got {words['mode']}, which has no schedule")
-    if words.get("degrade") and robots:
+    if arguments.get("degrade") and arguments.get("mode", "realtime") not in TIMED:
+        raise ModelError(
+            f"--degrade: expected --mode {' or '.join(TIMED)}, got {arguments['mode']}, which has no schedule"
+        )
+    if arguments.get("degrade") and robots:
         raise ModelError("--degrade: expected one robot, got several on one clock")
     if robots:
-        parameters = shared_out(robots, parameters, words)
+        parameters = shared_out(robots, parameters, arguments)
         failing(parameters["robots"], faults)
-        words = words | {"coupling": None, "estimate": False, "sensors": "ideal"}
-    return Plan(robot=robot, controllers=controllers, parameters=parameters, **words)
+        arguments = arguments | {"coupling": None, "estimate": False, "sensors": "ideal"}
+    return Plan(robot=robot, controllers=controllers, parameters=parameters, **arguments)
 
 
-def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool) -> tuple[Impairment, ...]:
+def _links(arguments: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool) -> tuple[Impairment, ...]:
     """Return the links of --link, or raise ModelError.
 
     With `alone` the plant serves any peer, whose names are unknown.
     """
-    found = from_words(words)
+    result = from_words(arguments)
     if not alone:
         names = called_names(controllers)
-        refuse_unknown(found, names, lambda k, _, text: ModelError(f"--link {words[k]}: {text}"))
-    return found
+        refuse_unknown(result, names, lambda k, _, text: ModelError(f"--link {arguments[k]}: {text}"))
+    return result
 
 
-def _refuse_without_schedule(words: Mapping[str, Any]) -> None:
+def _refuse_without_schedule(arguments: Mapping[str, Any]) -> None:
     """Raise ModelError for options that only a mode with a schedule uses, or print that they have no effect."""
-    mode = words.get("mode", "realtime")
+    mode = arguments.get("mode", "realtime")
     if mode in TIMED:
         return
     idle = []
     for option in run_options().values():
-        value = words.get(option.name, option.default)
+        value = arguments.get(option.name, option.default)
         if value == option.default:
             continue
         if option.timed:
@@ -207,8 +210,8 @@ def _refuse_ending(path: Path, option: Option) -> None:
     """Raise ModelError for a name with the ending of another kind of file than is written."""
     ending = path.suffix.lower()
     if ending in KINDS and ending != option.writes:
-        way = "; rtmms log csv makes a table of a log" * (option.name == "log")
-        raise ModelError(f"{option.word} {path}: expected a name that ends in {option.writes}, got {ending}{way}")
+        route = "; rtmms log csv makes a table of a log" * (option.name == "log")
+        raise ModelError(f"{option.word} {path}: expected a name that ends in {option.writes}, got {ending}{route}")
 
 
 _OVERWRITES = "--force overwrites"
@@ -227,12 +230,12 @@ def command_options(command: str) -> Callable[[Any], Any]:
     Callable[[Any], Any]
         Decorator of a command.
     """
-    found = []
-    for one in run_options().values():
-        if command in one.commands:
-            default = one.default if command == "run" or one.served is ... else one.served
-            found.append(declared_option(one, default, one.help_text(default)))
-    return options(*found)
+    result = []
+    for run_option in run_options().values():
+        if command in run_option.commands:
+            default = run_option.default if command == "run" or run_option.served is ... else run_option.served
+            result.append(declared_option(run_option, default, run_option.help_text(default)))
+    return options(*result)
 
 
 def study_options() -> Callable[[Any], Any]:
@@ -245,9 +248,9 @@ def study_options() -> Callable[[Any], Any]:
     Callable[[Any], Any]
         Decorator of a command.
     """
-    found = []
-    for one in run_options().values():
-        if one.study is StudyUse.CARRIED:
-            unsaid = () if one.repeats else False if one.value_type is bool else None
-            found.append(declared_option(one, unsaid, one.help_text(one.default, of_study=True)))
-    return options(*found)
+    result = []
+    for run_option in run_options().values():
+        if run_option.study is StudyUse.CARRIED:
+            unsaid = () if run_option.repeats else False if run_option.value_type is bool else None
+            result.append(declared_option(run_option, unsaid, run_option.help_text(run_option.default, of_study=True)))
+    return options(*result)

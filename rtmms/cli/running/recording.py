@@ -63,7 +63,7 @@ def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | 
     origin = describe(plant, {
         "robot": plan.robot, "preset": plan.preset, "parameters": kept_parameters(plan, plant), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
-        "deadline": plan.deadline, "links": [as_word(one) for one in plan.links],
+        "deadline": plan.deadline, "links": [as_word(link) for link in plan.links],
         "policies": policies_as_data(plan), "branch": None if branch is None else branch.as_data(),
     })  # fmt: skip
     timed = plan.mode in TIMED
@@ -142,13 +142,13 @@ class RunObservers:
         self.outlined: RobotOutline | None = None
         self.commands: CommandTrace | None = None
         states: Trace | None = None
-        kept = describe_plant(plant).trace_outputs
-        if not kept and plan.figure is not None:
-            kept = small_outputs(plant)
-        if kept:
-            row = sum(plant.observe()[name].nbytes for name in kept)
+        trace_outputs = describe_plant(plant).trace_outputs
+        if not trace_outputs and plan.figure is not None:
+            trace_outputs = small_outputs(plant)
+        if trace_outputs:
+            row = sum(plant.observe()[name].nbytes for name in trace_outputs)
             capacity = max(1024, min(MAX_SAMPLES, MAX_TRACE_BYTES // max(1, row)))
-            self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_SAMPLE_S, first)
+            self.trace = Trace(plant.outputs, trace_outputs, plant.dt, steps, capacity, TRACE_SAMPLE_S, first)
         if plan.figure is not None:
             from rtmms.view.outline import figure_outline
             from rtmms.view.robot_panels import RobotOutline, along, recent_names

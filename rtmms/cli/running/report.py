@@ -134,7 +134,7 @@ def begins(plant: Plant) -> dict[str, list[float]]:
     """
     if not isinstance(plant, HasRobots):
         return {}
-    positions = {name: unwrapped(one).observe().get("position") for name, one in plant.robots.items()}
+    positions = {name: unwrapped(robot).observe().get("position") for name, robot in plant.robots.items()}
     return {name: [float(x) for x in value] for name, value in positions.items() if value is not None}
 
 
@@ -155,14 +155,14 @@ def by_robot(report: Mapping[str, Any], world: HasRobots, begins: Mapping[str, A
     dict[str, Any]
         By robot.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, kind in world.robot_types.items():
         begin = name + "."
-        found[name] = {"robot": kind, "start_position_m": begins.get(name)}
+        result[name] = {"robot": kind, "start_position_m": begins.get(name)}
         for part in PARTS_OF_ROBOT:
-            own = {key.removeprefix(begin): value for key, value in report[part].items() if key.startswith(begin)}
-            found[name][part] = own
-    return found
+            current = {key.removeprefix(begin): value for key, value in report[part].items() if key.startswith(begin)}
+            result[name][part] = current
+    return result
 
 
 def to_json_types(value: Any) -> Any:
@@ -210,7 +210,9 @@ def add_old_names(report: dict[str, Any]) -> None:
     """
     causes = report.get("schedule", {}).get("causes")
     if isinstance(causes, dict):
-        report["schedule"]["blame"] = {{"loop_overhead": "own_exchange"}.get(one, one): n for one, n in causes.items()}
+        report["schedule"]["blame"] = {
+            {"loop_overhead": "own_exchange"}.get(name, name): n for name, n in causes.items()
+        }
     for old, new in RENAMED.items():
         if not old.startswith("schedule."):
             *path, key = new.split(".")
@@ -220,8 +222,8 @@ def add_old_names(report: dict[str, Any]) -> None:
 
 def _copy(place: Any, path: Sequence[str], key: str, old: str) -> None:
     if path and path[0] == "*":
-        for one in place.values() if isinstance(place, dict) else place if isinstance(place, list) else ():
-            _copy(one, path[1:], key, old)
+        for item in place.values() if isinstance(place, dict) else place if isinstance(place, list) else ():
+            _copy(item, path[1:], key, old)
     elif not isinstance(place, dict):
         return
     elif path:

@@ -44,24 +44,24 @@ def as_table(report: Mapping[str, Any]) -> str:
         Lines.
     """
     robots = [
-        (f"robot {name}", one["robot"] + _begins(one["start_position_m"]))
-        for name, one in report.get("robots", {}).items()
+        (f"robot {name}", robot["robot"] + _begins(robot["start_position_m"]))
+        for name, robot in report.get("robots", {}).items()
     ]
     blocks = [
         [_what_ran(report), *_in_time(report), *_accuracy(report["accuracy"])],
         _headed("peers", _timelines(report)),
         _rows([
             *(("warning", text) for text in report["warnings"] if text != (report["accuracy"] or {}).get("message")),
-            *(("expected", _expected(one)) for one in report.get("expect", [])),
+            *(("expected", _expected(item)) for item in report.get("expect", [])),
         ]),
         _rows(robots),
         _headed("motion", [_quantity(name, value) for name, value in report["summary"].items()]),
         _headed("off the set-points, once settled",
-                [(_format_name(name), _tracked(name, one)) for name, one in report["tracking"].items()]),
+                [(_format_name(name), _tracked(name, item)) for name, item in report["tracking"].items()]),
         _levels(report.get("degrade", {})),
         _headed("off by the estimate (nees: 3 where it knows how wrong it is)",
-                [(_format_name(name), f"rms {_number(one['rms'])}{_unit(name)}, nees {_number(one['nees'])}")
-                 for name, one in report["estimate"].items()]),
+                [(_format_name(name), f"rms {_number(item['rms'])}{_unit(name)}, nees {_number(item['nees'])}")
+                 for name, item in report["estimate"].items()]),
         _headed("at the end", _final(report)),
         _timings(report["timing_us"]),
         _headed("messages", _messages(report)),
@@ -99,12 +99,15 @@ def _in_time(report: Mapping[str, Any]) -> list[str]:
     old = [f"{stale} of {report['steps']} steps with values that were too old"] if stale else []
     if not misses and not overruns:
         return old or ["in time: every command and every step"]
-    found = []
+    result = []
     if misses:
-        most = exchange["max_consecutive_misses"]
-        found.append(f"{misses} late command{'s' * (misses > 1)}" + (f" (at most {most} in a row)" if most > 1 else ""))
+        max_consecutive_misses = exchange["max_consecutive_misses"]
+        result.append(
+            f"{misses} late command{'s' * (misses > 1)}"
+            + (f" (at most {max_consecutive_misses} in a row)" if max_consecutive_misses > 1 else "")
+        )
     if overruns:
-        found.append(f"{overruns} late step{'s' * (overruns > 1)}")
+        result.append(f"{overruns} late step{'s' * (overruns > 1)}")
     causes = {CAUSE_WORDS.get(name, name): count for name, count in schedule["causes"].items() if count}
     why = ""
     if len(causes) == 1:
@@ -112,7 +115,7 @@ def _in_time(report: Mapping[str, Any]) -> list[str]:
     elif causes:
         why = "; caused by " + ", ".join(f"{name} {count}" for name, count in sorted(causes.items(), key=_most_first))
     skipped = f"; {schedule['skipped']} periods skipped" if schedule["skipped"] else ""
-    return [f"{' and '.join(found)} of {report['steps']}{why}{skipped}", *old]
+    return [f"{' and '.join(result)} of {report['steps']}{why}{skipped}", *old]
 
 
 def _most_first(pair: tuple[str, int]) -> int:
@@ -129,10 +132,10 @@ def _timelines(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
     It is for a run with a bridge that claims actuators, and for a run with a lost peer.
     """
-    peers = [one for one in report["exchange"]["peers"] if one.get("claim") and one.get("connected_s") is not None]
-    if not any(one["watch"] or one["losses"] or one["restarts"] for one in peers):
+    peers = [item for item in report["exchange"]["peers"] if item.get("claim") and item.get("connected_s") is not None]
+    if not any(peer["watch"] or peer["losses"] or peer["restarts"] for peer in peers):
         return []
-    return [(one["name"], _timeline(one)) for one in peers]
+    return [(peer["name"], _timeline(peer)) for peer in peers]
 
 
 def _timeline(peer: Mapping[str, Any]) -> str:
@@ -141,12 +144,15 @@ def _timeline(peer: Mapping[str, Any]) -> str:
     first = peer["first_command_s"]
     facts.append("no command" if first is None else f"first command at {_number(first)} s")
     if silences:
-        listed = [f"from {_number(one['begin_s'])} s for {_number(one['length_s'])} s" for one in silences[:MAX_LISTED]]
+        listed = [
+            f"from {_number(silence['begin_s'])} s for {_number(silence['length_s'])} s"
+            for silence in silences[:MAX_LISTED]
+        ]
         facts.append(f"silent {_times(watch['silences_count'])}: {_listed(listed, watch['silences_count'])}")
     elif watch.get("watched"):
         facts.append("never silent")
     if losses:
-        facts.append(f"lost at {_listed([f'{_number(one)} s' for one in losses[:MAX_LISTED]], len(losses))}")
+        facts.append(f"lost at {_listed([f'{_number(loss)} s' for loss in losses[:MAX_LISTED]], len(losses))}")
     if peer["restarts"]:
         facts.append(f"back {_times(peer['restarts'])}")
     if peer["disconnected_s"] is not None:
@@ -171,12 +177,12 @@ def _listed(texts: Sequence[str], count: int) -> str:
     return ", ".join(texts) + (f" and {count - len(texts)} more" if count > len(texts) else "")
 
 
-def _levels(found: Mapping[str, Any]) -> list[str]:
+def _levels(result: Mapping[str, Any]) -> list[str]:
     """Return the steps in each cheaper variant of the robot, where it changed to one."""
-    if not found.get("changes"):
+    if not result.get("changes"):
         return []
-    counts = zip(found["levels"], found["steps"], strict=True)
-    return _headed(f"changes of level: {len(found['changes'])}", [(name, f"{count} steps") for name, count in counts])
+    counts = zip(result["levels"], result["steps"], strict=True)
+    return _headed(f"changes of level: {len(result['changes'])}", [(name, f"{count} steps") for name, count in counts])
 
 
 def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -184,7 +190,7 @@ def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         return []
     exchange = report["exchange"]
     listed = [f"in time for {exchange['commands_applied']} steps"]
-    listed += [f"{words} {exchange[name]}" for name, words in (
+    listed += [f"{arguments} {exchange[name]}" for name, arguments in (
         ("stale", "too old for"), ("misses", "missing for"), ("reused", "as before for"),
         ("unclaimed", "unclaimed for"), ("late", "late ones"),
     ) if exchange[name]]  # fmt: skip
@@ -239,17 +245,18 @@ def _timings(timing: Mapping[str, Mapping[str, float | None]]) -> list[str]:
                     for part in known)]  # fmt: skip
 
 
-def _expected(one: Mapping[str, Any]) -> str:
-    got = one["got"]
+def _expected(item: Mapping[str, Any]) -> str:
+    got = item["got"]
     value = "not in the report" if got is None else _number(got) if isinstance(got, float) else str(got)
-    return f"{one['name']} {one['expected']}: {value}, {'holds' if one['holds'] else 'DOES NOT HOLD'}"
+    return f"{item['name']} {item['expected']}: {value}, {'holds' if item['holds'] else 'DOES NOT HOLD'}"
 
 
-def _tracked(name: str, one: Mapping[str, Any]) -> str:
+def _tracked(name: str, item: Mapping[str, Any]) -> str:
     unit = _unit(name)
-    after = "never settled" if one["settled_s"] is None else f"settled after {_number(one['settled_s'])} s"
+    after = "never settled" if item["settled_s"] is None else f"settled after {_number(item['settled_s'])} s"
     return (
-        f"rms {_number(one['rms'])}{unit}, mean {_number(one['mean'])}{unit}, most {_number(one['max'])}{unit}; {after}"
+        f"rms {_number(item['rms'])}{unit}, mean {_number(item['mean'])}{unit}, most "
+        f"{_number(item['max'])}{unit}; {after}"
     )
 
 

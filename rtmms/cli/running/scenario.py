@@ -45,22 +45,22 @@ def scenario(path: str) -> Scenario:
     ModelError
         With file and line.
     """
-    found = read(Path(path))
+    result = read(Path(path))
     permit_below(Path(path).expanduser().parent)
-    for name, value in found.options.items():
-        _check(found, run_options()[name], value)
-    _check_events(found)
-    return found
+    for name, value in result.options.items():
+        _check(result, run_options()[name], value)
+    _check_events(result)
+    return result
 
 
-def merge_options(found: Scenario, words: dict[str, Any], typed: Collection[str]) -> dict[str, Any]:
+def merge_options(result: Scenario, options: dict[str, Any], typed: Collection[str]) -> dict[str, Any]:
     """Return the words of a run: those of the scenario, except for typed ones.
 
     Parameters
     ----------
-    found : Scenario
+    result : Scenario
         The scenario.
-    words : dict[str, Any]
+    options : dict[str, Any]
         Words of the command line.
     typed : Collection[str]
         Names of the options on the command line.
@@ -70,23 +70,23 @@ def merge_options(found: Scenario, words: dict[str, Any], typed: Collection[str]
     dict[str, Any]
         Words by name.
     """
-    out = dict(words)
-    for name, value in found.options.items():
+    out = dict(options)
+    for name, value in result.options.items():
         if name not in typed:
             out[name] = (
                 value if isinstance(value, bool) else type_of(run_options()[name]).convert(str(value), None, None)
             )
-    if not words.get("bridges"):
-        out["bridges"] = found.bridges
+    if not options.get("bridges"):
+        out["bridges"] = result.bridges
     return out
 
 
-def links_of(found: Scenario, asked: Plan) -> tuple[Impairment, ...]:
+def links_of(result: Scenario, asked: Plan) -> tuple[Impairment, ...]:
     """Return the impaired links of the run: the scenario's, except for controllers whose links the command line has.
 
     Parameters
     ----------
-    found : Scenario
+    result : Scenario
         The scenario.
     asked : Plan
         The plan.
@@ -102,19 +102,19 @@ def links_of(found: Scenario, asked: Plan) -> tuple[Impairment, ...]:
         A controller does not belong to the run; with file and line.
     """
     refuse_unknown(
-        found.links, called_names(asked.controllers),
-        lambda k, key, text: found.fault(f"link: {key}: {text}", "link", k, key),
+        result.links, called_names(asked.controllers),
+        lambda k, key, text: result.fault(f"link: {key}: {text}", "link", k, key),
     )  # fmt: skip
-    typed = {one.controller for one in asked.links}
-    return (*asked.links, *(one for one in found.links if one.controller not in typed))
+    typed = {link.controller for link in asked.links}
+    return (*asked.links, *(link for link in result.links if link.controller not in typed))
 
 
-def check_times(found: Scenario, duration: float | None) -> None:
+def check_times(result: Scenario, duration: float | None) -> None:
     """Check that each event comes before the end.
 
     Parameters
     ----------
-    found : Scenario
+    result : Scenario
         The scenario.
     duration : float | None
         Simulated time, s; None: no end.
@@ -124,13 +124,13 @@ def check_times(found: Scenario, duration: float | None) -> None:
     ModelError
         An event does not.
     """
-    for event in found.events:
+    for event in result.events:
         if duration is not None and event.at_s >= duration:
-            place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
+            place = f"{result.path}:{event.line}: event at {event.at_s:g} s"
             raise ModelError(f"{place}: expected a time before the end of the run, {duration:g} s")
 
 
-def _check(found: Scenario, option: Option, value: Any) -> None:
+def _check(result: Scenario, option: Option, value: Any) -> None:
     """Raise ModelError with file and line for a wrong value of an option, or one that a scenario may not have."""
     name, kind = option.file_key, option.value_type
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -143,34 +143,34 @@ def _check(found: Scenario, option: Option, value: Any) -> None:
     else:
         right, expected = isinstance(value, str) or ((option.number or option.limit) and number), "a text"
     if not right:
-        raise found.fault(f"{name}: expected {expected}, got {value!r}", name)
+        raise result.fault(f"{name}: expected {expected}, got {value!r}", name)
     try:
         if kind is not bool:
             type_of(option).convert(str(value), None, None)
         if option.is_endpoint:
             refuse_endpoint(name, str(value))
     except click.BadParameter as fault:
-        raise found.fault(f"{name}: {fault.message}", name) from None
+        raise result.fault(f"{name}: {fault.message}", name) from None
     except ModelError as fault:
-        raise found.fault(str(fault), name) from None
+        raise result.fault(str(fault), name) from None
 
 
-def _drivers(found: Scenario) -> tuple[str, ...]:
+def _drivers(result: Scenario) -> tuple[str, ...]:
     """Return the scenario's controllers, or the robot's own where it names none."""
-    if found.controllers is None and not found.robots:
-        return own_controllers(found.robot)
-    return tuple(found.controllers or ())
+    if result.controllers is None and not result.robots:
+        return own_controllers(result.robot)
+    return tuple(result.controllers or ())
 
 
-def _check_events(found: Scenario) -> None:
-    if not found.events:
+def _check_events(result: Scenario) -> None:
+    if not result.events:
         return
-    names = called_names(_drivers(found))
-    for event in found.events:
-        place = f"{found.path}:{event.line}: event at {event.at_s:g} s"
+    names = called_names(_drivers(result))
+    for event in result.events:
+        place = f"{result.path}:{event.line}: event at {event.at_s:g} s"
         for name in event.values:
             owner, dot, _ = name.partition(".")
-            robots = [one["name"] for one in found.robots]
+            robots = [robot["name"] for robot in result.robots]
             if dot and not owner_of(name, [*names, *robots]) and owner != "fault":
                 raise ModelError(f"{place}: {UnknownNameError('controller', owner, names)}")
 
@@ -196,7 +196,7 @@ LATER = (
 def check_words(
     controllers: Iterable[str], bridges: Iterable[str],
     refused: Callable[[str, int, ModelError], ModelError] = lambda kind, k, fault: fault,
-    judge: Callable[[Any, Mapping[str, str], str], None] = lambda made, files, word: None,
+    judge: Callable[[Any, Mapping[str, str], str], None] = lambda built, files, word: None,
 ) -> dict[str, Any]:  # fmt: skip
     """Build each controller and bridge with its parameters, before anything is started.
 
@@ -225,41 +225,41 @@ def check_words(
     from rtmms.bridging.config import construct as make_bridge
     from rtmms.wire.peer.plugins import build, check_controller, controller_files
 
-    made: dict[str, Any] = {}
+    built: dict[str, Any] = {}
     for k, word in enumerate(controllers):
         name = split_word(word)[0]
         try:
             check_controller(name)
             if not is_file(name):
-                called, one = peer_name(word), build(word)
-                judge(one, controller_files(type(one)), word)
-                if called in made and one.claim and one.claim == made[called].claim:
-                    raise ModelError(f"controller '{called}' is given twice, and both drive {', '.join(one.claim)}")
-                made.setdefault(called, one)
+                called, item = peer_name(word), build(word)
+                judge(item, controller_files(type(item)), word)
+                if called in built and item.claim and item.claim == built[called].claim:
+                    raise ModelError(f"controller '{called}' is given twice, and both drive {', '.join(item.claim)}")
+                built.setdefault(called, item)
         except ModelError as fault:
             raise refused("controller", k, fault) from None
         except Exception:  # of its own code: its own process reports it, with its lines
             continue
     for k, word in enumerate(bridges):
-        name, words = split_words(word)
+        name, arguments = split_words(word)
         try:
             check_bridge(name)
             if not is_file(name):
-                made_bridge = make_bridge(load_bridge(name), "bridge", name, words)
+                made_bridge = make_bridge(load_bridge(name), "bridge", name, arguments)
                 judge(made_bridge, bridge_files(type(made_bridge)), word)
         except ModelError as fault:
             raise refused("bridge", k, fault) from None
         except Exception:
             continue
-    return made
+    return built
 
 
-def check_peers(found: Scenario, typed: Collection[str] = ()) -> None:
+def check_peers(result: Scenario, typed: Collection[str] = ()) -> None:
     """Check the scenario's controllers and bridges, and each controller with the values that events set.
 
     Parameters
     ----------
-    found : Scenario
+    result : Scenario
         The scenario.
     typed : Collection[str], default ()
         Options on the command line: where they name the bridges or controllers, those of the scenario do not run.
@@ -269,42 +269,44 @@ def check_peers(found: Scenario, typed: Collection[str] = ()) -> None:
     ModelError
         With file and line.
     """
-    folders = (Path.cwd().resolve(), found.path.resolve().parent)
+    folders = (Path.cwd().resolve(), result.path.resolve().parent)
 
-    def judge(made: Any, files: Mapping[str, str], word: str) -> None:
-        if ("bridges" if _is_bridge(made) else "controllers") not in typed:
-            _judge_foreign(made, files, word, folders)
+    def judge(created: Any, files: Mapping[str, str], word: str) -> None:
+        if ("bridges" if _is_bridge(created) else "controllers") not in typed:
+            _judge_foreign(created, files, word, folders)
 
-    made = check_words(_drivers(found), found.bridges, lambda kind, k, fault: _located(found, kind, k, fault), judge)
-    for event in found.events:
+    built = check_words(
+        _drivers(result), result.bridges, lambda kind, k, fault: _located(result, kind, k, fault), judge
+    )
+    for event in result.events:
         for name, value in event.values.items():
-            owner = owner_of(name, made)
+            owner = owner_of(name, built)
             if owner:
-                refusal = _refused(made[owner], owner, name.removeprefix(owner + "."), value)
+                refusal = _refused(built[owner], owner, name.removeprefix(owner + "."), value)
                 if refusal:
-                    raise ModelError(f"{found.path}:{event.line}: event at {event.at_s:g} s: {refusal}")
+                    raise ModelError(f"{result.path}:{event.line}: event at {event.at_s:g} s: {refusal}")
 
 
-def _is_bridge(made: Any) -> bool:
+def _is_bridge(built: Any) -> bool:
     from rtmms.bridging.bridge import Bridge
 
-    return isinstance(made, Bridge)
+    return isinstance(built, Bridge)
 
 
-def _judge_foreign(made: Any, files: Mapping[str, str], word: str, folders: Collection[Path]) -> None:
+def _judge_foreign(built: Any, files: Mapping[str, str], word: str, folders: Collection[Path]) -> None:
     """Raise ModelError for a scenario's bridge or controller that reaches beyond this machine.
 
     It is also raised for one that names data outside the folders that a scenario may use. Values of its own file
     (`config=FILE.toml`) count, too: they are in the built plug-in. Files of code are checked at their opening.
     """
-    option = "--bridge" if _is_bridge(made) else "--controller"
-    for key, text in made.beyond().items() if _is_bridge(made) else ():
+    option = "--bridge" if _is_bridge(built) else "--controller"
+    for key, text in built.beyond().items() if _is_bridge(built) else ():
         raise ModelError(
             f"{key}: a scenario reaches this machine only; '{text}' is named on the command line ({option})"
         )
-    words = dict(part.partition("=")[::2] for part in word.partition(":")[2].split(","))
+    arguments = dict(part.partition("=")[::2] for part in word.partition(":")[2].split(","))
     for key, kind in files.items():
-        file = words.get("config", "") if key == "config" else getattr(made, key, "")
+        file = arguments.get("config", "") if key == "config" else getattr(built, key, "")
         if not isinstance(file, str) or not file or kind in ("device", "code"):
             continue
         path = (Path.cwd() / file).resolve()
@@ -341,29 +343,29 @@ def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
     known = tuple(declaration_of(controller, "tunable_parameters"))
     if key not in known:
         return str(UnknownNameError(f"parameter of {owner} that can change while it runs", key, known))
-    own = TunableParameters({name: getattr(controller, name) for name in known}, controller.change)
+    current = TunableParameters({name: getattr(controller, name) for name in known}, controller.change)
     try:
-        answer = own.take({"values": {key: value}})
+        answer = current.take({"values": {key: value}})
     except Exception:  # it wants to have been started for that: then it judges when the time has come
         return ""
     return "" if answer["ok"] else str(answer["error"])
 
 
-def _located(found: Scenario, kind: str, k: int, fault: ModelError) -> ModelError:
+def _located(result: Scenario, kind: str, k: int, fault: ModelError) -> ModelError:
     """Return the fault with the line of the key that the text names, or of the table."""
     text = str(fault)
-    keys = [str(place[2]) for place in found.places if place[:2] == (kind, k) and len(place) == 3]
+    keys = [str(place[2]) for place in result.places if place[:2] == (kind, k) and len(place) == 3]
     named = [key for key in keys if key not in ("name", "file") and re.search(rf"\b{re.escape(key)}\b", text)]
     whole = [key for key in keys if key in ("name", "file")]
-    return found.fault(text, kind, k, *(named or whole)[:1])
+    return result.fault(text, kind, k, *(named or whole)[:1])
 
 
-def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any]) -> None:
+def check_expectations(result: Scenario, plant: Plant, report: Mapping[str, Any]) -> None:
     """Check that the report will have each expected name; near misses are listed.
 
     Parameters
     ----------
-    found : Scenario
+    result : Scenario
         The scenario.
     plant : Plant
         The plant.
@@ -382,10 +384,10 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     from rtmms.loop.statistics import Statistics
     from rtmms.loop.trace import CROSS, QUANTITIES
 
-    seen = {name: np.asarray(value, dtype=np.float64) for name, value in plant.observe().items()}
+    observed = {name: np.asarray(value, dtype=np.float64) for name, value in plant.observe().items()}
     soon: dict[str, Any] = {"schedule": {}, "tracking": {}}
-    links = {name: one.report() for name, one in impaired_links(found.links, plant.dt, 0).items()}
-    add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, seen), Statistics(), {"links": links})
+    links = {name: impaired_link.report() for name, impaired_link in impaired_links(result.links, plant.dt, 0).items()}
+    add_outcome(soon, Outcome("", "", 0, 0.0, 0.0, observed), Statistics(), {"links": links})
     owners = [f"{name}." for name in plant.robots] if isinstance(plant, HasRobots) else [""]
     soon["tracking"] = {
         owner + name: dict.fromkeys(("rms", "max", "mean", "settled_s"), 0.0)
@@ -393,28 +395,28 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     }  # fmt: skip
     parts = ("position_m", "velocity_m_s", "attitude_deg")
     soon["estimate"] = {name: {"rms": 0.0, "nees": 0.0} for name in parts}
-    summary = _summary(plant, seen)
+    summary = _summary(plant, observed)
     soon["summary"] = dict.fromkeys(summary or (), 0.0)
     if isinstance(plant, HasRobots):
         soon["robots"] = by_robot(soon, plant, begins(plant))
     soon = _filled(soon)
     heads = {*soon, *report, *LATER}
-    for one in found.expect:
-        head, dot, _ = one.source.partition(".")
-        later = (head in heads and head not in soon) if dot else (one.source in heads or summary is None)
-        if later or has(soon, one.source) or (head == "schedule" and dot):
+    for item in result.expect:
+        head, dot, _ = item.source.partition(".")
+        later = (head in heads and head not in soon) if dot else (item.source in heads or summary is None)
+        if later or has(soon, item.source) or (head == "schedule" and dot):
             continue
-        if has(soon, f"{one.source}[0]"):
-            raise found.fault(
-                f"expect: '{one.source}' has several numbers; expected one of them, as {one.source}[0]",
-                "expect", one.name,
+        if has(soon, f"{item.source}[0]"):
+            raise result.fault(
+                f"expect: '{item.source}' has several numbers; expected one of them, as {item.source}[0]",
+                "expect", item.name,
             )  # fmt: skip
-        near = get_close_matches(one.source.partition("[")[0], sorted(_names(soon)), 3)
+        near = get_close_matches(item.source.partition("[")[0], sorted(_names(soon)), 3)
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise found.fault(f"expect: the report will have no '{one.source}'{meant}", "expect", one.name)
+        raise result.fault(f"expect: the report will have no '{item.source}'{meant}", "expect", item.name)
 
 
-def _summary(plant: Plant, seen: Mapping[str, Any]) -> tuple[str, ...] | None:
+def _summary(plant: Plant, observed: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the names of the plant's summary, from a moment at rest; None where it cannot be computed."""
     about = describe_plant(plant)
     if about.summarise is None:
@@ -423,7 +425,7 @@ def _summary(plant: Plant, seen: Mapping[str, Any]) -> tuple[str, ...] | None:
 
     time = np.arange(16, dtype=np.float64) * plant.dt
     try:
-        return tuple(about.summarise(time, {name: np.stack([seen[name]] * 16) for name in about.trace_outputs}))
+        return tuple(about.summarise(time, {name: np.stack([observed[name]] * 16) for name in about.trace_outputs}))
     except Exception:  # a plant of a user's own may need a motion
         return None
 

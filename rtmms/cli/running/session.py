@@ -194,8 +194,8 @@ class Session:
         try:
             outcome = loop.run()
         except Exception as fault:
-            taken = loop.step - loop.first
-            self.report.update(ended="failed", steps=taken, simulated_s=taken * plant.dt)
+            used = loop.step - loop.first
+            self.report.update(ended="failed", steps=used, simulated_s=used * plant.dt)
             if isinstance(fault, RtmmsError) or not is_file(self.plan.robot):
                 raise
             self.plant_at_end = plant
@@ -242,7 +242,9 @@ class Session:
         for word in plan.bridges:
             self.children.start_bridge(word, exchange, plan.keys, secrets=word not in by_scenario)
         if not self.progress.silent:
-            files = {child.name: child.output_file.fileno() for child in self.children.all if child.output_file is not None}
+            files = {
+                child.name: child.output_file.fileno() for child in self.children.all if child.output_file is not None
+            }
             arguments = ["-m", "rtmms.cli.running.display", str(self.progress.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
             handed = (self.progress.board.descriptor, *files.values())
@@ -296,8 +298,8 @@ class Session:
 
         plan, parameters = self.plan, self.plan.load_parameters()
         plant: Plant = rtmms.plant.loading.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
-        for name, one in self.requirements.items():
-            required = _missing_parameters(plant, parameters, one.parameters)
+        for name, requirement in self.requirements.items():
+            required = _missing_parameters(plant, parameters, requirement.parameters)
             if required:
                 parameters |= required
                 # the log has them as well, so that a replay builds the same plant
@@ -307,10 +309,10 @@ class Session:
                 self.progress.note(
                     [f"{' '.join(values)}: bridge '{name}' needs it (--set {' '.join(required)}=... sets it)"]
                 )
-        for name, one in self.requirements.items():
-            if plan.dt is not None or plant.dt <= one.max_dt_s:
+        for name, requirement in self.requirements.items():
+            if plan.dt is not None or plant.dt <= requirement.max_dt_s:
                 continue
-            before, dt = plant.dt, plant.dt / ceil(plant.dt / one.max_dt_s)
+            before, dt = plant.dt, plant.dt / ceil(plant.dt / requirement.max_dt_s)
             try:
                 plant = rtmms.plant.loading.build_plant(plan.robot, dt=dt, preset=plan.preset, **parameters)
             except (ModelError, TypeError):  # its steps cannot be chosen: the bridge reports what comes of it
@@ -318,7 +320,7 @@ class Session:
             self.progress.note(
                 [
                     f"steps of {dt * 1e3:g} ms in place of {before * 1e3:g} ms: bridge '{name}' needs "
-                    f"{one.max_dt_s * 1e3:.3g} ms or less (--dt sets them)"
+                    f"{requirement.max_dt_s * 1e3:.3g} ms or less (--dt sets them)"
                 ]
             )
         return plant
@@ -328,7 +330,7 @@ class Session:
 
         There are more than --telemetry-hz where a bridge without a claim needs each state.
         """
-        if any(one.every_state for one in self.requirements.values()):
+        if any(requirement.every_state for requirement in self.requirements.values()):
             return max(self.plan.telemetry_hz, TELEMETRY_MARGIN * self.plan.rate / dt)
         return self.plan.telemetry_hz
 
@@ -386,7 +388,7 @@ class Session:
         self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_start, note)
         self.estimate = self._estimating(plant)
         self.surface = self._surface_watch(plant)
-        more = [one for one in (self.surface, self.estimate, self.recorder) if one is not None]
+        more = [item for item in (self.surface, self.estimate, self.recorder) if item is not None]
         observers = [*keep.observers, self.tracking, *more]
         self.accuracy = Accuracy(None if plan.parent is not None else plant, steps, plan.controllers)
         self.progress.note(self.accuracy.at_start(quiet=plan.quiet))
@@ -476,9 +478,9 @@ class Session:
 
     def _equipped(self, plant: Plant) -> Plant:
         """Return the plant with faults and sensors, where the run has some."""
-        found = self.plan.scenario
-        plant = with_faults(plant, found.events if found is not None else ())
-        over = found.sensors if found is not None else {}
+        result = self.plan.scenario
+        plant = with_faults(plant, result.events if result is not None else ())
+        over = result.sensors if result is not None else {}
         if self.plan.sensors != "ideal" or over:
             from rtmms.sensing.estimator import compile_ahead
 
@@ -487,26 +489,26 @@ class Session:
         return with_sensors(plant, self.plan.sensors, over, self.plan.estimate)
 
     def _agenda(self, plant: Plant, steps: int | None) -> Agenda | None:
-        found, parent = self.plan.scenario, self.plan.parent
-        if found is not None:
+        result, parent = self.plan.scenario, self.plan.parent
+        if result is not None:
             from rtmms.cli.running.scenario import check_expectations
 
-            check_expectations(found, plant, self.report)
+            check_expectations(result, plant, self.report)
         if parent is not None:
             return parent.agenda(plant)
-        return None if found is None else agenda(found.events, plant, self.plan.controllers, str(found.path), steps)
+        return None if result is None else agenda(result.events, plant, self.plan.controllers, str(result.path), steps)
 
     def _judge(self, status: int) -> int:
         """Compare the report with the scenario's expectations; return 1 where one does not hold."""
-        found = self.plan.scenario
-        if found is None or not found.expect or status == INTERRUPTED:
+        result = self.plan.scenario
+        if result is None or not result.expect or status == INTERRUPTED:
             return status
-        findings = judge(found.expect, to_json_types(self.report))
-        self.report["expect"] = [asdict(one) for one in findings]
-        for one in findings:
-            if not one.holds:
-                print_text(f"rtmms: {one.sentence}", err=True)
-        return status if all(one.holds for one in findings) else max(status, 1)
+        findings = judge(result.expect, to_json_types(self.report))
+        self.report["expect"] = [asdict(item) for item in findings]
+        for finding in findings:
+            if not finding.holds:
+                print_text(f"rtmms: {finding.sentence}", err=True)
+        return status if all(item.holds for item in findings) else max(status, 1)
 
     def _raise(self, ready: Readiness) -> None:
         """Move children to their places; memory and scheduler last."""
@@ -629,8 +631,10 @@ class Session:
             self.progress.write_messages()
 
 
-def _missing_parameters(plant: Plant, given: Mapping[str, Any], required: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _missing_parameters(
+    plant: Plant, provided: Mapping[str, Any], required: Iterable[tuple[str, Any]]
+) -> dict[str, Any]:
     """Return the required parameters for which the robot has another value, and that nobody gave."""
     present = describe_plant(plant).parameters()
     values = present if isinstance(present, Mapping) else vars(present) if hasattr(present, "__dict__") else {}
-    return {name: value for name, value in required if name not in given and values.get(name, value) != value}
+    return {name: value for name, value in required if name not in provided and values.get(name, value) != value}

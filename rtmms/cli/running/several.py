@@ -28,7 +28,7 @@ OLD_NAMES = (
 """Default names of version 0.2 in the order of the robots; the command line accepts them for one minor version."""
 
 
-def robots_of_command(words: Sequence[str]) -> list[dict[str, Any]]:
+def robots_of_command(arguments: Sequence[str]) -> list[dict[str, Any]]:
     """Return the robots of a command line.
 
     Those without a name have the name of their kind, with a number if there are several (`named`). They begin side by
@@ -36,7 +36,7 @@ def robots_of_command(words: Sequence[str]) -> list[dict[str, Any]]:
 
     Parameters
     ----------
-    words : Sequence[str]
+    arguments : Sequence[str]
         'manta' or 'leader=manta' each.
 
     Returns
@@ -44,13 +44,13 @@ def robots_of_command(words: Sequence[str]) -> list[dict[str, Any]]:
     list[dict[str, Any]]
         A table for each.
     """
-    found: list[dict[str, Any]] = []
-    for k, word in enumerate(words):
+    result: list[dict[str, Any]] = []
+    for k, word in enumerate(arguments):
         name, sign, robot = word.partition("=")
-        found.append({"name": name, "robot": robot} if sign else {"robot": word})
+        result.append({"name": name, "robot": robot} if sign else {"robot": word})
         if k:
-            found[-1]["aside_m"] = SPACING_M * k
-    return named(found)
+            result[-1]["aside_m"] = SPACING_M * k
+    return named(result)
 
 
 def named(robots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -68,16 +68,16 @@ def named(robots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     list[dict[str, Any]]
         The tables; in one whose name is a default, `old_name` is the default of version 0.2.
     """
-    kinds = [_kind(str(one["robot"])) for one in robots]
-    found = []
-    for k, (one, kind) in enumerate(zip(robots, kinds, strict=True)):
-        if one.get("name"):
-            found.append(dict(one))
+    kinds = [_kind(str(item["robot"])) for item in robots]
+    result = []
+    for k, (robot, kind) in enumerate(zip(robots, kinds, strict=True)):
+        if robot.get("name"):
+            result.append(dict(robot))
             continue
         name = f"{kind}_{kinds[: k + 1].count(kind)}" if kinds.count(kind) > 1 else kind
         old = OLD_NAMES[k] if k < len(OLD_NAMES) else f"r{k + 1}"
-        found.append({**one, "name": name, "old_name": old})
-    return found
+        result.append({**robot, "name": name, "old_name": old})
+    return result
 
 
 def _kind(robot: str) -> str:
@@ -86,14 +86,14 @@ def _kind(robot: str) -> str:
     return re.sub(r"\W+", "_", name, flags=re.ASCII).lstrip("_0123456789")[:MAX_KIND_LENGTH] or "robot"
 
 
-def with_present_names(robots: Sequence[Mapping[str, Any]], words: Sequence[str], separator: str) -> list[str]:
+def with_present_names(robots: Sequence[Mapping[str, Any]], arguments: Sequence[str], separator: str) -> list[str]:
     """Return words of the command line with the present names of robots; an old default name prints a warning.
 
     Parameters
     ----------
     robots : Sequence[Mapping[str, Any]]
         Tables of the robots (`named`).
-    words : Sequence[str]
+    arguments : Sequence[str]
         Words in which a robot's name may be.
     separator : str
         Pattern around the name: '{}.' at the begin of a word, or 'robot={}'.
@@ -103,21 +103,21 @@ def with_present_names(robots: Sequence[Mapping[str, Any]], words: Sequence[str]
     list[str]
         The words.
     """
-    present = {str(one["name"]) for one in robots}
-    found = list(words)
-    for old, new in ((str(one["old_name"]), str(one["name"])) for one in robots if "old_name" in one):
+    present = {str(robot["name"]) for robot in robots}
+    result = list(arguments)
+    for old, new in ((str(robot["old_name"]), str(robot["name"])) for robot in robots if "old_name" in robot):
         begin, _, end = separator.partition("{}")
         pattern = re.compile(rf"{begin or '^'}{old}{re.escape(end) or '(?=,|$)'}")
-        if old in present or not any(pattern.search(word) for word in found):
+        if old in present or not any(pattern.search(word) for word in result):
             continue
         text = f"rtmms: robot {old} is {new} now; the next version removes the old name, or write {old}=ROBOT"
         print_text(text, err=True)
-        found = [pattern.sub(f"{begin}{new}{end}", word) for word in found]
-    return found
+        result = [pattern.sub(f"{begin}{new}{end}", word) for word in result]
+    return result
 
 
 def shared_out(
-    robots: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], words: Mapping[str, Any]
+    robots: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the parameters of the world: its robots, each with the values for it alone and for all.
 
@@ -127,7 +127,7 @@ def shared_out(
         Tables of the robots.
     parameters : Mapping[str, Any]
         As --set has them: NAME.parameter of one robot, parameter of all.
-    words : Mapping[str, Any]
+    options : Mapping[str, Any]
         Options by name.
 
     Returns
@@ -142,30 +142,30 @@ def shared_out(
     """
     if not 0 < len(robots) <= MAX_ROBOTS:
         raise ModelError(f"expected 1 to {MAX_ROBOTS} robots, got {len(robots)}")
-    if words.get("preset") is not None:
+    if options.get("preset") is not None:
         raise ModelError("--preset: with several robots, expected preset = in each [[robot]] of a scenario")
-    made = [{"profile": words.get("sensors", "ideal"), **one} for one in robots]
-    for one in made:
-        one.pop("old_name", None)
-    names = [str(one["name"]) for one in made]
-    for one in made:
-        builder(one["robot"])
-        check_choice(one["robot"], "coupling", words.get("coupling"))
-        one["estimate"] = bool(one.get("estimate", words.get("estimate", False)))
-        one["parameters"] = dict(one.get("parameters", {}))
-        if words.get("coupling") is not None:
-            one["parameters"].setdefault("coupling", words["coupling"])
+    built = [{"profile": options.get("sensors", "ideal"), **robot} for robot in robots]
+    for item in built:
+        item.pop("old_name", None)
+    names = [str(entry["name"]) for entry in built]
+    for item in built:
+        builder(item["robot"])
+        check_choice(item["robot"], "coupling", options.get("coupling"))
+        item["estimate"] = bool(item.get("estimate", options.get("estimate", False)))
+        item["parameters"] = dict(item.get("parameters", {}))
+        if options.get("coupling") is not None:
+            item["parameters"].setdefault("coupling", options["coupling"])
     for_all: dict[str, Any] = {}
     keys = with_present_names(robots, list(parameters), "{}.")
     for key, value in zip(keys, parameters.values(), strict=True):
-        owner, dot, own = key.partition(".")
+        owner, dot, current = key.partition(".")
         if not dot:
             for_all[key] = value
         elif owner in names:
-            made[names.index(owner)]["parameters"][own] = value
+            built[names.index(owner)]["parameters"][current] = value
         else:
             raise ModelError(f"--set {key}={value}: {UnknownNameError('robot', owner, names)}")
-    return {"robots": made, **for_all}
+    return {"robots": built, **for_all}
 
 
 def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | None) -> tuple[str, ...]:
@@ -190,11 +190,11 @@ def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | No
     ModelError
         There is no such robot, or a controller drives none of them.
     """
-    kinds = {str(one["name"]): str(one["robot"]) for one in robots}
+    kinds = {str(robot["name"]): str(robot["robot"]) for robot in robots}
     if controllers is None:
-        found = [(name, fact(builder(kind).module, "CONTROLLER")) for name, kind in kinds.items()]
-        return tuple(_for(str(word), name) for name, word in found if isinstance(word, str))
-    made: list[str] = []
+        result = [(name, fact(builder(kind).module, "CONTROLLER")) for name, kind in kinds.items()]
+        return tuple(_for(str(word), name) for name, word in result if isinstance(word, str))
+    built: list[str] = []
     for word in with_present_names(robots, tuple(controllers), "robot={}"):
         name, _ = split_word(word)
         check_controller(name)
@@ -203,24 +203,26 @@ def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | No
             if robot not in kinds:
                 raise ModelError(f"controller '{word}': robot: {UnknownNameError('robot', robot, kinds)}")
             check_robot(name, kinds[robot])
-            made.append(word)
+            built.append(word)
         elif is_file(name):
-            made.append(word)
+            built.append(word)
         else:
-            fitting = [one for one, kind in kinds.items() if not declared_robots(name) or kind in declared_robots(name)]
+            fitting = [
+                item for item, kind in kinds.items() if not declared_robots(name) or kind in declared_robots(name)
+            ]
             if not fitting:
                 here = ", ".join(sorted(set(kinds.values())))
                 raise ModelError(
                     f"controller '{name}' drives {', '.join(declared_robots(name))}; none of them is among the "
                     f"robots of this run: {here}"
                 )
-            made += [_for(word, one) for one in fitting]
-    return tuple(made)
+            built += [_for(word, item) for item in fitting]
+    return tuple(built)
 
 
 def _for(word: str, robot: str) -> str:
-    name, rest = split_word(word)
-    return f"{name}:{rest},robot={robot}" if rest else f"{name}:robot={robot}"
+    name, remaining = split_word(word)
+    return f"{name}:{remaining},robot={robot}" if remaining else f"{name}:robot={robot}"
 
 
 def failing(robots: Sequence[dict[str, Any]], faults: Iterable[str]) -> None:
@@ -235,6 +237,6 @@ def failing(robots: Sequence[dict[str, Any]], faults: Iterable[str]) -> None:
     """
     for name in faults:
         owner = name.removeprefix("fault.").partition(".")[0]
-        for one in robots:
-            if one["name"] == owner:
-                one["faults"] = True
+        for robot in robots:
+            if robot["name"] == owner:
+                robot["faults"] = True

@@ -62,24 +62,24 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: PeerPace, delay
     if asked < 1 or peer["late"] <= MAX_LATE_SHARE * asked:
         return ""
     period, figures = pace.period_s, peer.get("metrics", {})
-    usual, slowest, reading = (1e-6 * figures.get(name, 0.0) for name in (ANSWER, SLOWEST, READING))
+    default, slowest, reading = (1e-6 * figures.get(name, 0.0) for name in (ANSWER, SLOWEST, READING))
     commands = peer["commands"]
     if ANSWER not in figures and 2 * peer["late"] > commands and asked > _SATURATED * commands:
-        usual = slowest = steps * period / commands  # it answers without a pause, and reports nothing of itself
+        default = slowest = steps * period / commands  # it answers without a pause, and reports nothing of itself
     window = pace.deadline_s + peer["delay"] * period
-    if usual + reading + delay_s < _SHARE_OF_WINDOW * window:
+    if default + reading + delay_s < _SHARE_OF_WINDOW * window:
         return ""  # the computer was late, not the peer
     due = f"a command is due after {_time(window)} (the period is {_time(period)})"
-    total = usual + reading + delay_s
+    total = default + reading + delay_s
     longest = max(_ROOM * total, slowest + reading + delay_s)
     ways = _ways(peer, kind, total, longest, pace)
     if not ways:
         return ""
-    if delay_s >= max(usual, reading):
+    if delay_s >= max(default, reading):
         return f"--link delays each command of {kind} by {_time(delay_s)}, and {due}: {ways}"
-    if reading > usual:
+    if reading > default:
         return f"{kind} takes {_time(reading)} to read a state, and {due}: ask for fewer outputs, {ways}"
-    return f"{kind} takes {_time(usual)} for an answer, and {due}: {ways}"
+    return f"{kind} takes {_time(default)} for an answer, and {due}: {ways}"
 
 
 def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, pace: PeerPace) -> str:
@@ -158,13 +158,13 @@ class SlowPeers:
         """
         if self._pace is None or steps * self._pace.period_s < self.AFTER_S:
             return []
-        found = {}
+        result = {}
         for peer in peers:
             name = peer["name"]
             if name not in self._advised and (text := self._advice(peer, steps)):
-                found[name] = text
-        self._advised |= found
-        return list(found.values())
+                result[name] = text
+        self._advised |= result
+        return list(result.values())
 
     def at_end(self, peers: Sequence[Mapping[str, Any]], steps: int) -> list[str]:
         """Return the same sentences again, and advice for peers that became slow afterwards.

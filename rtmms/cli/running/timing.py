@@ -56,10 +56,10 @@ def policies(plan: Plan) -> Policies:
     """
     from rtmms.loop.policies import Limits, Policies, parse_limit
 
-    most: dict[str, Any] = {name: parse_limit(text) for name, text in limits(plan).items()}
+    maximum: dict[str, Any] = {name: parse_limit(text) for name, text in limits(plan).items()}
     return Policies(
         miss=plan.on_miss, overrun=plan.on_overrun, hold_timeout_s=plan.hold_timeout, catchup=plan.catchup,
-        limits=Limits(**most), grace_s=plan.grace,
+        limits=Limits(**maximum), grace_s=plan.grace,
     )  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def step_time(plan: Plan, dt: float, plant: Plant, measured: StepTime, report: d
     """
     report["schedule"]["trial_us"] = {"p99": 1e6 * measured.p99_s, "p999": 1e6 * measured.p999_s}
     parts = plant.robots.values() if isinstance(plant, HasRobots) else [plant]
-    reasons = dict.fromkeys(reason for one in parts if (reason := describe_plant(one).step_time_varies))
+    reasons = dict.fromkeys(reason for part in parts if (reason := describe_plant(part).step_time_varies))
     if plan.mode != "realtime" or plan.quiet or not reasons:
         return []
     period = dt / plan.rate

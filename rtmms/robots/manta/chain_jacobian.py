@@ -40,8 +40,8 @@ MAX_TRACED_LINKS = 6
 
 def _plain(compiled: Any) -> Any:
     """Return the Python function of a kernel, with the sine and cosine of nodes."""
-    given: Any = compiled.py_func
-    return python.FunctionType(given.__code__, {**given.__globals__, "sine_cosine": graphs.sine_cosine})
+    py_func: Any = compiled.py_func
+    return python.FunctionType(py_func.__code__, {**py_func.__globals__, "sine_cosine": graphs.sine_cosine})
 
 
 def stage_rows(m: int, second: bool) -> int:
@@ -69,7 +69,7 @@ def _stage(m: int, second: bool) -> list[graphs.Output]:
     """
     graphs.start()
     if second:
-        q, v, a = ([graphs.load(JOINTS, j * F + one * LANES) for j in range(m)] for one in (Q, QD, QDD))
+        q, v, a = ([graphs.load(JOINTS, j * F + item * LANES) for j in range(m)] for item in (Q, QD, QDD))
     else:
         q, v = ([graphs.load(JOINTS, (2 * j + rate) * LANES) for j in range(m)] for rate in range(2))
         a = [graphs.load(BEFORE, j * LANES) for j in range(m)]
@@ -81,20 +81,20 @@ def _stage(m: int, second: bool) -> list[graphs.Output]:
     r, w, n = _residuals(m, q, v, a, back, base, x, links, implicit)
     rows = [*r, *w, *([] if second else n)]
     end = len(graphs.Node.graph)
-    by_a = [graphs.slopes(rows, one, end) for one in a]  # by_a[j][i]: row i by a_j
+    by_a = [graphs.slopes(rows, item, end) for item in a]  # by_a[j][i]: row i by a_j
     mass = [[by_a[j][i] for j in range(m)] for i in range(m)]
     factors = _factors(mass)
     outputs = []
     columns = [*q, *v, *base, *(back if second else [])]
-    for c, one in enumerate(columns):
-        moved = graphs.slopes(rows, one, end)
-        found = [graphs.negative(k) for k in _solve(factors, moved[:m])]
-        for i, own in enumerate(moved[m:], m):
-            total = own
+    for c, column in enumerate(columns):
+        moved = graphs.slopes(rows, column, end)
+        result = [graphs.negative(k) for k in _solve(factors, moved[:m])]
+        for i, current in enumerate(moved[m:], m):
+            total = current
             for j in range(m):
-                total = graphs.add(total, graphs.multiply(by_a[j][i], found[j]))
-            found.append(total)
-        outputs += [graphs.Output(value, OUT, (c * len(rows) + i) * GROUP) for i, value in enumerate(found)]
+                total = graphs.add(total, graphs.multiply(by_a[j][i], result[j]))
+            result.append(total)
+        outputs += [graphs.Output(value, OUT, (c * len(rows) + i) * GROUP) for i, value in enumerate(result)]
     return outputs
 
 
@@ -104,17 +104,17 @@ def _residuals(
     """Return (r, w, n) of a chain, see the module."""
     link_outward = _plain(fin_link.link_outward)
     ax, ay, az, wx, wy, wz, dx, dy, dz, ux, uy, uz = base
-    at, kept, shares = fin_link.ROOT, [], [0.0] * 9
+    at, stored, shares = fin_link.ROOT, [], [0.0] * 9
     for j in range(m):
         joint = (q[j], v[j], back[j], back[m + j])
-        at, own, share = link_outward(at, joint, links[j], x, (wx, wy, wz, ux, uy, uz), implicit, None, None)
-        kept.append(own)
-        shares = [one + other for one, other in zip(shares, share, strict=True)]
+        at, current, share = link_outward(at, joint, links[j], x, (wx, wy, wz, ux, uy, uz), implicit, None, None)
+        stored.append(current)
+        shares = [share + other for share, other in zip(shares, share, strict=True)]
     # out: accelerations of the joints' centres, (y, z, alpha), with the joints' own
     y, z, turn = ay + (dz + wx * wy) * x, az + (wx * wz - dy) * x, dx
     centres, n = [], []
     for j in range(m):
-        length, (c, s, om) = links[j][0], kept[j][:3]
+        length, (c, s, om) = links[j][0], stored[j][:3]
         turn = turn + a[j]
         centres.append((y, z, turn))
         n.append(c * z - s * y + 0.5 * length * turn)
@@ -124,7 +124,7 @@ def _residuals(
     r: list[Any] = []
     for j in reversed(range(m)):
         length, mass, j_x = links[j][:3]
-        c, s, _, kappa, py, pz, pa, gj, tau = kept[j]
+        c, s, _, kappa, py, pz, pa, gj, tau = stored[j]
         y, z, turn = centres[j]
         fa = fa + length * (c * fz - s * fy)
         h = 0.5 * length
@@ -148,11 +148,11 @@ def _factors(matrix: list[list[Any]]) -> tuple[list[list[Any]], list[Any]]:
     over: list[Any] = []
     d: list[Any] = []
     for j in range(n):
-        one = matrix[j][j]
+        item = matrix[j][j]
         for k in range(j):
-            one = one - low[j][k] * low[j][k] * d[k]
-        d.append(one)
-        over.append(1.0 / one)
+            item = item - low[j][k] * low[j][k] * d[k]
+        d.append(item)
+        over.append(1.0 / item)
         for i in range(j + 1, n):
             other = matrix[i][j]
             for k in range(j):
@@ -167,7 +167,7 @@ def _solve(factors: tuple[list[list[Any]], list[Any]], right: list[Any]) -> list
     for i in range(n):
         for k in range(i):
             y[i] = graphs.subtract(y[i], graphs.multiply(low[i][k], y[k]))
-    y = [graphs.multiply(one, factor) for one, factor in zip(y, over, strict=True)]
+    y = [graphs.multiply(item, factor) for item, factor in zip(y, over, strict=True)]
     for i in reversed(range(n)):
         for k in range(i + 1, n):
             y[i] = graphs.subtract(y[i], graphs.multiply(low[k][i], y[k]))
@@ -176,7 +176,7 @@ def _solve(factors: tuple[list[list[Any]], list[Any]], right: list[Any]) -> list
 
 def _slopes_of(array: int, m: int, second: bool) -> list[list[Any]]:
     """Return the places of a stage's derivatives for `compose`, by columns; None for one that is always zero."""
-    empty = [graphs.is_zero(one.value) for one in _stage(m, second)]
+    empty = [graphs.is_zero(item.value) for item in _stage(m, second)]
     rows = stage_rows(m, second)
     return [
         [None if empty[c * rows + r] else (array, (c * rows + r) * GROUP) for r in range(rows)]
@@ -185,7 +185,7 @@ def _slopes_of(array: int, m: int, second: bool) -> list[list[Any]]:
 
 
 def _loaded(places: list[list[Any]]) -> list[list[Any]]:
-    return [[0.0 if one is None else graphs.load(*one) for one in column] for column in places]
+    return [[0.0 if item is None else graphs.load(*item) for item in column] for column in places]
 
 
 FIRST, SECOND, TIMES, ENDS, PUSHED, SUMMED = range(6)
@@ -205,9 +205,9 @@ def _compose(m: int) -> list[graphs.Output]:
     places = _slopes_of(FIRST, m, False), _slopes_of(SECOND, m, True)
     graphs.start()
     g, c, dt = (graphs.same(TIMES, k) for k in range(3))
-    two_rows, own, width = stage_rows(m, True), 2 * m + BASE_SIZE, 2 * m
-    first, second = (_loaded(one) for one in places)
-    columns, half, cg = own + BASE_SIZE, 0.5 * dt, c * g
+    two_rows, current, width = stage_rows(m, True), 2 * m + BASE_SIZE, 2 * m
+    first, second = (_loaded(place) for place in places)
+    columns, half, cg = current + BASE_SIZE, 0.5 * dt, c * g
     outputs: list[graphs.Output] = []
 
     def wrench(k: int, row: int, value: Any) -> None:
@@ -220,13 +220,14 @@ def _compose(m: int) -> list[graphs.Output]:
         # by a and n of the first stage, through the second one's joints and recall
         by_a = [
             graphs.add(
-                graphs.add(graphs.multiply(cg, second[j][r]), graphs.multiply(c, second[m + j][r])), second[own + j][r]
+                graphs.add(graphs.multiply(cg, second[j][r]), graphs.multiply(c, second[m + j][r])),
+                second[current + j][r],
             )
             for j in range(m)
         ]
-        by_n = [second[own + m + j][r] for j in range(m)]
+        by_n = [second[current + m + j][r] for j in range(m)]
         for k in range(columns):
-            if k < own:
+            if k < current:
                 total: Any = 0.0
                 for j in range(m):
                     total = graphs.add(total, graphs.multiply(by_a[j], first[k][j]))
@@ -236,11 +237,11 @@ def _compose(m: int) -> list[graphs.Output]:
                 if m <= k < width:
                     total = graphs.add(total, graphs.multiply(c, second[k - m][r]))
             else:
-                total = second[width + k - own][r]
+                total = second[width + k - current][r]
             if r >= m:
                 wrench(k, 6 + r - m, total)
                 continue
-            before = first[k][r] if k < own else 0.0
+            before = first[k][r] if k < current else 0.0
             moved = graphs.add(graphs.multiply(c, before), graphs.multiply(g, graphs.subtract(total, before)))
             angle, rate = graphs.multiply(half, moved), graphs.multiply(half, graphs.add(before, total))
             if k == r:
@@ -250,7 +251,7 @@ def _compose(m: int) -> list[graphs.Output]:
             outputs.append(graphs.Output(angle, ENDS, (k * width + r) * GROUP))
             outputs.append(graphs.Output(rate, ENDS, (k * width + m + r) * GROUP))
     for r in range(6):
-        for k in range(own):
+        for k in range(current):
             wrench(k, r, first[k][m + r])
     return outputs
 
@@ -262,7 +263,7 @@ def _written(make: Any, arrays: int) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        outputs = [one for one in make(signature.args[0].count) if not graphs.is_zero(one.value)]
+        outputs = [item for item in make(signature.args[0].count) if not graphs.is_zero(item.value)]
         graphs.write(builder, args[1:], GROUP, outputs)
         return context.get_dummy_value()
 

@@ -65,9 +65,9 @@ def coordinates(parameters: MantaParameters, model: MantaModel) -> Coordinates:
                     row = (f * blocks + i // LANES) * p.links + j
                     at = lay.FINS + (2 * row + rate) * LANES + i % LANES
                     rows.append((f"{side}[{j},{i}]{ending}", unit, size, at, surplus and i == last))
-    names, units, sizes, words, has_dependents = zip(*rows, strict=True)
+    names, units, sizes, arguments, has_dependents = zip(*rows, strict=True)
     return Coordinates(
-        names, units, np.array(sizes), np.array(words, dtype=np.int64), lay.POSITION if free else -1,
+        names, units, np.array(sizes), np.array(arguments, dtype=np.int64), lay.POSITION if free else -1,
         np.array(has_dependents), np.zeros(0, dtype=np.int64),
     )  # fmt: skip
 
@@ -76,6 +76,6 @@ def _six(names: tuple[str, ...], per: str, size: float, at: int) -> list[tuple[s
     """Return rows of a twist or its rate; `per` is the unit of time."""
     kinds = [("m", 0.1)] * 3 + [("rad", 1.0)] * 3
     return [
-        (name, f"{unit}/{per}", one * size, at + k, False)
-        for k, (name, (unit, one)) in enumerate(zip(names, kinds, strict=True))
+        (name, f"{unit}/{per}", item * size, at + k, False)
+        for k, (name, (unit, item)) in enumerate(zip(names, kinds, strict=True))
     ]

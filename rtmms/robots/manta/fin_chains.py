@@ -266,10 +266,10 @@ def collect_wrench(sums: Array, work: Array, wrench: int) -> None:
 
 
 @kernel(inline=True)
-def _move(p: Array, lo: int, r: Array, ro: int, i: int, kept: Floats, solve: Floats, at: Floats) -> Floats:
+def _move(p: Array, lo: int, r: Array, ro: int, i: int, floats: Floats, solve: Floats, at: Floats) -> Floats:
     """Write a link's joint acceleration, and return the acceleration (y, z, alpha) for the next link."""
     ay, az, dom = at
-    c, s, om = kept[0], kept[1], kept[2]
+    c, s, om = floats[0], floats[1], floats[2]
     qdd = (solve[4] - solve[0] * ay - solve[1] * az - solve[2] * dom) * solve[3]
     dom += qdd
     l = p[lo + LENGTH * LANES + i]
@@ -281,12 +281,12 @@ def _move(p: Array, lo: int, r: Array, ro: int, i: int, kept: Floats, solve: Flo
 @kernel(inline=True)
 def _accelerate(p: Array, lo: int, r: Array, ro: int, i: int, at: Floats) -> Floats:
     """Call `_move` with the values that `keep` stored."""
-    kept = (r[ro + C * LANES + i], r[ro + S * LANES + i], r[ro + OMEGA * LANES + i])
+    stored = (r[ro + C * LANES + i], r[ro + S * LANES + i], r[ro + OMEGA * LANES + i])
     solve = (
         r[ro + U_YY * LANES + i], r[ro + U_ZZ * LANES + i], r[ro + U_AA * LANES + i], r[ro + INV_D * LANES + i],
         r[ro + TAU * LANES + i],
     )  # fmt: skip
-    return _move(p, lo, r, ro, i, kept, solve, at)
+    return _move(p, lo, r, ro, i, stored, solve, at)
 
 
 @kernel(inline=True)
@@ -343,10 +343,10 @@ def condense_block(many: int | None, f: int, b: int, chains: Chains, base: int, 
             x = p[3 * L + i]
             water = (vector_at(flow, f, b, 0, i), vector_at(flow, f, b, 1, i), vector_at(flow, f, b, 2, i))
             across = (vector_at(normal, f, b, 0, i), vector_at(normal, f, b, 1, i), vector_at(normal, f, b, 2, i))
-            beyond, share, kept, solve = _chain_of_three(p, r, i, x, motion, implicit, water, across)
-            keep(r, 0, i, kept[0], solve[0])
-            keep(r, F, i, kept[1], solve[1])
-            keep(r, 2 * F, i, kept[2], solve[2])
+            beyond, share, stored, solve = _chain_of_three(p, r, i, x, motion, implicit, water, across)
+            keep(r, 0, i, stored[0], solve[0])
+            keep(r, F, i, stored[1], solve[1])
+            keep(r, 2 * F, i, stored[2], solve[2])
             add_chain(sums, i, x, wx, wy, wz, beyond, share)
     else:
         _condense_any(many, f, b, chains, motion, implicit)
@@ -372,7 +372,7 @@ def _condense_any(m: int, f: int, b: int, chains: Chains, motion: Floats, implic
                 carry[i], carry[LANES + i], carry[2 * LANES + i], carry[3 * LANES + i], carry[4 * LANES + i],
                 carry[5 * LANES + i], carry[6 * LANES + i],
             )  # fmt: skip
-            before, kept, share = link_outward(
+            before, stored, share = link_outward(
                 before, joint_at(r, 0, i), link_at(p, 0, i), station[i], motion,
                 implicit, vector_at(flow, f, b, j, i), vector_at(normal, f, b, j, i),
             )  # fmt: skip
@@ -381,29 +381,29 @@ def _condense_any(m: int, f: int, b: int, chains: Chains, motion: Floats, implic
             )  # fmt: skip
             carry[4 * LANES + i], carry[5 * LANES + i], carry[6 * LANES + i] = before[4], before[5], before[6]
             add_nine(carry, 16, i, share)
-            r[C * LANES + i] = kept[0]
-            r[S * LANES + i] = kept[1]
-            r[OMEGA * LANES + i] = kept[2]
-            r[KAPPA * LANES + i] = kept[3]
-            r[P_Y * LANES + i] = kept[4]
-            r[P_Z * LANES + i] = kept[5]
-            r[P_A * LANES + i] = kept[6]
-            r[G_JOINT * LANES + i] = kept[7]
-            r[TAU * LANES + i] = kept[8]
+            r[C * LANES + i] = stored[0]
+            r[S * LANES + i] = stored[1]
+            r[OMEGA * LANES + i] = stored[2]
+            r[KAPPA * LANES + i] = stored[3]
+            r[P_Y * LANES + i] = stored[4]
+            r[P_Z * LANES + i] = stored[5]
+            r[P_A * LANES + i] = stored[6]
+            r[G_JOINT * LANES + i] = stored[7]
+            r[TAU * LANES + i] = stored[8]
     for jj in range(m):
         j = INWARD[MAX_LINKS - m + jj]
         p = params[f, b, j * L : (j + 1) * L]
         r = scratch[f, b, j * F : (j + 1) * F]
         for i in range(LANES):
-            kept = (
+            stored = (
                 r[C * LANES + i], r[S * LANES + i], r[OMEGA * LANES + i],
                 r[KAPPA * LANES + i], r[P_Y * LANES + i],
                 r[P_Z * LANES + i], r[P_A * LANES + i],
                 r[G_JOINT * LANES + i], r[TAU * LANES + i],
             )  # fmt: skip
-            beyond, solve = link_inward(nine(carry, 7, i), kept, inertia_at(p, 0, i))
+            beyond, solve = link_inward(nine(carry, 7, i), stored, inertia_at(p, 0, i))
             put_nine(carry, 7, i, beyond)
-            keep(r, 0, i, kept, solve)
+            keep(r, 0, i, stored, solve)
 
 
 @kernel
@@ -483,12 +483,12 @@ def drive_block(many: int | None, f: int, b: int, chains: Chains, base: int, imp
             x = p[3 * L + i]
             water = (vector_at(flow, f, b, 0, i), vector_at(flow, f, b, 1, i), vector_at(flow, f, b, 2, i))
             across = (vector_at(normal, f, b, 0, i), vector_at(normal, f, b, 1, i), vector_at(normal, f, b, 2, i))
-            beyond, share, kept, solve = _chain_of_three(p, r, i, x, motion, implicit, water, across)
+            beyond, share, stored, solve = _chain_of_three(p, r, i, x, motion, implicit, water, across)
             add_six(sums, i, push(x, motion, accel, beyond, share))
             at = (accel[1] + (accel[5] + wxy) * x, accel[2] + (wxz - accel[4]) * x, accel[3])
-            at = _move(p, 0, r, 0, i, kept[0], solve[0], at)
-            at = _move(p, L, r, F, i, kept[1], solve[1], at)
-            at = _move(p, 2 * L, r, 2 * F, i, kept[2], solve[2], at)
+            at = _move(p, 0, r, 0, i, stored[0], solve[0], at)
+            at = _move(p, L, r, F, i, stored[1], solve[1], at)
+            at = _move(p, 2 * L, r, 2 * F, i, stored[2], solve[2], at)
     else:
         _condense_any(many, f, b, chains, motion, implicit)
         station, carry = chains.params[f, b, many * L : many * L + LANES], chains.carry

@@ -179,23 +179,23 @@ def link_outward(
     mn = -jn * td * od - (jx - jd) * om * od
     my, mz = mu * cy, mu * cz
     jc, js = (jd - jn) * c, (jd - jn) * s
-    kept = (c, s, om, ma + gs, c * fd - s * fn, s * fd + c * fn, h * fn + mx, gj, tau)
+    stored = (c, s, om, ma + gs, c * fd - s * fn, s * fd + c * fn, h * fn + mx, gj, tau)
     shares = (
         mu, my, mz, mz * cz + jc * c + jn, my * cy + js * s + jn, jc * s - my * cz,
         fx, cz * fx + c * md - s * mn, s * md + c * mn - cy * fx,
     )  # fmt: skip
-    return onward, kept, shares
+    return onward, stored, shares
 
 
 @kernel(inline=True)
-def link_inward(beyond: Floats, kept: Floats, link: Floats) -> tuple[Floats, Floats]:
+def link_inward(beyond: Floats, floats: Floats, link: Floats) -> tuple[Floats, Floats]:
     """Take one step of the articulated recursion: add the link to the load beyond it and condense its joint.
 
     Parameters
     ----------
     beyond : tuple of float
         See FREE_END, about the link's far end.
-    kept : tuple of float
+    floats : tuple of float
         From `link_outward`.
     link : (float, float, float)
         Length, mass, J_x.
@@ -208,7 +208,7 @@ def link_inward(beyond: Floats, kept: Floats, link: Floats) -> tuple[Floats, Flo
     """
     length, mass, j_x = link
     yy, yz, zz, ya, za, aa, fy, fz, fa = beyond
-    c, s, om, kappa, py, pz, pa, gj, tau = kept
+    c, s, om, kappa, py, pz, pa, gj, tau = floats
     # from the far end to the joint: a_far = a + l (Omega' n - Omega^2 d)
     xy, xz = -length * s, length * c
     o2 = om * om
@@ -424,7 +424,7 @@ def _vector_compiled(a, f, b, j, i):  # type: ignore[no-untyped-def]  # numba wa
 
 
 @kernel(inline=True)
-def keep(r: Array, o: int, i: int, kept: Floats, solve: Floats) -> None:
+def keep(r: Array, o: int, i: int, floats: Floats, solve: Floats) -> None:
     """Store the values of a link that `accelerate_block` needs.
 
     Parameters
@@ -435,12 +435,12 @@ def keep(r: Array, o: int, i: int, kept: Floats, solve: Floats) -> None:
         First index of the link.
     i : int
         Lane.
-    kept, solve : tuple of float
+    floats, solve : tuple of float
         Results of `link_outward` and `link_inward`.
     """
-    r[o + C * LANES + i] = kept[0]
-    r[o + S * LANES + i] = kept[1]
-    r[o + OMEGA * LANES + i] = kept[2]
+    r[o + C * LANES + i] = floats[0]
+    r[o + S * LANES + i] = floats[1]
+    r[o + OMEGA * LANES + i] = floats[2]
     r[o + U_YY * LANES + i] = solve[0]
     r[o + U_ZZ * LANES + i] = solve[1]
     r[o + U_AA * LANES + i] = solve[2]

@@ -81,11 +81,11 @@ class MantaJacobian:
         count = width * 2 * chains
         heads = k - count
         body, bound = heads - RODS, 12 if finned.coupling == lay.MONOLITHIC else 0
-        own = by[heads:k].reshape(2, 2, links, chains)[:, 0, :, 0].ravel()  # the same for all chains
+        current = by[heads:k].reshape(2, 2, links, chains)[:, 0, :, 0].ravel()  # the same for all chains
         after = np.array([0] * 6 + list(range(7, 7 + BODY - 6)), dtype=np.int64)
         values = {
             "places": coordinates.state_indices[:heads].copy(), "places_after": after,
-            "by": np.concatenate([by[:heads], by[k:], own]),
+            "by": np.concatenate([by[:heads], by[k:], current]),
         }  # fmt: skip
         sizes = {
             "wide": memory.state.size, "heads": heads, "width": width, "count": count, "groups": 2 * chains,
@@ -97,11 +97,17 @@ class MantaJacobian:
         self._memory = memory
         members = np.arange(count).reshape(2, 2, links, chains).transpose(0, 2, 1, 3).reshape(width, 2 * chains)
         room = self._room
-        self._bound, spread, seen = bound, None, None
+        self._bound, spread, observed = bound, None, None
         if bound:
-            spread, seen = room.below[heads + INPUTS : heads + INPUTS + bound].T, np.zeros((bound, k))
+            spread, observed = room.below[heads + INPUTS : heads + INPUTS + bound].T, np.zeros((bound, k))
         self.a = Bordered(
-            room.head[:heads].T, room.right[:body], room.below[:heads].T, room.chain_blocks, members.copy(), spread, seen
+            room.head[:heads].T,
+            room.right[:body],
+            room.below[:heads].T,
+            room.chain_blocks,
+            members.copy(),
+            spread,
+            observed,
         )
         self.b_head, self.b_below = room.head[heads:].T, room.below[heads : heads + INPUTS].T
 
@@ -129,7 +135,10 @@ class MantaJacobian:
         if traced_jacobian(memory, memory.many, self._links, room) == lay.OK:
             if self.a.projection is not None:
                 heads = len(self.a.head)
-                self.a.projection[:, :heads], self.a.projection[:, heads:] = room.projection[:heads].T, room.right[AFTER_LATER:]
+                self.a.projection[:, :heads], self.a.projection[:, heads:] = (
+                    room.projection[:heads].T,
+                    room.right[AFTER_LATER:],
+                )
             return True
         memory.clear()
         return False

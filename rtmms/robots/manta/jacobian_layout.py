@@ -71,9 +71,9 @@ TRACED = Layout(
 - places: indices of the head's coordinates in the state
 - by: differences to either side, of joints one for each of a chain
 - origin: the state; commands (INPUTS,): rad; reference (7,): pose to which the final pose is relative
-- projection (heads + INPUTS, bound): with the monolithic coupling the body's accelerations by the head, second stage first.
-  Rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints. The rows of `below` behind those of the commands
-  are the joints by them.
+- projection (heads + INPUTS, bound): with the monolithic coupling the body's accelerations by the head, second stage
+  first. Rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints. The rows of `below` behind those of the
+  commands are the joints by them.
 - targets: the row of `below` for each way to move a support
 - moved (2, MOTIONS, ways): the supports' motion by each way
 - turned: the wrench on the body by the support's rotation

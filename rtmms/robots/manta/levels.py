@@ -55,14 +55,14 @@ def cheaper(parameters: MantaParameters, coupling: str) -> list[tuple[MantaParam
     list of (MantaParameters, str, str)
         At most MAX_VARIANTS.
     """
-    found: list[tuple[MantaParameters, str, str]] = []
+    result: list[tuple[MantaParameters, str, str]] = []
     if coupling != "sequential":
-        found.append((parameters, "sequential", "coupling sequential"))
+        result.append((parameters, "sequential", "coupling sequential"))
     chains = parameters.chains
-    while chains > MIN_CHAINS and len(found) < MAX_VARIANTS:
+    while chains > MIN_CHAINS and len(result) < MAX_VARIANTS:
         chains = max(MIN_CHAINS, LANES * round(chains / 2 / LANES))
-        found.append((with_chains(parameters, chains), "sequential", f"{chains} chains"))
-    return found
+        result.append((with_chains(parameters, chains), "sequential", f"{chains} chains"))
+    return result
 
 
 def with_chains(p: MantaParameters, chains: int) -> MantaParameters:
@@ -90,7 +90,7 @@ def with_chains(p: MantaParameters, chains: int) -> MantaParameters:
     )  # fmt: skip
 
 
-def carry_over(own: Mantas, other: Mantas) -> None:
+def carry_over(mantas: Mantas, other: Mantas) -> None:
     """Copy the state of another manta of the same robot.
 
     Body, rods and supports are copied unchanged. The momentum and the energy of the body therefore persist to the bit.
@@ -99,19 +99,19 @@ def carry_over(own: Mantas, other: Mantas) -> None:
 
     Parameters
     ----------
-    own : Mantas
+    mantas : Mantas
         Manta that receives the state.
     other : Mantas
         Manta whose state is copied.
     """
-    state, given = own._state, other._state
+    state, values = mantas._state, other._state
     joints = joints_of(other)
-    if own.parameters.chains != other.parameters.chains:
-        joints = interpolate_stations(other.model.station, own.model.station, joints)
-    state[: lay.FINS] = given[: lay.FINS]
-    state[words_of(own.parameters.links, own.parameters.chains)] = joints
-    own._settle()  # lanes without a chain
-    state[: lay.FINS] = given[: lay.FINS]
+    if mantas.parameters.chains != other.parameters.chains:
+        joints = interpolate_stations(other.model.station, mantas.model.station, joints)
+    state[: lay.FINS] = values[: lay.FINS]
+    state[words_of(mantas.parameters.links, mantas.parameters.chains)] = joints
+    mantas._settle()  # lanes without a chain
+    state[: lay.FINS] = values[: lay.FINS]
 
 
 def joints_of(manta: Mantas) -> Array:
@@ -127,8 +127,8 @@ def joints_of(manta: Mantas) -> Array:
     (2, 2, links, chains) array
         (rate, fin, link, chain), rad and rad/s.
     """
-    found: Array = manta._state[words_of(manta.parameters.links, manta.parameters.chains)]
-    return found
+    result: Array = manta._state[words_of(manta.parameters.links, manta.parameters.chains)]
+    return result
 
 
 @cache
@@ -148,8 +148,8 @@ def words_of(links: int, chains: int) -> npt.NDArray[np.int64]:
     blocks = -(-chains // LANES)
     rate, fin, link, chain = np.ogrid[:2, :2, :links, :chains]
     row = (fin * blocks + chain // LANES) * links + link
-    found: npt.NDArray[np.int64] = lay.FINS + (2 * row + rate) * LANES + chain % LANES
-    return found
+    result: npt.NDArray[np.int64] = lay.FINS + (2 * row + rate) * LANES + chain % LANES
+    return result
 
 
 def interpolate_stations(stations: Array, wanted: Array, values: Array) -> Array:
@@ -177,13 +177,13 @@ def interpolate_stations(stations: Array, wanted: Array, values: Array) -> Array
 
 
 def to_full_shapes(
-    seen: dict[str, Array], channels: tuple[Channel, ...], stations: Array, wanted: Array
+    observed: dict[str, Array], channels: tuple[Channel, ...], stations: Array, wanted: Array
 ) -> dict[str, Array]:
     """Return outputs of a variant in the shapes of the full model.
 
     Parameters
     ----------
-    seen : dict[str, array]
+    observed : dict[str, array]
         Outputs of the variant; changed in place.
     channels : tuple[Channel, ...]
         Outputs of the full model.
@@ -196,9 +196,9 @@ def to_full_shapes(
         The same mapping.
     """
     for channel in channels:
-        if channel.name in JOINTS and seen[channel.name].shape != channel.shape:
-            seen[channel.name] = interpolate_stations(stations, wanted, seen[channel.name])
-    return seen
+        if channel.name in JOINTS and observed[channel.name].shape != channel.shape:
+            observed[channel.name] = interpolate_stations(stations, wanted, observed[channel.name])
+    return observed
 
 
 class Variant:
@@ -234,7 +234,7 @@ class Variant:
         """
         return to_full_shapes(self.manta.observe(), self.outputs, self.manta.model.station, self._full.model.station)
 
-    def set(self, **given: Any) -> None:
+    def set(self, **values: Any) -> None:
         """Copy changed parameters from the full model, which has them already.
 
         Parameters
@@ -242,8 +242,8 @@ class Variant:
         **given : object
             Parameters that changed.
         """
-        own = with_chains(self._full.parameters, self.manta.parameters.chains)
-        self.manta.set(**{name: getattr(own, name) for name in given})
+        current = with_chains(self._full.parameters, self.manta.parameters.chains)
+        self.manta.set(**{name: getattr(current, name) for name in values})
 
     def copy_state_from(self, other: Any) -> None:
         """Continue from the state of the full manta or another variant (rtmms.plant.protocol.HasVariants).

@@ -212,8 +212,8 @@ class MantaParameters:
                     f"manta parameter '{name}': expected at most the fin's {self.chains} chains, got "
                     f"{getattr(self, name)}"
                 )
-        least, middle, most = sorted(self.body_inertia_kg_m2)
-        if most > (least + middle) * (1.0 + 1e-9):
+        least, middle, maximum = sorted(self.body_inertia_kg_m2)
+        if maximum > (least + middle) * (1.0 + 1e-9):
             raise ModelError(
                 "body_inertia_kg_m2: no body has a moment of inertia greater than the sum of the other two; "
                 f"got {', '.join(f'{j:g}' for j in self.body_inertia_kg_m2)}"
@@ -241,14 +241,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Named sets of parameters ('dt' and 'coupling' may be among them); docs/manta.md explains each entry."""
 
 
-def build(preset: str | None, given: Mapping[str, Any]) -> MantaParameters:
+def build(preset: str | None, values: Mapping[str, Any]) -> MantaParameters:
     """Return parameters from a preset and further values.
 
     Parameters
     ----------
     preset : str or None
         Name of a preset, or None.
-    given : Mapping[str, Any]
+    values : Mapping[str, Any]
         Values that replace those of the preset.
 
     Returns
@@ -262,11 +262,11 @@ def build(preset: str | None, given: Mapping[str, Any]) -> MantaParameters:
         A field or the preset is wrong; the message names it.
     """
     known = {f.name for f in fields(MantaParameters)}
-    for name in given:
+    for name in values:
         if name not in known:
             raise UnknownNameError("manta parameter", name, known | {"dt", "coupling"})
     chosen = {k: v for k, v in preset_values(preset).items() if k in known}
-    return replace(MantaParameters(), **{**chosen, **given})
+    return replace(MantaParameters(), **{**chosen, **values})
 
 
 def preset_values(preset: str | None) -> dict[str, Any]:

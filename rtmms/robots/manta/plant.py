@@ -347,8 +347,8 @@ class Manta(KernelPlant):
             Channel("joint_velocity", "rad/s", joints),
         )
         self.model = compile_manta(p, dt, coupling)
-        most = self.model.finned.difference
-        self.coupled = (CoupledLimit(0, 1, most, KNEE * most), CoupledLimit(2, 3, most, KNEE * most))
+        maximum = self.model.finned.difference
+        self.coupled = (CoupledLimit(0, 1, maximum, KNEE * maximum), CoupledLimit(2, 3, maximum, KNEE * maximum))
         self._blocks = self.model.finned.blocks
         check_step(self.model, dt)
 
@@ -464,7 +464,7 @@ class Manta(KernelPlant):
         if self.initial_pose:
             self.place(**self.initial_pose)
 
-    def place(self, **given: Any) -> None:
+    def place(self, **provided: Any) -> None:
         """Put the manta into another state; parts that are not given persist.
 
         A rod with a given angle was last commanded there.
@@ -483,27 +483,27 @@ class Manta(KernelPlant):
         UnknownNameError, ModelError
             A name is wrong, the body is held, or a support is singular; nothing changes.
         """
-        for name in given:
+        for name in provided:
             if name not in _PLACES:
                 raise UnknownNameError("part of a state", name, _PLACES)
         p, before = self.parameters, self._state.copy()
         state = self._state.copy()
-        if p.body == "fixed" and not given.keys().isdisjoint(_PLACES[:4]):
+        if p.body == "fixed" and not provided.keys().isdisjoint(_PLACES[:4]):
             raise ModelError("manta: place: expected only rods and joints with body=fixed")
-        read_pose("manta: place", given, state[lay.POSITION : lay.POSITION + 7], state[lay.TWIST : lay.TWIST + 6])
+        read_pose("manta: place", provided, state[lay.POSITION : lay.POSITION + 7], state[lay.TWIST : lay.TWIST + 6])
         rods = state[lay.RODS : lay.RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)
-        if "rod_angle" in given:
-            angle = read_numbers("manta: place", "rod_angle", given["rod_angle"], (4,))
+        if "rod_angle" in provided:
+            angle = read_numbers("manta: place", "rod_angle", provided["rod_angle"], (4,))
             if np.abs(angle).max() > p.rod_limit_rad:
                 raise ArgumentError(
                     f"manta: place: rod_angle: expected angles within {p.rod_limit_rad:g} rad, got {angle.tolist()}"
                 )
             rods[:, 0], rods[:, 3:] = angle, angle[:, None]
-        if "rod_rate" in given:
-            rods[:, 1] = read_numbers("manta: place", "rod_rate", given["rod_rate"], (4,))
+        if "rod_rate" in provided:
+            rods[:, 1] = read_numbers("manta: place", "rod_rate", provided["rod_rate"], (4,))
         shape = (2, p.links, p.chains)
-        joints = {k: name for k, name in enumerate(_PLACES[6:]) if name in given}
-        values = {k: read_numbers("manta: place", name, given[name], shape) for k, name in joints.items()}
+        joints = {k: name for k, name in enumerate(_PLACES[6:]) if name in provided}
+        values = {k: read_numbers("manta: place", name, provided[name], shape) for k, name in joints.items()}
         for k, value in values.items():
             state[self._coordinates.state_indices[-2 * value.size :].reshape(2, *shape)[k]] = value
         self._state[:] = state
@@ -524,10 +524,10 @@ class Manta(KernelPlant):
     def _account_of(self, system: Any) -> CompiledOutputs | None:
         if not COMPILED or self._sampler is not None:
             return None
-        out, given = system.out.ctypes.data, arguments(system)
+        out, values = system.out.ctypes.data, arguments(system)
         parts = {name: (out + 8 * part.start, part.stop - part.start) for name, _, part in self._parts}
         return CompiledOutputs(
-            native(enter_account, *given, 0.0), tuple(0 if word is None else word for word in given), parts
+            native(enter_account, *values, 0.0), tuple(0 if word is None else word for word in values), parts
         )
 
     @override
@@ -543,7 +543,7 @@ class Manta(KernelPlant):
         out = self._out.copy()
         return {name: out[part].reshape(shape) for name, shape, part in self._parts}
 
-    def set(self, **given: Any) -> None:
+    def set(self, **values: Any) -> None:
         """Change parameters of SETTABLE at the present state, from the next step on; they persist over a reset.
 
         Snapshots from before the change then belong to another manta.
@@ -558,8 +558,8 @@ class Manta(KernelPlant):
         UnknownNameError, ModelError
             A parameter does not exist, is fixed, or its value is wrong; nothing changes.
         """
-        refuse_fixed("manta", given, SETTABLE, (f.name for f in fields(MantaParameters)))
-        parameters = replace(self.parameters, **given)
+        refuse_fixed("manta", values, SETTABLE, (f.name for f in fields(MantaParameters)))
+        parameters = replace(self.parameters, **values)
         model = compile_manta(parameters, self.dt, self.coupling)
         model.finned.relaxation[:] = self.model.finned.relaxation  # of the masses, which stay
         check_step(model, self.dt)
@@ -666,8 +666,8 @@ class Manta(KernelPlant):
             Each cheaper than the one before.
         """
         return [
-            Variant(Manta(parameters, self.dt, coupling, self._field), self, words)
-            for parameters, coupling, words in cheaper(self.parameters, self.coupling)
+            Variant(Manta(parameters, self.dt, coupling, self._field), self, options)
+            for parameters, coupling, options in cheaper(self.parameters, self.coupling)
         ]
 
     def copy_state_from(self, other: Any) -> None:

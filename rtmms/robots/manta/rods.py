@@ -441,12 +441,12 @@ def slew(target: float, last: float, before: float, dt: float, rate_limit: float
 
 
 @kernel
-def stop_rods(most: float, rods: Array, start: int, stride: int) -> None:
-    """Apply an inelastic stop between a fin's two rods: their difference is at most `most`, whatever the servos do.
+def stop_rods(maximum: float, rods: Array, start: int, stride: int) -> None:
+    """Apply an inelastic stop between a fin's two rods: their difference is at most `maximum`, whatever the servos do.
 
     Parameters
     ----------
-    most : float
+    maximum : float
         Largest difference, rad.
     rods : array
         Rods, with angle, rate and acceleration first in each row; changed.
@@ -457,16 +457,16 @@ def stop_rods(most: float, rods: Array, start: int, stride: int) -> None:
     """
     for f in range(2):
         i, j = start + 2 * f * stride, start + (2 * f + 1) * stride
-        beyond = abs(rods[i] - rods[j]) - most
+        beyond = abs(rods[i] - rods[j]) - maximum
         if beyond > 0.0:
             side = np.sign(rods[i] - rods[j])
             rods[i] -= 0.5 * side * beyond
             rods[j] += 0.5 * side * beyond
             for k in range(1, 3):
-                further = side * (rods[i + k] - rods[j + k])
-                if further > 0.0:
-                    rods[i + k] -= 0.5 * side * further
-                    rods[j + k] += 0.5 * side * further
+                additional = side * (rods[i + k] - rods[j + k])
+                if additional > 0.0:
+                    rods[i + k] -= 0.5 * side * additional
+                    rods[j + k] += 0.5 * side * additional
 
 
 @kernel

@@ -49,10 +49,10 @@ class SteeredGait(TunableGait):
     def gait_ranges(self) -> dict[str, tuple[float, float]]:
         """Ranges within which rods keep their limits; thrust falls again beyond a phase of 120 deg."""
         bias = 15.0
-        most = min(60.0, math.degrees(self.limit_rad) - bias)
+        maximum = min(60.0, math.degrees(self.limit_rad) - bias)
         sides: dict[str, tuple[float, float]] = {}
         for side in _SIDES:
-            sides |= {f"{side}_amplitude_deg": (0.0, most), f"{side}_phase_deg": (-120.0, 120.0)}
+            sides |= {f"{side}_amplitude_deg": (0.0, maximum), f"{side}_phase_deg": (-120.0, 120.0)}
         return {"frequency_hz": (0.2, 1.2), **sides, "bias_deg": (-bias, bias)}
 
     @override

@@ -483,12 +483,17 @@ def settle(manta: Any) -> int:
     finned, s, joints = manta.finned, manta.state, manta.joints
     settle_rods(finned, s)
     links, blocks = finned.links, finned.blocks
-    own = finned.chains - (blocks - 1) * LANES  # chains of a fin's last block; its other lanes move as the last of them
+    current = (
+        finned.chains - (blocks - 1) * LANES
+    )  # chains of a fin's last block; its other lanes move as the last of them
     for f in range(2):
         for j in range(links):
             row = ((f + 1) * blocks - 1) * links + j
-            for lane in range(own, LANES):
-                joints[row, lane], joints[row, LANES + lane] = joints[row, own - 1], joints[row, LANES + own - 1]
+            for lane in range(current, LANES):
+                joints[row, lane], joints[row, LANES + lane] = (
+                    joints[row, current - 1],
+                    joints[row, LANES + current - 1],
+                )
     return OK if move_supports(finned, s, RODS, ROD_SIZE, s, SUPPORTS) else SINGULAR
 
 
@@ -626,5 +631,5 @@ def compile_ahead(many: bool, drift: bool, normals: bool) -> None:
     many, drift, normals : bool
         See `jobs`.
     """
-    for one, arguments in jobs(many, drift, normals):
-        one.get_call_template(arguments, {})
+    for item, arguments in jobs(many, drift, normals):
+        item.get_call_template(arguments, {})

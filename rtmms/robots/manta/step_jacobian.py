@@ -122,15 +122,17 @@ def take_step(finned: Any, body: Any, memory: Any, many: int | None, room: Any) 
         if i > 0:
             for part in range(2 * finned.blocks):
                 for j in range(links):
-                    row, kept = memory.rows[part * links + j], room.recalled[part]
+                    row, stored = memory.rows[part * links + j], room.recalled[part]
                     for lane in range(LANES):
-                        kept[j, lane], kept[links + j, lane] = row[QDD * LANES + lane], row[AN * LANES + lane]
+                        stored[j, lane], stored[links + j, lane] = row[QDD * LANES + lane], row[AN * LANES + lane]
             next_joints(finned, memory, i)
         place_body(finned, memory, i)
         supports, at = (state, SUPPORTS) if i == 0 else (work, W_SUPPORT_END)
         put_water(finned, work, None)
         guess = lagged if finned.coupling == SEQUENTIAL else acc
-        status, _, _ = stage(finned.coupling, finned, body, memory, many, weigh_stage(finned, i), supports, at, guess, acc)
+        status, _, _ = stage(
+            finned.coupling, finned, body, memory, many, weigh_stage(finned, i), supports, at, guess, acc
+        )
         if status != OK:
             return int(status)
         for f in range(2):
@@ -351,7 +353,7 @@ def slopes_of_chains(finned: Any, memory: Any, links: Any, room: Any) -> None:
     count = room.below.shape[1]
     for f in range(2):
         room.summed[:] = 0.0
-        one, other = room.bases[0, f].ctypes.data, room.bases[1, f].ctypes.data
+        item, other = room.bases[0, f].ctypes.data, room.bases[1, f].ctypes.data
         for b in range(blocks):
             part = f * blocks + b
             for g in range(groups):
@@ -361,15 +363,15 @@ def slopes_of_chains(finned: Any, memory: Any, links: Any, room: Any) -> None:
                 shift = 8 * GROUP * g
                 p, r = param[f, b].ctypes.data + shift, fins[f, b].ctypes.data + shift
                 joints, back = memory.joints[part * m].ctypes.data + shift, room.recalled[part].ctypes.data + shift
-                first_slopes(links, p, joints, back, one, with_, first)
+                first_slopes(links, p, joints, back, item, with_, first)
                 second_slopes(links, p, r, back, other, with_, second)
                 compose(links, first, second, with_ + 32, ends, room.pushed[part * groups + g].ctypes.data, summed)
                 lane = b * LANES + g * GROUP
                 for c in range(width):
                     for e in range(width):
-                        own = room.chain_blocks[e, c]
+                        current = room.chain_blocks[e, c]
                         for i in range(lanes):
-                            own[f * chains + lane + i] = room.ends[c, e, i]
+                            current[f * chains + lane + i] = room.ends[c, e, i]
                 for t in range(ways):
                     a, rows, to = (
                         room.shares[f, t].ctypes.data, room.rows_of[f, t].ctypes.data,
@@ -490,9 +492,9 @@ def _put_column(finned: Any, room: Any, m: int, column: int, push: Array) -> Non
             after[r] += push[n] * room.applied[n, r]
     for r in range(body):
         head[r] = after[r]
-    seen = room.projection[column]
-    for r in range(seen.shape[0]):
-        seen[r] = after[AFTER_LATER + r]
+    observed = room.projection[column]
+    for r in range(observed.shape[0]):
+        observed[r] = after[AFTER_LATER + r]
 
 
 @kernel

@@ -68,8 +68,8 @@ class _RecordedNumpy:
 
 def _plain(compiled: Any, **more: Any) -> Any:
     """Return the Python function of a kernel, for nodes."""
-    given: Any = compiled.py_func
-    return python.FunctionType(given.__code__, {**given.__globals__, "np": _RecordedNumpy, **more})
+    py_func: Any = compiled.py_func
+    return python.FunctionType(py_func.__code__, {**py_func.__globals__, "np": _RecordedNumpy, **more})
 
 
 def _record(roll: int) -> list[graphs.Output]:
@@ -93,17 +93,17 @@ def _record(roll: int) -> list[graphs.Output]:
     loads = [*work[W_BASE : W_BASE + BASE_SIZE], *work[W_ON_BODY : W_ON_BODY + 6]]
     end, outputs = len(graphs.Node.graph), []
     for c in range(SIDE):
-        found = graphs.slopes(loads, rows[c], end)
+        result = graphs.slopes(loads, rows[c], end)
         if c < WRENCH:
             outputs += [
-                graphs.Output(value, MOTION, (c * MOTION_ROWS + i) * SUPPORT_LANES) for i, value in enumerate(found)
+                graphs.Output(value, MOTION, (c * MOTION_ROWS + i) * SUPPORT_LANES) for i, value in enumerate(result)
             ]
         else:
             outputs += [
                 graphs.Output(value, ON_BODY, ((c - WRENCH) * 6 + i) * SUPPORT_LANES)
-                for i, value in enumerate(found[BASE_SIZE:])
+                for i, value in enumerate(result[BASE_SIZE:])
             ]
-    return [one for one in outputs if not graphs.is_zero(one.value)]
+    return [output for output in outputs if not graphs.is_zero(output.value)]
 
 
 def _written(roll: int) -> Any:

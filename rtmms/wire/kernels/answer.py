@@ -81,8 +81,8 @@ def answer(at: int) -> int:
     m.answered = m.got = 0
     m.step_received = -1
     while True:
-        found, came = wait(m.epoll, m.events_at, 4, -1), False
-        for k in range(found):
+        result, came = wait(m.epoll, m.events_at, 4, -1), False
+        for k in range(result):
             if event_descriptor(m.events_at, k) == m.data:
                 came = True
                 if event_flags(m.events_at, k) != IN:
@@ -114,7 +114,7 @@ def answer(at: int) -> int:
         if m.sent != m.frame_bytes:
             return UNSENT
         now = now_ns(m.scratch_at)
-        if found > 1:
+        if result > 1:
             deadline = integers[STATE_DEADLINE]
             if m.near == 0 or m.lockstep != 0 or deadline <= now:
                 return LOOK  # where no state is awaited

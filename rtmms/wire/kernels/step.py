@@ -203,9 +203,9 @@ def take_step(at: int) -> int:
             return INTERRUPTED
         begun = now_ns(scratch)
     m.begun_ns = begun
-    usual = publish(m, peers, begun, ANY)
+    default = publish(m, peers, begun, ANY)
     m.published_ns = now_ns(scratch)
-    if not usual:
+    if not default:
         return PUBLISHED
     missing = gather(m, peers)
     if missing < 0:
@@ -270,9 +270,9 @@ def step_plant(m: Any, late: int) -> None:
     late : int
         Outcome of a step with missing commands.
     """
-    command, given = carray(numbers_at(m.command_at), (m.actuators,)), carray(numbers_at(m.given_at), (m.actuators,))
+    command, values = carray(numbers_at(m.command_at), (m.actuators,)), carray(numbers_at(m.given_at), (m.actuators,))
     for i in range(len(command)):
-        given[i] = command[i]
+        values[i] = command[i]
     if m.step < m.tape_rows:
         row = carray(numbers_at(m.tape_at + 8 * m.actuators * m.step), (m.actuators,))
         for i in range(len(command)):
@@ -310,7 +310,7 @@ def keep(m: Any, late: int) -> None:
 
 
 @kernel
-def publish(m: Any, peers: Any, begun: int, most: int) -> bool:
+def publish(m: Any, peers: Any, begun: int, maximum: int) -> bool:
     """Send the state to the peers, with the rest of their time.
 
     Parameters
@@ -321,7 +321,7 @@ def publish(m: Any, peers: Any, begun: int, most: int) -> bool:
         Memory of the peers.
     begun : int
         Begin of the step on CLOCK_MONOTONIC, ns.
-    most : int
+    maximum : int
         Peers that owe more answers than this receive no state.
 
     Returns
@@ -329,17 +329,17 @@ def publish(m: Any, peers: Any, begun: int, most: int) -> bool:
     bool
         False if a peer did not accept all of its state.
     """
-    usual = True
+    default = True
     budget = max(1, m.deadline_ns - begun) if m.deadline_ns else 0
     for k in range(len(peers)):
-        if peers[k].owed > most:
+        if peers[k].owed > maximum:
             continue
         state, size = peers[k].state_at, peers[k].state_bytes
         if peers[k].budget_place:
             write_bits(carray(bytes_at(state), (size,)), peers[k].budget_place, budget)
         peers[k].sent = send(peers[k].descriptor, state, size)
-        usual = usual and peers[k].sent == size
-    return usual
+        default = default and peers[k].sent == size
+    return default
 
 
 @kernel
@@ -363,7 +363,7 @@ def gather(m: Any, peers: Any) -> int:
         Number of missing commands, or -1 if Python must act.
     """
     scratch, events, deadline = m.scratch_at, m.events_at, m.deadline_ns
-    missing, past, most, next_one = len(peers), 0, len(peers) + 1, len(peers) - 1
+    missing, past, maximum, next_one = len(peers), 0, len(peers) + 1, len(peers) - 1
     asleep = True
     while missing:
         in_time = not deadline or now_ns(scratch) < deadline
@@ -372,10 +372,10 @@ def gather(m: Any, peers: Any) -> int:
                 next_one -= 1
             peer = peers[next_one]
             if asleep:
-                found = wait_for_one(peer.descriptor, m.alarm, events)
-                if found == 0 and deadline:
+                result = wait_for_one(peer.descriptor, m.alarm, events)
+                if result == 0 and deadline:
                     continue
-                if found != IN:
+                if result != IN:
                     return -1
             received = receive_from(m, peer, False)
             if received < 0:
@@ -383,11 +383,11 @@ def gather(m: Any, peers: Any) -> int:
             asleep = received == 0
             missing -= received
             continue
-        found = wait(m.epoll, events, most, -1 if in_time else 0)
-        if found < 0:
+        result = wait(m.epoll, events, maximum, -1 if in_time else 0)
+        if result < 0:
             return -1  # a signal, which Python must handle
         came = 0
-        for k in range(found):
+        for k in range(result):
             descriptor = event_descriptor(events, k)
             if descriptor == m.alarm:
                 if not deadline:
@@ -535,10 +535,10 @@ def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
     """
     n = m.actuators
     command, actuators = carray(numbers_at(m.command_at), (n,)), carray(actuators_at(m.actuators_at), (n,))
-    own, fresh = carray(words_at(peer.own_at), (len(values),)), carray(bytes_at(m.fresh_at), (n,))
+    current, fresh = carray(words_at(peer.own_at), (len(values),)), carray(bytes_at(m.fresh_at), (n,))
     moved = 0
     for k in range(len(values)):
-        i = own[k]
+        i = current[k]
         value = clamp(values[k], actuators[i].lower, actuators[i].upper)
         if value != values[k]:
             moved = 1
@@ -548,8 +548,8 @@ def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
         for k in range(m.n_coupled):
             if abs(command[int(coupled[k, 0])] - command[int(coupled[k, 1])]) > coupled[k, 2]:
                 moved = 1
-    for k in range(len(own)):
-        fresh[own[k]] = 1
+    for k in range(len(current)):
+        fresh[current[k]] = 1
     peer.seq, peer.answered, peer.out_of_range = seq, 1, moved
     m.clamped |= moved
     m.seq_used, m.step_used = seq, step
@@ -624,13 +624,13 @@ def take_steps(step: int, batch: int) -> None:
         for i in range(len(fresh)):
             fresh[i] = 0
         m.begun_ns = now_ns(m.scratch_at)
-        usual = True
+        default = True
         if sends:
             b.published_ns = m.begun_ns
-            usual = publish(m, peers, m.begun_ns, 0 if b.free else ANY)
+            default = publish(m, peers, m.begun_ns, 0 if b.free else ANY)
         m.published_ns = m.begun_ns
         missing = -1
-        if usual:
+        if default:
             missing = _take_what_is_there(m, peers) if b.free else gather(m, peers)
         if missing < 0:
             b.unfinished = 1
@@ -720,10 +720,10 @@ def _take_what_is_there(m: Any, peers: Any) -> int:
 
     The result is the number of peers without a command, or -1 if Python must act.
     """
-    found, missing = wait(m.epoll, m.events_at, len(peers) + 1, 0), len(peers)
-    if found < 0:
+    result, missing = wait(m.epoll, m.events_at, len(peers) + 1, 0), len(peers)
+    if result < 0:
         return -1
-    for k in range(found):
+    for k in range(result):
         descriptor = event_descriptor(m.events_at, k)
         if descriptor == m.alarm:
             return -1

@@ -108,7 +108,7 @@ def arm(alarm: int, instant_ns: int, scratch: int) -> None:
 
 
 @kernel(inline=True)
-def wait(epoll: int, events: int, most: int, timeout_ms: int) -> int:
+def wait(epoll: int, events: int, maximum: int, timeout_ms: int) -> int:
     """Wait for events.
 
     Parameters
@@ -117,7 +117,7 @@ def wait(epoll: int, events: int, most: int, timeout_ms: int) -> int:
         Descriptor of the epoll.
     events : int
         Address for the events.
-    most : int
+    maximum : int
         Most events to write.
     timeout_ms : int
         Time-out, ms; -1 for none.
@@ -127,8 +127,8 @@ def wait(epoll: int, events: int, most: int, timeout_ms: int) -> int:
     int
         Number of events written, or -errno.
     """
-    found = int(_epoll_wait(epoll, events, most, timeout_ms))
-    return found if found >= 0 else -_errno()
+    result = int(_epoll_wait(epoll, events, maximum, timeout_ms))
+    return result if result >= 0 else -_errno()
 
 
 @kernel(inline=True)
@@ -150,8 +150,8 @@ def wait_for_one(descriptor: int, alarm: int, room: int) -> int:
     w = carray(_shorts_at(room), (4,))
     # struct pollfd: lower half: requested events; upper half: those that came
     w[0], w[1], w[2], w[3] = descriptor, IN, alarm, IN
-    found = int(_poll(room, 2, -1))
-    return (int(w[1]) >> 16) & 0xFFFF if found >= 0 else -_errno()
+    result = int(_poll(room, 2, -1))
+    return (int(w[1]) >> 16) & 0xFFFF if result >= 0 else -_errno()
 
 
 @kernel(inline=True)

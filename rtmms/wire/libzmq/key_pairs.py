@@ -118,11 +118,11 @@ def certificate(path: Path) -> tuple[bytes, bytes | None]:
         If the file cannot be read or has no public key.
     """
     text = read_input(path, place="keys:", max_bytes=MAX_KEY_FILE_BYTES, expected="a file of a key")
-    found: dict[bytes, bytes] = {}
+    result: dict[bytes, bytes] = {}
     for line in text.splitlines():  # in the form of pyzmq's certificates
         name, equals, value = line.strip().partition(b"=")
         if equals and not name.startswith(b"#"):
-            found.setdefault(name.strip(), value.strip(b" \t'\""))
-    if b"public-key" not in found:
+            result.setdefault(name.strip(), value.strip(b" \t'\""))
+    if b"public-key" not in result:
         raise ModelError(f"keys: '{path}' has no public-key")
-    return found[b"public-key"], found.get(b"secret-key")
+    return result[b"public-key"], result.get(b"secret-key")

@@ -366,9 +366,9 @@ class SocketContexts:
         name_of: Callable[[bytes], str | None] | None = None,
     ) -> None:  # fmt: skip
         self._shared, self._secret = shared, secret
-        one: zmq.Context[Socket] | None = zmq.Context.instance() if shared else None
-        self._steps = one or _context(threads.step_cpu, threads.priority)
-        self._others = one or _context(threads.exchange_cpu, None)
+        item: zmq.Context[Socket] | None = zmq.Context.instance() if shared else None
+        self._steps = item or _context(threads.step_cpu, threads.priority)
+        self._others = item or _context(threads.exchange_cpu, None)
         self.gatekeepers: list[Gatekeeper] = []
         if name_of is not None:
             self.gatekeepers = [Gatekeeper(context, name_of) for context in (self._steps, self._others)]

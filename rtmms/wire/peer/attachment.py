@@ -79,10 +79,10 @@ class TunableParameters:
         """
         answer = {"type": "parameters", "id": message.get("id")}
         try:
-            given = message.get("values")
-            if type(given) is not dict:
+            values = message.get("values")
+            if type(values) is not dict:
                 raise ModelError("values: expected a map")
-            checked = {name: self._checked(name, value) for name, value in given.items()}
+            checked = {name: self._checked(name, value) for name, value in values.items()}
             if self._change is not None:
                 self._change(checked)
         except (RtmmsError, ValueError, TypeError) as fault:

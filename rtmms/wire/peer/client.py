@@ -106,12 +106,12 @@ class DescriptorWait:
             alarm.set(now_ns + int(1e9 * every_s))
         return self._poll.poll  # type: ignore[union-attr]
 
-    def all_readable(self, found: list[tuple[int, int]]) -> list[int]:
+    def all_readable(self, result: list[tuple[int, int]]) -> list[int]:
         """Return the descriptors that a wait found.
 
         Parameters
         ----------
-        found : list[tuple[int, int]]
+        result : list[tuple[int, int]]
             Result of the wait.
 
         Returns
@@ -120,8 +120,8 @@ class DescriptorWait:
             The descriptors; [] if only the alarm expired.
         """
         alarm = self._alarm
-        others = [descriptor for descriptor, _ in found if alarm is None or descriptor != alarm.descriptor]
-        self._soon = self._soon and len(others) == len(found)
+        others = [descriptor for descriptor, _ in result if alarm is None or descriptor != alarm.descriptor]
+        self._soon = self._soon and len(others) == len(result)
         return others
 
     def close(self) -> None:
@@ -266,14 +266,14 @@ def connect(
     return Link(terms, timeout_s, reconnect, Refusals(errors))
 
 
-def _renamed(new: str, value: Any, old: str, given: Any) -> Any:
+def _renamed(new: str, value: Any, old: str, values: Any) -> Any:
     """Return the value of a renamed keyword of `connect`, and warn if the old name was used."""
-    if given is None:
+    if values is None:
         return value
     if value is not None:
         raise ModelError(f"connect: expected {new}, got {new} and {old}, its old name")
     warnings.warn(f"connect: {old} is {new} now; the next version removes the old name", RenamedWarning, stacklevel=3)
-    return given
+    return values
 
 
 def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, int]:
@@ -283,19 +283,19 @@ def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, 
         raise ModelError(f"every: expected a whole number from 1 to {MAX_EVERY_STEPS}, got {every!r}")
     if delay is None:
         delay = every if every > 1 else 0
-    most = min(MAX_EVERY_STEPS, MAX_AHEAD_STEPS * every)
-    if type(delay) is not int or not 0 <= delay <= most:
-        raise ModelError(f"delay: expected a whole number from 0 to {most} with every={every}, got {delay!r}")
+    maximum = min(MAX_EVERY_STEPS, MAX_AHEAD_STEPS * every)
+    if type(delay) is not int or not 0 <= delay <= maximum:
+        raise ModelError(f"delay: expected a whole number from 0 to {maximum} with every={every}, got {delay!r}")
     if interpolation not in INTERPOLATIONS:
         raise UnknownNameError("interpolation", str(interpolation), INTERPOLATIONS)
     return every, delay
 
 
-def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
-    found = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else None
-    if found is None or not all(isinstance(pattern, str) for pattern in found):
-        raise ModelError(f"connect: {word}: expected names or patterns, got {given!r}")
-    return found
+def _patterns(word: str, values: str | Sequence[str]) -> tuple[str, ...]:
+    result = (values,) if isinstance(values, str) else tuple(values) if isinstance(values, Iterable) else None
+    if result is None or not all(isinstance(pattern, str) for pattern in result):
+        raise ModelError(f"connect: {word}: expected names or patterns, got {values!r}")
+    return result
 
 
 _CHECK_S = 0.1
@@ -366,10 +366,28 @@ class Link(Session):
 
     # lookups become slower beyond thirty entries
     __slots__ = (
-        "_awaiting", "_delay", "_due_ns", "_encode", "_heads", "_late", "_lockstep", "_look_ns", "_look_soon", "_post",
-        "_read_ns", "_seq", "_step", "_step_codec", "_strict", "_tick_seq", "_waiting", "_warm", "_write", "_write_aged",
+        "_awaiting",
+        "_delay",
+        "_due_ns",
+        "_encode",
+        "_heads",
+        "_late",
+        "_lockstep",
+        "_look_ns",
+        "_look_soon",
+        "_post",
+        "_read_ns",
+        "_seq",
+        "_step",
+        "_step_codec",
+        "_strict",
+        "_tick_seq",
+        "_waiting",
+        "_warm",
+        "_write",
+        "_write_aged",
         "dropped",
-    )  # fmt: skip
+    )
 
     def __init__(
         self, terms: PeerRequests, timeout_s: float | None = 5.0, reconnect: bool = False,
@@ -403,9 +421,9 @@ class Link(Session):
         and would slow down the exchange.
         """
         while True:
-            usual = self._step_codec
-            if usual is not None:
-                receive, longest, known, info, any_time = usual
+            step_codec = self._step_codec
+            if step_codec is not None:
+                receive, longest, known, info, any_time = step_codec
                 try:
                     raw = receive(longest)
                 except OSError as fault:  # a time-out, or a broken connection
@@ -457,11 +475,11 @@ class Link(Session):
             if wait is None:
                 readable = self._awaiting.readable(watch, _CHECK_S)
             else:
-                found = wait()
-                if found == [(watch[0], 1)] and self._at_hand():
+                result = wait()
+                if result == [(watch[0], 1)] and self._at_hand():
                     self._look_ns = 0  # look again after the next wait
                     return None
-                readable = self._awaiting.all_readable(found)
+                readable = self._awaiting.all_readable(result)
             if self._at.data is not None and watch[0] in readable:
                 self._at.data.woken()
             if not readable or watch[1] in readable:
@@ -794,8 +812,8 @@ class Link(Session):
         member = self._terms.hello.robot
         if member:
             begin = member + "."
-            own = {n.removeprefix(begin): value for n, value in message["outputs"].items() if n.startswith(begin)}
-            message["outputs"] = own
+            current = {n.removeprefix(begin): value for n, value in message["outputs"].items() if n.startswith(begin)}
+            message["outputs"] = current
         if self._terms.hello.outputs:
             mine = self.plant.selected
             message["outputs"] = {name: value for name, value in message["outputs"].items() if name in mine}

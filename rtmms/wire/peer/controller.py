@@ -53,8 +53,8 @@ class Compiled:
 
     def __call__(self, controller: Any, state: State) -> dict[str, float]:
         """Call the update as the method of the class."""
-        found: dict[str, float] = self.__get__(controller)(state)
-        return found
+        result: dict[str, float] = self.__get__(controller)(state)
+        return result
 
 
 class CompiledUpdate:
@@ -262,10 +262,10 @@ class Controller:
     def __init_subclass__(cls, **more: Any) -> None:
         """Accept old names of declarations, with a warning."""
         super().__init_subclass__(**more)
-        own, fields = vars(cls), inspect.get_annotations(cls)
+        current, fields = vars(cls), inspect.get_annotations(cls)
         for old, new in RENAMED.items():
-            if old in own and new not in own and old not in fields:
-                setattr(cls, new, own[old])
+            if old in current and new not in current and old not in fields:
+                setattr(cls, new, current[old])
                 warnings.warn(
                     f"{cls.__qualname__}.{old} is {new} now; the next version removes the old name",
                     RenamedWarning, stacklevel=2,

@@ -40,16 +40,16 @@ def read_message(frame: bytes) -> dict[str, Any]:
     message = decode_from_plant(frame)
     if message["type"] not in _STATES:
         return message
-    given = message.get
+    get = message.get
     outputs, applied, deadline, budget = (
-        given("outputs"),
-        given("applied"),
-        given("deadline_ns", 0),
-        given("budget_ns", 0),
+        get("outputs"),
+        get("applied"),
+        get("deadline_ns", 0),
+        get("budget_ns", 0),
     )
     if (
-        type(given("step")) is int
-        and type(given("timestamp")) in _NUMBERS
+        type(get("step")) is int
+        and type(get("timestamp")) in _NUMBERS
         and type(outputs) is dict
         and type(deadline) is int
         and type(budget) is int
@@ -115,14 +115,14 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
     """Return each of several robots on one clock as it is alone; dt and mode are common."""
     return {
         str(name): PlantInfo(
-            str(one["robot"]), float(message["dt"]), str(message["mode"]), _seconds(message.get("period_s")),
-            _seconds(message.get("deadline_s")), tuple(read_channel(entry) for entry in one["actuators"]),
-            tuple(read_channel(entry) for entry in one["outputs"]), parameters=dict(one.get("parameters") or {}),
-            shape=read_shape(one.get("geometry")),
-            environment=read_environment(one.get("environment")), robot_name=str(name),
-            airframe=str(one.get("airframe") or ""), duration_s=_seconds(message.get("duration_s")),
+            str(robot["robot"]), float(message["dt"]), str(message["mode"]), _seconds(message.get("period_s")),
+            _seconds(message.get("deadline_s")), tuple(read_channel(entry) for entry in robot["actuators"]),
+            tuple(read_channel(entry) for entry in robot["outputs"]), parameters=dict(robot.get("parameters") or {}),
+            shape=read_shape(robot.get("geometry")),
+            environment=read_environment(robot.get("environment")), robot_name=str(name),
+            airframe=str(robot.get("airframe") or ""), duration_s=_seconds(message.get("duration_s")),
         )
-        for name, one in (message.get("robots") or {}).items()
+        for name, robot in (message.get("robots") or {}).items()
     }  # fmt: skip
 
 
@@ -139,14 +139,14 @@ def read_environment(fields: Any) -> dict[str, Any]:
     dict[str, Any]
         Gravity, density and surface; unknown fields are left out.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in (fields or {}).items():
         if name == "gravity_m_s2":
             x, y, z = (float(number) for number in value)
-            found[name] = (x, y, z)
+            result[name] = (x, y, z)
         elif name in ("water_kg_m3", "surface_m"):
-            found[name] = float(value)
-    return found
+            result[name] = float(value)
+    return result
 
 
 def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:

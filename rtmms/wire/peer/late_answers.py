@@ -63,8 +63,8 @@ class LateAnswers:
         if now_ns < self._next_ns:
             return None
         reading = median(self._reading) / 1e3 if self._reading else 0.0
-        found = {ANSWER: median(self._took) / 1e3, SLOWEST: max(self._took) / 1e3, READING: reading}
+        result = {ANSWER: median(self._took) / 1e3, SLOWEST: max(self._took) / 1e3, READING: reading}
         self._next_ns = now_ns + EACH_NS
         self._took.clear()
         self._reading.clear()
-        return found
+        return result

@@ -40,13 +40,14 @@ def check_robot(name: str, robot: str) -> None:
     ModelError
         If it does not fit; the message lists the fitting controllers.
     """
-    own = declared_robots(name)
-    if not own or robot in own:
+    current = declared_robots(name)
+    if not current or robot in current:
         return
     fitting = sorted(other for other in controllers() if robot in declared_robots(other))
     if fitting:
         raise ModelError(
-            f"controller '{name}' drives {', '.join(own)}, not {robot}; controllers of {robot}: {', '.join(fitting)}"
+            f"controller '{name}' drives {', '.join(current)}, not {robot}; controllers of {robot}: "
+            f"{', '.join(fitting)}"
         )
 
 
@@ -77,9 +78,9 @@ def declared_robots(name: str) -> tuple[str, ...]:
     if not wanted:
         classes = [node for node in classes if any(isinstance(part, ast.FunctionDef) and part.name == "update"
                                                    for part in node.body)]  # fmt: skip
-    found = [node for node in classes if node.name == (wanted or node.name)]
-    robots = literal(found[0].body, "robots") if len(found) == 1 else None
-    if not isinstance(robots, (tuple, list)) or not all(isinstance(one, str) for one in robots):
+    result = [node for node in classes if node.name == (wanted or node.name)]
+    robots = literal(result[0].body, "robots") if len(result) == 1 else None
+    if not isinstance(robots, (tuple, list)) or not all(isinstance(robot, str) for robot in robots):
         return ()
     return tuple(robots)
 
@@ -119,12 +120,12 @@ class Parameter:
     range: str = ""
     about: str = ""
 
-    def declared(self, one: Declaration | None) -> Parameter:
+    def declared(self, item: Declaration | None) -> Parameter:
         """Return the same parameter with a declaration.
 
         Parameters
         ----------
-        one : Declaration | None
+        item : Declaration | None
             The declaration; None for none.
 
         Returns
@@ -132,10 +133,10 @@ class Parameter:
         Parameter
             The parameter.
         """
-        if one is None:
+        if item is None:
             return self
-        kind = "|".join(one.choices) if one.choices else self.kind
-        return replace(self, kind=kind, unit=one.unit, range=one.range_text, about=one.about)
+        kind = "|".join(item.choices) if item.choices else self.kind
+        return replace(self, kind=kind, unit=item.unit, range=item.range_text, about=item.about)
 
 
 def load(kind: str, group: str, name: str) -> tuple[EntryPoint, Any]:
@@ -231,31 +232,31 @@ def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]
     >>> split_spec("gait:amplitude_deg=30,frequency_hz=0.5")
     ('gait', {'amplitude_deg': '30', 'frequency_hz': '0.5'})
     """
-    name, rest = split_word(spec)
-    words: dict[str, str] = {}
-    parts = rest.split(",") if rest else []
+    name, remaining = split_word(spec)
+    arguments: dict[str, str] = {}
+    parts = remaining.split(",") if remaining else []
     written = _written(spec, parts.pop(0)) if parts and "=" not in parts[0] and parts[0].endswith(".toml") else {}
     for part in parts:
         key, sign, value = part.partition("=")
         if not sign or not key.strip():
             raise ModelError(f"{kind} '{spec}': expected NAME:key=value,key=value; got '{part}'")
-        if key.strip() in words:
+        if key.strip() in arguments:
             raise ModelError(f"{kind} '{spec}': '{key.strip()}' is given twice")
-        words[key.strip()] = value.strip()
+        arguments[key.strip()] = value.strip()
     if not name:
         raise ModelError(f"{kind} '{spec}': expected NAME or NAME:key=value,...; the name is missing")
-    return name, written | words
+    return name, written | arguments
 
 
 def _written(spec: str, file: str) -> dict[str, str]:
     """Return the arguments of a file; ModelError if a value is neither a number, nor a text, nor a flag."""
     from rtmms.base.toml_file import read_toml
 
-    found = read_toml(file)
-    for key, value in found.items():
+    toml = read_toml(file)
+    for key, value in toml.items():
         if not isinstance(value, bool | int | float | str):
             raise ModelError(f"controller '{spec}': {file}: {key}: expected a number or a text, got {value!r:.60}")
-    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found.items()}
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in toml.items()}
 
 
 _EXPECTED = "a class with update(state)"
@@ -305,15 +306,15 @@ def load_controller(name: str) -> type[Controller]:
     """
     check_controller(name)
     if is_file(name):
-        own: type[Controller] = load_named("controller", name, _controls, _EXPECTED)
-        return own
-    point, found = load("controller", GROUP, name)
-    if not _controls(found):
+        named: type[Controller] = load_named("controller", name, _controls, _EXPECTED)
+        return named
+    point, result = load("controller", GROUP, name)
+    if not _controls(result):
         raise ModelError(
             f"controller '{name}': expected {point.value} to be a class with update(state), "
-            f"got {f'class {found.__name__}' if isinstance(found, type) else type(found).__name__}{astray(point)}"
+            f"got {f'class {result.__name__}' if isinstance(result, type) else type(result).__name__}{astray(point)}"
         )
-    return found
+    return result
 
 
 def parameters(controller: type[Controller]) -> dict[str, Parameter]:
@@ -335,8 +336,8 @@ def parameters(controller: type[Controller]) -> dict[str, Parameter]:
     for name, kind in _signature(controller).items():
         hint = _hint(kind)
         default = None if kind.default is inspect.Parameter.empty else kind.default
-        made = Parameter(name, type_text(hint), default, kind.default is inspect.Parameter.empty)
-        listed[name] = made.declared(parameters_of(controller).get(name))
+        built = Parameter(name, type_text(hint), default, kind.default is inspect.Parameter.empty)
+        listed[name] = built.declared(parameters_of(controller).get(name))
     return listed
 
 
@@ -380,17 +381,17 @@ def build(spec: str, loaded: type[Controller] | None = None) -> Controller:
     ModelError
         If a value is invalid; it names the controller and the key.
     """
-    name, words = split_spec(spec)
-    found = loaded if loaded is not None else load_controller(name)
-    known = _signature(found)
-    turns = {key: words.pop(key) for key in COMMON if key in words and key not in known}
-    controller = construct(found, name, words)
+    name, arguments = split_spec(spec)
+    result = loaded if loaded is not None else load_controller(name)
+    known = _signature(result)
+    turns = {key: arguments.pop(key) for key in COMMON if key in arguments and key not in known}
+    controller = construct(result, name, arguments)
     for key, word in turns.items():
         setattr(controller, key, convert_value(f"controller '{name}': {key}", word, COMMON[key], words=True))
     return controller
 
 
-def construct(controller: type[Controller], name: str, words: Mapping[str, str]) -> Controller:
+def construct(controller: type[Controller], name: str, options: Mapping[str, str]) -> Controller:
     """Return an instance of a controller.
 
     Parameters
@@ -399,7 +400,7 @@ def construct(controller: type[Controller], name: str, words: Mapping[str, str])
         The class.
     name : str
         Its name, for error messages.
-    words : Mapping[str, str]
+    options : Mapping[str, str]
         Arguments as text; each is read as its parameter's type.
 
     Returns
@@ -416,7 +417,7 @@ def construct(controller: type[Controller], name: str, words: Mapping[str, str])
     """
     known = _signature(controller)
     values: dict[str, Any] = {}
-    for key, word in words.items():
+    for key, word in options.items():
         if key not in known:
             attribute = hasattr(controller, key) and not callable(getattr(controller, key))
             hint = "an attribute of the class is a parameter in a @dataclass, with a type" if attribute else ""
@@ -428,18 +429,18 @@ def construct(controller: type[Controller], name: str, words: Mapping[str, str])
     return controller(**values)
 
 
-def _controls(found: object) -> TypeGuard[type[Controller]]:
-    update = getattr(found, "update", None)
-    return isinstance(found, type) and callable(update) and update is not Controller.update
+def _controls(result: object) -> TypeGuard[type[Controller]]:
+    update = getattr(result, "update", None)
+    return isinstance(result, type) and callable(update) and update is not Controller.update
 
 
 def _signature(controller: type[Controller]) -> dict[str, inspect.Parameter]:
     try:
-        found = inspect.signature(controller, eval_str=True)
+        result = inspect.signature(controller, eval_str=True)
     except NameError:  # only a type checker can evaluate this hint
-        found = inspect.signature(controller)
+        result = inspect.signature(controller)
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {name: kind for name, kind in found.parameters.items() if kind.kind in named}
+    return {name: kind for name, kind in result.parameters.items() if kind.kind in named}
 
 
 def _hint(kind: inspect.Parameter) -> Any:

@@ -50,10 +50,10 @@ class Allowance:
     """
 
     def __init__(
-        self, socket: Answering, most: int, count: Callable[[str], None], expel: Callable[[Peer, str], None]
+        self, socket: Answering, maximum: int, count: Callable[[str], None], expel: Callable[[Peer, str], None]
     ) -> None:  # fmt: skip
         self._socket = socket
-        self.max_step_messages, self._count, self._expel = most, count, expel
+        self.max_step_messages, self._count, self._expel = maximum, count, expel
         self._spoke: list[Peer] = []
 
     def take(self, peer: Peer) -> None:

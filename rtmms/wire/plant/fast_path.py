@@ -69,9 +69,9 @@ class BatchedSteps:
         self._fitted: dict[int, StateMessage] = {}
         self._owners: dict[int, tuple[Words, CompiledLayout]] = {}
         self._at = address(step), address(self._batch)
-        self._batch_view = words = view(self._batch)
-        words.dt, words.function, words.arguments_at = dt, account.function, address(self._arguments)
-        words.times_at, words.states_at = address(self._times), address(self._states)
+        self._batch_view = arguments = view(self._batch)
+        arguments.dt, arguments.function, arguments.arguments_at = dt, account.function, address(self._arguments)
+        arguments.times_at, arguments.states_at = address(self._times), address(self._states)
 
     def fit(self, k: int, state: StateMessage, policy: str) -> bool:
         """Use a message for the states of one peer.
@@ -117,20 +117,20 @@ class BatchedSteps:
         applied : Applied
             Results of the step before.
         """
-        words = self._batch_view
-        words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
-        words.deadline_ns, words.budget_ns, words.lateness_ns = deadline_ns, budget_ns, applied.lateness_ns
+        arguments = self._batch_view
+        arguments.seq, arguments.step, arguments.clamped = applied.seq, applied.step, applied.clamped
+        arguments.deadline_ns, arguments.budget_ns, arguments.lateness_ns = deadline_ns, budget_ns, applied.lateness_ns
         self._step.step = step
         write_states(*self._at)
 
     def run(
-        self, most: int, until_ns: int, free: bool, applied: Applied, published_ns: int, answered: bool
+        self, maximum: int, until_ns: int, free: bool, applied: Applied, published_ns: int, answered: bool
     ) -> Batched:  # fmt: skip
         """Take steps.
 
         Parameters
         ----------
-        most : int
+        maximum : int
             Most steps.
         until_ns : int
             Instant of CLOCK_MONOTONIC after which no step begins, ns.
@@ -148,21 +148,21 @@ class BatchedSteps:
         Batched
             The steps and their times.
         """
-        words = self._batch_view
-        words.max_steps, words.until_ns, words.free = min(most, MAX_BATCH_STEPS), until_ns, free
-        words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
-        words.published_ns, words.answered = published_ns, answered
-        words.deadline_ns = words.budget_ns = words.lateness_ns = 0
+        arguments = self._batch_view
+        arguments.max_steps, arguments.until_ns, arguments.free = min(maximum, MAX_BATCH_STEPS), until_ns, free
+        arguments.seq, arguments.step, arguments.clamped = applied.seq, applied.step, applied.clamped
+        arguments.published_ns, arguments.answered = published_ns, answered
+        arguments.deadline_ns = arguments.budget_ns = arguments.lateness_ns = 0
         take_steps(*self._at)
-        done, unfinished = words.done, bool(words.unfinished)
+        done, unfinished = arguments.done, bool(arguments.unfinished)
         # An unfinished step began only because the row of the step before was written.
-        kept = bool(self._step.row_memory_at if unfinished else self._step.is_recorded)
-        applied.seq, applied.step, applied.clamped = words.seq, words.step, bool(words.clamped)
+        stored = bool(self._step.row_memory_at if unfinished else self._step.is_recorded)
+        applied.seq, applied.step, applied.clamped = arguments.seq, arguments.step, bool(arguments.clamped)
         if done:
             applied.lateness_ns = 0
         return Batched(
-            done, self._times[:done], self._step.status if done else 0, unfinished, words.published_ns,
-            bool(words.answered), kept,
+            done, self._times[:done], self._step.status if done else 0, unfinished, arguments.published_ns,
+            bool(arguments.answered), stored,
         )  # fmt: skip
 
 
@@ -255,7 +255,14 @@ class WireFastPath:
         self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
         scratch, values = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(max(1, n))
         events = np.zeros((MAX_FAST_PEERS + 1) * EVENT_BYTES, dtype=np.uint8)
-        self._referenced_arrays = step, peers, memory, scratch, values, events  # the record has the addresses of all of them
+        self._referenced_arrays = (
+            step,
+            peers,
+            memory,
+            scratch,
+            values,
+            events,
+        )  # the record has the addresses of all of them
         self._step, self._rows = view(step), [view(peers, k) for k in range(MAX_FAST_PEERS)]
         m, port = self._step, self._port
         m.peers_at, m.values_at, m.events_at, m.scratch_at = map(address, (peers, values, events, scratch))
@@ -264,7 +271,7 @@ class WireFastPath:
         m.arguments_at, m.actuators = address(self._arguments), n
         m.tape_at, m.tape_rows = address(memory.tape), len(memory.tape) if n else 0
         m.epoll, m.alarm = self._socket.descriptors
-        self._coupled = np.array([(one.first, one.second, one.obeyed) for one in port.coupled]).reshape(-1, 3)
+        self._coupled = np.array([(item.first, item.second, item.obeyed) for item in port.coupled]).reshape(-1, 3)
         m.coupled_at, m.n_coupled = address(self._coupled), len(self._coupled)
         self.run = partial(take_step, address(step))
         # Compile, or load from the cache, before the run. Without peers the call has no effect.
@@ -339,7 +346,7 @@ class WireFastPath:
         return True
 
     def run_batch(
-        self, step: int, most: int, until_ns: int, published_ns: int, answered: bool
+        self, step: int, maximum: int, until_ns: int, published_ns: int, answered: bool
     ) -> Batched | None:  # fmt: skip
         """Take many steps in one call; see `FastPath`.
 
@@ -347,7 +354,7 @@ class WireFastPath:
         ----------
         step : int
             Index of the first step.
-        most : int
+        maximum : int
             Most steps.
         until_ns : int
             Instant of CLOCK_MONOTONIC after which no step begins, ns.
@@ -362,7 +369,9 @@ class WireFastPath:
             The steps, or None if the general path must take the next one.
         """
         port, batch = self._port, self._batch
-        if batch is None or port.applied.policy or not self._meets_conditions(step):  # a batch ends where a miss policy applies
+        if (
+            batch is None or port.applied.policy or not self._meets_conditions(step)
+        ):  # a batch ends where a miss policy applies
             return None
         for k, line in enumerate(self._lines):
             state = line.peer.selection.message
@@ -372,8 +381,8 @@ class WireFastPath:
         self._set(step, 0, 0)
         if not self._step.function:
             return None
-        found = batch.run(most, until_ns, port.free, port.applied, published_ns, answered)
-        return self._commit_batch(step, found)
+        result = batch.run(maximum, until_ns, port.free, port.applied, published_ns, answered)
+        return self._commit_batch(step, result)
 
     def _meets_conditions(self, step: int) -> bool:
         """Return whether the conditions that do not depend on the state's content are met."""
@@ -467,7 +476,7 @@ class WireFastPath:
         m, port = self._step, self._port
         if code == INTERRUPTED:
             return None
-        taken: list[Peer] = []
+        used: list[Peer] = []
         stale, resolved, complete = bool(m.stale), code == RESOLVED, bool(m.complete)
         for k, (peer, state) in enumerate(self._sent):
             row = self._rows[k]
@@ -475,7 +484,7 @@ class WireFastPath:
                 peer.owed += 1
                 peer.selection.sent()
             if row.answered:
-                taken.append(peer)
+                used.append(peer)
                 peer.seq = row.seq
                 peer.clamped += row.out_of_range
                 if stale or not (resolved and complete):
@@ -483,7 +492,7 @@ class WireFastPath:
             if row.sent not in (0, row.state_bytes):
                 self._unsent(peer, state, row.sent)
         note = m.seq_used, m.lateness_ns, bool(m.clamped)
-        port.took(taken, note, complete if resolved else None, stale)
+        port.took(used, note, complete if resolved else None, stale)
         if not resolved:
             self._unread()
         return Progress(
@@ -491,7 +500,7 @@ class WireFastPath:
             bool(m.is_recorded),
         )  # fmt: skip
 
-    def _commit_batch(self, step: int, found: Batched) -> Batched:
+    def _commit_batch(self, step: int, batched: Batched) -> Batched:
         """Pass the finished steps to the general path, then the unfinished one, if any."""
         port = self._port
         for k, (peer, _) in enumerate(self._sent):
@@ -502,17 +511,17 @@ class WireFastPath:
             peer.owed = row.owed
             if row.commands:
                 peer.probes = 0
-                if not found.unfinished or not row.answered:
+                if not batched.unfinished or not row.answered:
                     peer.seq = row.seq
-        last = step + found.done
-        if not found.unfinished:
-            if found.done:
+        last = step + batched.done
+        if not batched.unfinished:
+            if batched.done:
                 port.begin(last - 1, 0)
-                taken = [peer for k, (peer, _) in enumerate(self._sent) if self._rows[k].answered]
-                port.finished(taken, bool(self._step.complete))
-            return found
+                used = [peer for k, (peer, _) in enumerate(self._sent) if self._rows[k].answered]
+                port.finished(used, bool(self._step.complete))
+            return batched
         port.begin(last, 0)
-        return found._replace(handed=self.commit(PUBLISHED))
+        return batched._replace(handed=self.commit(PUBLISHED))
 
     def _unsent(self, peer: Peer, state: StateMessage, sent: int) -> None:
         assert self._socket is not None

@@ -93,7 +93,9 @@ class Relay:
         named = {peer.name for peer in self._peers.all}
         owners = {owner_of(key, named) or key.partition(".")[0] for key in request.args if "." in key}
         if not owners & named:
-            near = [one for owner in owners for one in get_close_matches(owner, named, n=1, cutoff=0.75)]
+            near = [
+                close_match for owner in owners for close_match in get_close_matches(owner, named, n=1, cutoff=0.75)
+            ]
             if near:
                 raise Refusal(Reason.NOT_SETTABLE, f"set: no peer has this name; did you mean {near[0]}?")
             return False
@@ -106,7 +108,7 @@ class Relay:
                 ),
             )
         owner = next(iter(owners))
-        peer = next((one for one in self._peers.all if one.name == owner and one.settable), None)
+        peer = next((item for item in self._peers.all if item.name == owner and item.settable), None)
         if peer is None:
             raise Refusal(Reason.NOT_SETTABLE, f"set: '{owner}' has no parameters that can change while it runs")
         values = {key.removeprefix(owner + "."): value for key, value in request.args.items()}
@@ -165,7 +167,7 @@ class Relay:
             Present instant of CLOCK_MONOTONIC, ns.
         """
         if self._waiting:
-            for ident in [one for one, (_, _, until_ns) in self._waiting.items() if now_ns > until_ns]:
+            for ident in [name for name, (_, _, until_ns) in self._waiting.items() if now_ns > until_ns]:
                 request, peer, _ = self._waiting.pop(ident)
                 self._reply(request, False, None, f"set: {peer.name} did not answer within {ANSWER_NS * 1e-9:g} s")
 
@@ -259,8 +261,8 @@ class HandshakePort:
             self._socket.serve(max(due.values()))
             received = self._socket.next()
             if received is None:
-                due = {one: end for one, end in due.items()
-                       if now_ns < end and self._socket.connected(one) is not False}  # fmt: skip
+                due = {name: end for name, end in due.items()
+                       if now_ns < end and self._socket.connected(name) is not False}  # fmt: skip
                 sleep(5e-4)
                 continue
             exchange_id, kind, frame, _ = received
@@ -275,7 +277,7 @@ class HandshakePort:
                 continue
             if message["type"] == "bye" or (message["type"] in METRICS and peer.name not in names):
                 due.pop(exchange_id, None)
-            due = {one: end for one, end in due.items() if now_ns < end}
+            due = {name: end for name, end in due.items() if now_ns < end}
 
     def requests(self) -> list[Request]:
         """Return the requests since the last call, in order.
@@ -285,8 +287,8 @@ class HandshakePort:
         list[Request]
             The requests.
         """
-        taken, self._requests = self._requests, []
-        return taken
+        used, self._requests = self._requests, []
+        return used
 
     def pass_on(self, values: Mapping[str, Any]) -> None:
         """Send parameters to a peer for the run itself.
@@ -327,8 +329,8 @@ class HandshakePort:
         list[str]
             One text for each refusal.
         """
-        taken, self._failures = self._failures, []
-        return taken
+        used, self._failures = self._failures, []
+        return used
 
     def reply(self, request: Request, ok: bool, result: Any = None, error: str | None = None) -> None:
         """Answer a request.
@@ -623,9 +625,11 @@ class Scopes:
         self._robots: Mapping[str, Scope] = {}
         if isinstance(plant, HasRobots):
             self._robots = {
-                name: Scope(plant.robot_types[name], one, f"{name}.", _select_extra_outputs(plant.outputs, one, f"{name}."))
-                for name, one in plant.robots.items()
-            }  # fmt: skip
+                name: Scope(
+                    plant.robot_types[name], robot, f"{name}.", _select_extra_outputs(plant.outputs, robot, f"{name}.")
+                )
+                for name, robot in plant.robots.items()
+            }
 
     def of(self, robot: str) -> Scope:
         """Return the scope of a robot.
@@ -664,8 +668,8 @@ class Scopes:
 
 
 def _select_extra_outputs(outputs: tuple[Channel, ...], robot: Plant, prefix: str) -> tuple[Channel, ...]:
-    own = {prefix + channel.name for channel in robot.outputs}
+    current = {prefix + channel.name for channel in robot.outputs}
     return tuple(
         replace(channel, name=channel.name.removeprefix(prefix))
-        for channel in outputs if channel.name.startswith(prefix) and channel.name not in own
+        for channel in outputs if channel.name.startswith(prefix) and channel.name not in current
     )  # fmt: skip

@@ -307,7 +307,7 @@ class Peer(PeerState):
             If too many commands wait.
         """
         if len(self.queue) >= MAX_AHEAD_STEPS and step not in self.queue:
-            for past in [one for one in self.queue if one < now]:
+            for past in [item for item in self.queue if item < now]:
                 del self.queue[past]
             if len(self.queue) >= MAX_AHEAD_STEPS:
                 raise Refusal(
@@ -413,22 +413,22 @@ def events(times: Mapping[str, Any], silent: bool, left_s: float | None) -> list
         Entries with t_s and event: connected, first_command, silent (with length_s), resumed, lost, restarted, left. A
         lost peer restarted if a message of it came after the loss.
     """
-    found: list[tuple[float, str, dict[str, Any]]] = []
+    result: list[tuple[float, str, dict[str, Any]]] = []
     for name, key in (("connected", "connected_s"), ("first_command", "first_command_s")):
         if times[key] is not None:
-            found.append((times[key], name, {}))
+            result.append((times[key], name, {}))
     losses, silences = times["losses"], times["silences"]
-    found += [(at, "lost", {}) for at in losses]
-    for k, one in enumerate(silences):
-        begin, length = one["begin_s"], one["length_s"]
-        found.append((begin, "silent", {"length_s": length}))
+    result += [(at, "lost", {}) for at in losses]
+    for k, silence in enumerate(silences):
+        begin, length = silence["begin_s"], silence["length_s"]
+        result.append((begin, "silent", {"length_s": length}))
         if not (silent and k == len(silences) - 1):
             back = any(begin <= at <= begin + length for at in losses)
-            found.append((begin + length, "restarted" if back else "resumed", {}))
+            result.append((begin + length, "restarted" if back else "resumed", {}))
     if left_s is not None:
-        found.append((left_s, "left", {}))
-    found.sort(key=lambda one: one[0])
-    return [{"t_s": at, "event": event, **more} for at, event, more in found]
+        result.append((left_s, "left", {}))
+    result.sort(key=lambda item: item[0])
+    return [{"t_s": at, "event": event, **more} for at, event, more in result]
 
 
 class MissingPeer:
@@ -568,17 +568,17 @@ class Peers:
         Refusal
             If a pattern names no actuator.
         """
-        own = {name.removeprefix(prefix): i for name, i in self._names.items() if name.startswith(prefix)}
+        current = {name.removeprefix(prefix): i for name, i in self._names.items() if name.startswith(prefix)}
         wanted: set[str] = set()
         matching = PatternMatcher()
         for pattern in claim:
-            found = matching.matched(pattern, own)
-            if not found:
+            result = matching.matched(pattern, current)
+            if not result:
                 raise Refusal(
-                    Reason.UNKNOWN_ACTUATOR, "hello: claim: " + str(UnknownNameError("actuator", pattern, own))
+                    Reason.UNKNOWN_ACTUATOR, "hello: claim: " + str(UnknownNameError("actuator", pattern, current))
                 )
-            wanted.update(found)
-        return {name: i for name, i in own.items() if name in wanted}
+            wanted.update(result)
+        return {name: i for name, i in current.items() if name in wanted}
 
     def came(self, identity: bytes) -> None:
         """Record a new connection of a peer.
@@ -656,7 +656,7 @@ class Peers:
         if earlier is not None:
             self.release(earlier)
         observes = not index and not hello.ticks
-        is_full = not observes and sum(not one.observer for one in self.all) >= MAX_PEERS
+        is_full = not observes and sum(not item.observer for item in self.all) >= MAX_PEERS
         if is_full or (len(self.all) >= MAX_PEERS + RESERVED_OBSERVERS * observes and not self._drop_one_observer()):
             raise Refusal(Reason.BUSY, f"hello: the plant has {MAX_PEERS} peers already, its maximum")
         peer = Peer(hello, exchange_id, index, selection, now_ns, prefix)
@@ -670,9 +670,9 @@ class Peers:
 
     def _own_name(self, name: str) -> str:
         """Return the name, or NAME-2 and so on where others of that name are alive."""
-        taken = {peer.name for peer in self.all if peer.state is not DEAD and not peer.observer}
+        used = {peer.name for peer in self.all if peer.state is not DEAD and not peer.observer}
         numbered = (f"{name}-{number}" for number in range(2, MAX_PEERS + 2))
-        return name if name not in taken else next(one for one in numbered if one not in taken)
+        return name if name not in used else next(item for item in numbered if item not in used)
 
     def known_again(self, identity: bytes, exchange_id: bytes) -> None:
         """Store the new connection of a peer at the exchange socket.

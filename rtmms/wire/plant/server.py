@@ -352,15 +352,15 @@ class Server(Exchange):
         dict[str, Any]
             Values by the name of the quantity; of one of several robots by NAME.quantity.
         """
-        found = {
+        result = {
             peer.prefix + name: peer.settable.get(name, value)
             for peer in self._peers.claimants for name, value in peer.asked.tracks.items()
         }  # fmt: skip
         for peer in self._peers.claimants:
             for name in (PLANNED_MOTION, PLANNED_SAMPLES):
                 if name in peer.figures:
-                    found[peer.prefix + name] = peer.figures[name]
-        return found
+                    result[peer.prefix + name] = peer.figures[name]
+        return result
 
     def holders(self) -> set[str]:
         """Return the names of the peers that hold actuators, dead ones included.

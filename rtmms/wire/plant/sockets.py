@@ -116,8 +116,8 @@ class Sockets:
         publisher = Publisher(listening("telemetry"))
         self.telemetry = self._register_close(bound, publisher)
         everywhere = (answering, steps, publisher.listener)
-        for one in everywhere:
-            one.other_listeners = tuple(other for other in everywhere if other is not one)
+        for item in everywhere:
+            item.other_listeners = tuple(other for other in everywhere if other is not item)
 
     def _bind_libzmq(self, bound: contextlib.ExitStack, threads: Threads, secret: bytes) -> None:
         from rtmms.wire.libzmq.plant_sockets import SocketContexts
@@ -180,9 +180,9 @@ class Sockets:
 def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None:
     """Raise AddressError for two endpoints at one address, unless the later one is a default that may move."""
     roles: dict[str, str] = {}
-    for role, given in asked.items():
-        endpoint = check_endpoint(given or DEFAULTS[role], role, inproc=inproc)
-        if endpoint.endswith((":*", ":0")) or (given is None and free_ports):
+    for role, values in asked.items():
+        endpoint = check_endpoint(values or DEFAULTS[role], role, inproc=inproc)
+        if endpoint.endswith((":*", ":0")) or (values is None and free_ports):
             continue
         if endpoint in roles:
             raise AddressError(

@@ -159,8 +159,8 @@ def _parts(pattern: str) -> Iterable[str]:
         end = at + 1
         if pattern[at] == "[":
             first = at + 2 if pattern[at + 1 : at + 2] == "!" else at + 1
-            found = pattern.find("]", first + 1)
-            end = found + 1 if found > 0 else end
+            result = pattern.find("]", first + 1)
+            end = result + 1 if result > 0 else end
         part = pattern[at:end]
         if not part == last == "*":
             yield part
@@ -232,10 +232,10 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_
     wanted: set[str] = set()
     matching = PatternMatcher(work)
     for pattern in dict.fromkeys(patterns):
-        found = matching.matched(present_output(pattern, names), names)
+        result = matching.matched(present_output(pattern, names), names)
         if not pattern.startswith(TRUTH):
-            found = [name for name in found if not name.startswith(TRUTH)]
-        if not found:
+            result = [name for name in result if not name.startswith(TRUTH)]
+        if not result:
             # the search for similar names takes long: only for peers with the token
             why = (
                 f"unknown output '{pattern}'"
@@ -248,7 +248,7 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = MAX_
                     "run without --sensors"
                 )
             raise Refusal(Reason.UNKNOWN_OUTPUT, f"hello: outputs: {why}")
-        wanted.update(found)
+        wanted.update(result)
     return tuple(channel for channel in outputs if channel.name in wanted)
 
 

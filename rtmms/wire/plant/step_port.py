@@ -118,9 +118,9 @@ def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
     Refusal
         If it is too far ahead or behind.
     """
-    ahead, most = step - now, max(MAX_AHEAD_STEPS, delay)
-    if ahead > most:
-        raise Refusal(Reason.TOO_EARLY, f"command: step {peer_text(step)} is more than {most} ahead of the plant")
+    ahead, maximum = step - now, max(MAX_AHEAD_STEPS, delay)
+    if ahead > maximum:
+        raise Refusal(Reason.TOO_EARLY, f"command: step {peer_text(step)} is more than {maximum} ahead of the plant")
     if -ahead > behind:
         raise Refusal(Reason.TOO_LATE, f"command: step {step} is more than {behind} behind the plant")
     return ahead
@@ -402,19 +402,19 @@ class StepPort:
         """Send a peer the newest state that its link has delivered; only then does it owe an answer."""
         link = peer.link
         assert link is not None
-        found = link.states.take(step)
-        if found is None or peer.state is DEAD:
+        result = link.states.take(step)
+        if result is None or peer.state is DEAD:
             return
         if peer.owed > self.credits_of(peer):
             peer.skipped += not self._free
         else:
             later_ns = peer.selection.later_ns
             dated = peer.selection.message.dated
-            payload = dated(found[1], deadline_ns + later_ns, budget_ns + later_ns) if deadline_ns else found[1]
+            payload = dated(result[1], deadline_ns + later_ns, budget_ns + later_ns) if deadline_ns else result[1]
             peer.owed += 1
             self.transmit(peer, payload)
         due = step if self._free else step + peer.multirate.delay
-        link.asked(found[0], due)
+        link.asked(result[0], due)
         if due == step and peer.fresh:
             peer.fresh = False
             self._missing += 1
@@ -447,9 +447,9 @@ class StepPort:
     def _take_impaired(self, peer: Peer) -> None:
         """Apply the newest command that the link has delivered by this step."""
         assert peer.link is not None
-        found = peer.link.commands.take(self._step)
-        if found is not None:
-            seq, (step, values, expiry_ns) = found
+        result = peer.link.commands.take(self._step)
+        if result is not None:
+            seq, (step, values, expiry_ns) = result
             clamped = self._set(peer, values, self._step, expiry_ns) or (self.applied.clamped and not self._first)
             self._first = False
             self._note(seq, step, 0, clamped)
@@ -636,11 +636,11 @@ class StepPort:
 
     def _has_stale(self) -> bool:
         """Return whether a claimant's values are stale, and mark each such claimant."""
-        now_ns, found = monotonic_ns(), False
+        now_ns, result = monotonic_ns(), False
         for peer in self._peers.claimants:
             peer.is_stale = 0 != peer.expiry_ns < now_ns
-            found |= peer.is_stale
-        return found
+            result |= peer.is_stale
+        return result
 
     def _recount(self) -> None:
         """Count the missing commands again, because peers came or left within the step."""
@@ -721,10 +721,10 @@ class StepPort:
 
     def _read_one(self) -> bool:
         """Read and handle one message, and return whether there was one."""
-        found = self._socket.next()
-        if found is None:
+        result = self._socket.next()
+        if result is None:
             return False
-        identity, kind, frame, _ = found
+        identity, kind, frame, _ = result
         peer = self._peers.by_identity.get(identity)
         if peer is None:
             if identity not in self._peers.departed:
@@ -882,8 +882,8 @@ class StepPort:
         clamped, linear = False, peer.multirate.linear
         for name, value in values.items():
             i = index[name]
-            given, value = value, clamp_to_limits(value, lower[i], upper[i])
-            clamped = clamped or value != given
+            provided, value = value, clamp_to_limits(value, lower[i], upper[i])
+            clamped = clamped or value != provided
             if linear:
                 peer.multirate.aim(i, step, value)
             elif command is None:
@@ -891,8 +891,8 @@ class StepPort:
             else:
                 command[i] = value
         clamped = clamped or any(
-            one.first in peer.actuators and abs(self._valued(one.first) - self._valued(one.second)) > one.obeyed
-            for one in self.coupled
+            item.first in peer.actuators and abs(self._valued(item.first) - self._valued(item.second)) > item.obeyed
+            for item in self.coupled
         )
         peer.clamped += clamped
         return clamped
@@ -906,8 +906,8 @@ class StepPort:
         applied.seq, applied.step, applied.lateness_ns, applied.clamped = seq, step, lateness_ns, clamped
 
     def _deadline_of(self, step: int) -> int:
-        found, deadline_ns = self._deadlines[step % _DEADLINES]
-        return deadline_ns if found == step else self._deadline_ns
+        result, deadline_ns = self._deadlines[step % _DEADLINES]
+        return deadline_ns if result == step else self._deadline_ns
 
     def _take_queued(self, step: int) -> None:
         for peer in self._peers.claimants:

@@ -55,10 +55,10 @@ def _patterns(field: str) -> Callable[[Any, Any], tuple[str, ...]]:
             return ()
         if type(value) is not list or len(value) > MAX_PATTERNS:
             raise _wrong(f"{field} must be a list of at most {MAX_PATTERNS} patterns, got {peer_text(value)}")
-        for one in value:
-            if type(one) is not str or not 0 < len(one) <= MAX_PATTERN_LENGTH:
+        for item in value:
+            if type(item) is not str or not 0 < len(item) <= MAX_PATTERN_LENGTH:
                 raise _wrong(
-                    f"{field}: a pattern must be text of 1 to {MAX_PATTERN_LENGTH} characters, got {peer_text(one)}"
+                    f"{field}: a pattern must be text of 1 to {MAX_PATTERN_LENGTH} characters, got {peer_text(item)}"
                 )
         return tuple(value)
 
@@ -73,9 +73,9 @@ def _every(value: Any, _: Any) -> int:
 
 def _delay(value: Any, read: Mapping[str, Any]) -> int:
     every = read["every"]
-    most = min(MAX_EVERY_STEPS, MAX_AHEAD_STEPS * every)
-    if type(value) is not int or not 0 <= value <= most:
-        raise _wrong(f"delay must be a whole number from 0 to {most} for every={every}, got {peer_text(value)}")
+    maximum = min(MAX_EVERY_STEPS, MAX_AHEAD_STEPS * every)
+    if type(value) is not int or not 0 <= value <= maximum:
+        raise _wrong(f"delay must be a whole number from 0 to {maximum} for every={every}, got {peer_text(value)}")
     return value
 
 
@@ -105,8 +105,8 @@ def _declared(
     `read` takes the received value and the fields before it by name; it returns the value or raises Refused. A field
     with `always` is sent even with its default. A field with `same` counts when two hellos are compared.
     """
-    made: Any = {"default_factory": dict} if default == {} else {"default": default}
-    return field(compare=same, metadata={"read": read, "always": always}, **made)
+    built: Any = {"default_factory": dict} if default == {} else {"default": default}
+    return field(compare=same, metadata={"read": read, "always": always}, **built)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Hello:
     protocol: int = field(default=PROTOCOL, compare=False)
 
 
-_HELLO_FIELDS = tuple(one for one in fields(Hello) if one.metadata)
+_HELLO_FIELDS = tuple(item for item in fields(Hello) if item.metadata)
 
 
 def hello_message(hello: Hello) -> dict[str, Any]:
@@ -178,12 +178,12 @@ def hello_message(hello: Hello) -> dict[str, Any]:
         The message with the names of its version.
     """
     message: dict[str, Any] = {"type": "hello", "protocol": hello.protocol}
-    for one in _HELLO_FIELDS:
-        value = getattr(hello, one.name)
-        if value or one.metadata["always"]:
+    for hello_field in _HELLO_FIELDS:
+        value = getattr(hello, hello_field.name)
+        if value or hello_field.metadata["always"]:
             plain = list(value) if type(value) is tuple else dict(value) if isinstance(value, Mapping) else value
-            if one.metadata["always"] or plain != one.default:
-                message[one.name] = plain
+            if hello_field.metadata["always"] or plain != hello_field.default:
+                message[hello_field.name] = plain
     return in_version(message, hello.protocol)
 
 
@@ -210,10 +210,10 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
         spoken = ", ".join(map(str, PROTOCOLS))
         raise Refusal(Reason.PROTOCOL, f"hello: protocol: expected one of {spoken}, got {peer_text(version)}")
     read: dict[str, Any] = {"protocol": version}
-    for one in _HELLO_FIELDS:
-        key = name_in(version, one.name)
-        if key in message or (one.default is MISSING and one.default_factory is MISSING):
-            read[one.name] = one.metadata["read"](message.get(key), read)
-        elif one.default is not MISSING:
-            read[one.name] = one.default
+    for hello_field in _HELLO_FIELDS:
+        key = name_in(version, hello_field.name)
+        if key in message or (hello_field.default is MISSING and hello_field.default_factory is MISSING):
+            read[hello_field.name] = hello_field.metadata["read"](message.get(key), read)
+        elif hello_field.default is not MISSING:
+            read[hello_field.name] = hello_field.default
     return Hello(**read)

@@ -181,13 +181,13 @@ def in_version(message: Mapping[str, Any], version: int) -> dict[str, Any]:
     """
     if version != 1:
         return dict(message)
-    found = {IN_VERSION_1.get(name, name): value for name, value in message.items()}
+    result = {IN_VERSION_1.get(name, name): value for name, value in message.items()}
     for name in ("type", "code"):
-        if name in found:
-            found[name] = IN_VERSION_1.get(found[name], found[name])
-    if isinstance(found.get("robots"), dict):
-        found["robots"] = {name: in_version(one, 1) for name, one in found["robots"].items()}
-    return found
+        if name in result:
+            result[name] = IN_VERSION_1.get(result[name], result[name])
+    if isinstance(result.get("robots"), dict):
+        result["robots"] = {name: in_version(item, 1) for name, item in result["robots"].items()}
+    return result
 
 
 _IN_VERSION_2 = {old: new for new, old in IN_VERSION_1.items()}
@@ -210,11 +210,11 @@ def from_version(message: Mapping[str, Any], version: int) -> dict[str, Any]:
     """
     if version != 1:
         return dict(message)
-    found = {_IN_VERSION_2.get(name, name): value for name, value in message.items()}
-    if isinstance(found.get("robots"), dict):
-        robots = found["robots"].items()
-        found["robots"] = {name: from_version(one, 1) if isinstance(one, dict) else one for name, one in robots}
-    return found
+    result = {_IN_VERSION_2.get(name, name): value for name, value in message.items()}
+    if isinstance(result.get("robots"), dict):
+        robots = result["robots"].items()
+        result["robots"] = {name: from_version(item, 1) if isinstance(item, dict) else item for name, item in robots}
+    return result
 
 
 def read_request(message: Mapping[str, Any], peer: str, exchange_id: bytes) -> Request:

@@ -35,22 +35,22 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
     Refusal
         If the field has another form.
     """
-    given = message.get("settable")
-    if given is None:
+    settable = message.get("settable")
+    if settable is None:
         return {}
-    if type(given) is not dict or len(given) > MAX_SETTABLE:
+    if type(settable) is not dict or len(settable) > MAX_SETTABLE:
         raise Refusal(
             Reason.WRONG_TYPE,
-            f"settable must be a map of at most {MAX_SETTABLE} names, got {peer_text(given)}",
+            f"settable must be a map of at most {MAX_SETTABLE} names, got {peer_text(settable)}",
         )
-    for name, value in given.items():
+    for name, value in settable.items():
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
             raise Refusal(
                 Reason.WRONG_TYPE,
                 f"settable: {peer_text(name)}: expected a number, flag or short text by a short name, "
                 f"got {peer_text(value)}",
             )
-    return given
+    return settable
 
 
 def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,19 +71,19 @@ def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
     Refusal
         If the field has another form.
     """
-    given = message.get("tracks")
-    if given is None:
+    tracks = message.get("tracks")
+    if tracks is None:
         return {}
-    if type(given) is not dict or len(given) > MAX_TRACKS:
+    if type(tracks) is not dict or len(tracks) > MAX_TRACKS:
         raise Refusal(Reason.WRONG_TYPE, f"hello: tracks must be a map of at most {MAX_TRACKS} names")
-    for name, value in given.items():
+    for name, value in tracks.items():
         plain = type(value) in (int, float) or (type(value) is str and len(value) <= MAX_TRACK_LENGTH)
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not plain:
             raise Refusal(
                 Reason.WRONG_TYPE,
                 f"hello: tracks: expected names, each with a number or text, got {peer_text(name)}",
             )
-    return given
+    return tracks
 
 
 def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,16 +104,16 @@ def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
     Refusal
         If the field has another form.
     """
-    given = message.get("values")
-    if type(given) is not dict or len(given) > MAX_METRICS:
+    values = message.get("values")
+    if type(values) is not dict or len(values) > MAX_METRICS:
         raise Refusal(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
-    for name, value in given.items():
+    for name, value in values.items():
         if type(name) is not str or not 0 < len(name) <= MAX_NAME_LENGTH or not _plain(value):
             raise Refusal(
                 Reason.WRONG_TYPE,
                 f"metrics: expected names, each with a number, flag or short text, got {peer_text(name)}",
             )
-    return given
+    return values
 
 
 _COUNTS = ("silences_count", "losses_count", "restarts_count")
@@ -148,30 +148,30 @@ def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
     - `losses`: begins of the losses, simulated s.
     - `silences_count`, `losses_count`, `restarts_count`: numbers of all events, also of those that are not listed.
     """
-    given = message.get("watch")
-    if given is None:
+    watch = message.get("watch")
+    if watch is None:
         return None
-    if type(given) is not dict or not all(type(given.get(name)) is bool for name in ("watched", "learned")):
+    if type(watch) is not dict or not all(type(watch.get(name)) is bool for name in ("watched", "learned")):
         raise Refusal(
             Reason.WRONG_TYPE,
-            f"metrics: watch: expected a map with watched and learned, got {peer_text(given)}",
+            f"metrics: watch: expected a map with watched and learned, got {peer_text(watch)}",
         )
-    silences, losses = given.get("silences"), given.get("losses")
+    silences, losses = watch.get("silences"), watch.get("losses")
     if not (type(silences) is list and len(silences) <= MAX_SILENCES and all(map(_is_silence, silences))):
         raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: silences: expected at most {MAX_SILENCES} of three numbers")
     if not (type(losses) is list and len(losses) <= MAX_SILENCES and all(map(is_finite, losses))):
         raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: losses: expected at most {MAX_SILENCES} numbers")
     for name in ("period_s", "first_s"):
-        if given.get(name) is not None and not is_finite(given[name]):
-            raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a number, got {peer_text(given[name])}")
+        if watch.get(name) is not None and not is_finite(watch[name]):
+            raise Refusal(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a number, got {peer_text(watch[name])}")
     for name in _COUNTS:
-        if type(given.get(name)) is not int or given[name] < 0:
+        if type(watch.get(name)) is not int or watch[name] < 0:
             raise Refusal(
                 Reason.WRONG_TYPE,
-                f"metrics: watch: {name}: expected a count, got {peer_text(given.get(name))}",
+                f"metrics: watch: {name}: expected a count, got {peer_text(watch.get(name))}",
             )
     known = ("watched", "learned", "period_s", "first_s", "silences", "losses", *_COUNTS)
-    return {name: given.get(name) for name in known}
+    return {name: watch.get(name) for name in known}
 
 
 def _is_silence(value: Any) -> bool:

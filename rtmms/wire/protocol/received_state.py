@@ -160,7 +160,7 @@ class PlantInfo:
         UnknownNameError
             If the plant has no such output.
         """
-        return _channel("output", present_output(name, [one.name for one in self.outputs]), self.outputs)
+        return _channel("output", present_output(name, [output.name for output in self.outputs]), self.outputs)
 
 
 def _channel(kind: str, name: str, channels: tuple[Channel, ...]) -> Channel:
@@ -225,8 +225,8 @@ class State:
     @property
     def applied(self) -> Applied:
         """The commands that the plant applied in the step before."""
-        given = self._message.get("applied") or {}
-        return Applied(**{name: given[name] for name in Applied.__slots__ if name in given})
+        values = self._message.get("applied") or {}
+        return Applied(**{name: values[name] for name in Applied.__slots__ if name in values})
 
     def with_outputs(self, outputs: dict[str, Any]) -> State:
         """Return the same state with other outputs.

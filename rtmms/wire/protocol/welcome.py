@@ -144,7 +144,7 @@ def read_shape(text: object) -> dict[str, Any]:
     if not isinstance(text, str) or not 0 < len(text) <= MAX_SHAPE_LENGTH:
         return {}
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}

@@ -143,8 +143,10 @@ class Dealer:
         plain = self._connection.socket
         if not plain.getblocking():
             plain.setblocking(True)
-            seconds, rest = divmod(longest_s, 1.0)
-            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(seconds), int(1e6 * rest)))
+            seconds, remaining = divmod(longest_s, 1.0)
+            plain.setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(seconds), int(1e6 * remaining))
+            )
         return True
 
     def put_back(self, raw: bytes) -> None:
@@ -170,15 +172,15 @@ class Dealer:
         busy = self._more or self.broken or connection.unsent or connection.frame is not None
         return -1 if busy or not connection.reader.idle else connection.descriptor
 
-    def left(self, rest: bytes) -> None:
+    def left(self, remaining: bytes) -> None:
         """Store the unsent rest of a frame, which leaves first.
 
         Parameters
         ----------
-        rest : bytes
+        remaining : bytes
             The rest.
         """
-        self._connection.unsent += rest
+        self._connection.unsent += remaining
 
     def post(self, raw: bytes) -> int:
         """Send a frame that has its head.
@@ -198,10 +200,10 @@ class Dealer:
     def _received(self, connection: Connection) -> Received | None:
         """Return a message that came in pieces or beside others; messages of several frames are ignored."""
         try:
-            while (found := connection.reader.next()) is not None:
-                if found[0] == MESSAGE:
+            while (result := connection.reader.next()) is not None:
+                if result[0] == MESSAGE:
                     self._more = connection.reader.held > 0
-                    return b"", MESSAGE, found[1], None
+                    return b"", MESSAGE, result[1], None
         except ZmtpError:
             self._break()
         self._more = False
@@ -344,6 +346,6 @@ def _address(endpoint: str) -> tuple[int, str | tuple[str, int]]:
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     if not 0 < int(port) < 65536:
         raise ValueError(f"port {port}")
-    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    family, _, _, _, address = found[0]
+    result = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    family, _, _, _, address = result[0]
     return family, (str(address[0]), int(address[1]))

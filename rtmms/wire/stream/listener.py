@@ -69,14 +69,14 @@ class Poller(Protocol):
             If it is not registered.
         """
 
-    def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
+    def poll(self, timeout_s: float | None = None, maximum: int = -1, /) -> list[tuple[int, int]]:
         """Wait for events.
 
         Parameters
         ----------
         timeout_s : float | None, optional
             Longest wait, s. None waits for ever.
-        most : int, default -1
+        maximum : int, default -1
             Most events; -1 for no limit.
 
         Returns
@@ -114,10 +114,10 @@ class SelectPoller(Poller):
             self._selector.unregister(descriptor)
 
     @override
-    def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
-        """Wait for events; `most` is ignored, because the first descriptors would always be the same."""
-        found = self._selector.select(timeout_s)
-        return [(key.fd, IN * bool(events & 1) | OUT * bool(events & 2)) for key, events in found]
+    def poll(self, timeout_s: float | None = None, maximum: int = -1, /) -> list[tuple[int, int]]:
+        """Wait for events; `maximum` is ignored, because the first descriptors would always be the same."""
+        result = self._selector.select(timeout_s)
+        return [(key.fd, IN * bool(events & 1) | OUT * bool(events & 2)) for key, events in result]
 
     def close(self) -> None:
         """Close the selector."""
@@ -202,14 +202,14 @@ class Connection:
         self.queued, self.held, self.open = False, False, True
         self.born_ns = monotonic_ns()
 
-    def read(self, most: int = _CHUNK) -> bool | None:
+    def read(self, maximum: int = _CHUNK) -> bool | None:
         """Read available data into `frame` or the reader.
 
         The last frame must have been taken before.
 
         Parameters
         ----------
-        most : int, default _CHUNK
+        maximum : int, default _CHUNK
             Most bytes.
 
         Returns
@@ -218,7 +218,7 @@ class Connection:
             None if there are no data, False if the other end has closed.
         """
         try:
-            data = self._recv(most, NOW)
+            data = self._recv(maximum, NOW)
         except BlockingIOError:
             return None
         except OSError:
@@ -345,17 +345,17 @@ class ClosingSockets:
         self._sockets: deque[socket.socket] = deque()
         self._closed_ns = 0
 
-    def add(self, one: socket.socket) -> None:
+    def add(self, item: socket.socket) -> None:
         """Add a socket that nobody else uses any more.
 
         Parameters
         ----------
-        one : socket.socket
+        item : socket.socket
             The socket.
         """
         if len(self._sockets) >= _MAX_CLOSING:
             self.close_one()
-        self._sockets.append(one)
+        self._sockets.append(item)
 
     def serve(self, until_ns: int) -> None:
         """Close a socket if there is time for it; without such time one is closed now and then.
@@ -452,20 +452,20 @@ class Listener(Answering):
 
     def __init__(
         self, bound: Sequence[socket.socket], cap: int, *, kind: bytes = b"ROUTER", talkers: frozenset[bytes] = DEALERS,
-        most: int = MAX_CONNECTIONS, backlog: int = 0, room: int = 0,
+        maximum: int = MAX_CONNECTIONS, backlog: int = 0, room: int = 0,
     ) -> None:  # fmt: skip
         self._room = room
-        self._kind, self._talkers, self._max_connections, self._backlog = kind, talkers, most, backlog
+        self._kind, self._talkers, self._max_connections, self._backlog = kind, talkers, maximum, backlog
         self._cap = self._first_cap = cap
         self.other_listeners: Sequence[Listener] = ()
         self._guests = SocketCallbacks()
         self._far: Poller = poller()
-        self._bound = {one.fileno(): one for one in bound}
-        for descriptor, one in self._bound.items():
+        self._bound = {entry.fileno(): entry for entry in bound}
+        for descriptor, item in self._bound.items():
             # accepted sockets inherit the size
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-            one.listen(_BACKLOG)
-            one.setblocking(False)
+            item.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+            item.listen(_BACKLOG)
+            item.setblocking(False)
             self._far.register(descriptor, IN)
         self.connections: dict[bytes, Connection] = {}  # by key, the oldest first
         self._by_descriptor: dict[int, Connection] = {}
@@ -494,8 +494,8 @@ class Listener(Answering):
             if frame is not None:
                 connection.frame = None
                 return connection.key, MESSAGE, frame, None
-            if connection.open and (found := self._read_message(connection)) is not None:
-                return connection.key, found[0], found[1], None
+            if connection.open and (message := self._read_message(connection)) is not None:
+                return connection.key, message[0], message[1], None
         return None
 
     def _read_message(self, connection: Connection) -> tuple[str, bytes] | None:
@@ -504,13 +504,13 @@ class Listener(Answering):
         The last one of a connection that breaks the rules is reported as its kind.
         """
         try:
-            found = connection.reader.next()
+            result = connection.reader.next()
         except ZmtpError as fault:
             self.cut(connection)
             return fault.kind, b""
-        if found is not None and connection.reader.held:
+        if result is not None and connection.reader.held:
             self._enqueue(connection)
-        return found
+        return result
 
     @override
     def send(self, who: bytes, frame: bytes) -> int:
@@ -627,8 +627,8 @@ class Listener(Answering):
         self._by_descriptor.clear()
         self._leaving.close()
         self._far.close()
-        for one in self._bound.values():
-            one.close()
+        for item in self._bound.values():
+            item.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -655,10 +655,10 @@ class Listener(Answering):
             self._flush(connection)
 
     def _make_room(self) -> bool:
-        found = self.stranger()
-        if found is not None:
-            self.drop(found)
-        return found is not None
+        result = self.stranger()
+        if result is not None:
+            self.drop(result)
+        return result is not None
 
     def _give_way(self) -> bool:
         """Free a descriptor, and return whether one could be freed.
@@ -669,12 +669,12 @@ class Listener(Answering):
         all_here = (self, *self.other_listeners)
         if any(at._leaving.close_one() for at in all_here):
             return True
-        shaking = [(one.born_ns, at, one) for at in all_here if (one := at.stranger(shaking=True)) is not None]
-        strange = [(one.born_ns, at, one) for at in all_here if (one := at.stranger()) is not None]
+        shaking = [(item.born_ns, at, item) for at in all_here if (item := at.stranger(shaking=True)) is not None]
+        strange = [(item.born_ns, at, item) for at in all_here if (item := at.stranger()) is not None]
         if not strange:
             return False
-        _, host, found = min(shaking, key=itemgetter(0)) if shaking else strange[0]
-        host.drop(found)
+        _, host, result = min(shaking, key=itemgetter(0)) if shaking else strange[0]
+        host.drop(result)
         self._guests.refused(Reason.BUSY)
         return True
 
@@ -711,11 +711,11 @@ class Listener(Answering):
     def _shake(self, connection: Connection) -> bool:
         """Read greeting and READY; False while more must come, or if the connection is closed."""
         try:
-            found = connection.reader.next()
+            result = connection.reader.next()
         except ZmtpError:
             self.cut(connection)
             return False
-        return found is not None and found[0] == READY and self._enter(connection) and connection.reader.held > 0
+        return result is not None and result[0] == READY and self._enter(connection) and connection.reader.held > 0
 
     def _enter(self, connection: Connection) -> bool:
         """Send READY to a connection that has sent its own.

@@ -68,7 +68,7 @@ class Publisher(Hosting):
         if who != self._topic:
             self._topic = who
             self._takers = {key for key, topics in self._topics.items() if self._wants(topics)}
-        self._due = [one for key, one in self.listener.connections.items() if key in self._takers]
+        self._due = [connection for key, connection in self.listener.connections.items() if key in self._takers]
         return SENT
 
     @override

@@ -302,16 +302,16 @@ class Reader:
     def _shake(self, body: bytes) -> None:
         if body[:6] != b"\x05READY":
             raise ZmtpError("expected READY")
-        given = _properties(body[6:])
-        self.identity = given.get(b"identity", b"")
-        kind = given.get(b"socket-type", b"")
+        values = _properties(body[6:])
+        self.identity = values.get(b"identity", b"")
+        kind = values.get(b"socket-type", b"")
         if kind not in self._welcome:
             raise ZmtpError(f"expected another kind of socket here, got {kind[:16]!r}")
         self.ready = True
 
 
 def _properties(body: bytes) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+    result: dict[bytes, bytes] = {}
     at = 0
     while at < len(body):
         name = body[at + 1 : at + 1 + body[at]]
@@ -319,6 +319,6 @@ def _properties(body: bytes) -> dict[bytes, bytes]:
         size = int.from_bytes(body[at : at + 4], "big")
         if len(body) < at + 4 + size:
             raise ZmtpError("a property that is cut off")
-        found[name.lower()] = body[at + 4 : at + 4 + size]
+        result[name.lower()] = body[at + 4 : at + 4 + size]
         at += 4 + size
-    return found
+    return result
