@@ -4,7 +4,7 @@ A row of the benchmark is an entry of ROWS: a function of the rate in Hz that st
 bridge (those after `rtmms bridge`) and ends the peer. The plant's state has the output `sent` (s, CLOCK_MONOTONIC). The
 peer must send it back as the actuator `sent`, and as `received` its own clock when the state came. Protocols without
 room for a clock carry the number of the step and the peer's clock in four whole numbers (bridge_plants.py). A peer is
-another process: this module run as a program, `python -m rtmms_benchmarks.bridge_peers NAME WORDS...`.
+another process: this module run as a program, `python -m rtmms_benchmarks.bridge_peers NAME WORD_NAMES...`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from random import randrange
 from time import monotonic
 from typing import Any
 
-from .bridge_plants import WORD, WORDS, Locked, Stamper, Swimmer, encode_answer, height_number
+from .bridge_plants import WORD, WORD_NAMES, Locked, Stamper, Swimmer, encode_answer, height_number
 
 _CAN_GROUP = "239.74.163.10"
 _CAN_FILE = """VERSION ""
@@ -633,7 +633,7 @@ def lcm_row(rate: float) -> Iterator[str]:
 
 
 def _channels(scale: float = 1.0) -> str:
-    return "channels=" + "+".join(f"{i}:{name}:{scale:g}" for i, name in enumerate(WORDS, 1))
+    return "channels=" + "+".join(f"{i}:{name}:{scale:g}" for i, name in enumerate(WORD_NAMES, 1))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from rtmms.plant.protocol import Channel
 
 WORD = 32768
 """Limit of numbers that pass through every protocol: 16 bits, single precision, and -1 to 1 in steps of 2^-15."""
-WORDS = ("step", "low", "middle", "high")
+WORD_NAMES = ("step", "low", "middle", "high")
 HEIGHTS = 64
 """Steps after which a Swimmer is at its first height again."""
 STEP_HEIGHT_M = 10.0
@@ -122,7 +122,7 @@ class Swimmer(Stamper):
 
     def __init__(self, dt: float) -> None:
         super().__init__(dt)
-        self.actuators = tuple(Channel(name) for name in WORDS)
+        self.actuators = tuple(Channel(name) for name in WORD_NAMES)
         shapes = {"position": 3, "quaternion": 4, "velocity": 3, "angular_velocity": 3, "acceleration": 3}
         frames = {"position": "world", "quaternion": "world"}
         self.outputs = tuple(Channel(name, "", (size,), frames.get(name, "body")) for name, size in shapes.items())

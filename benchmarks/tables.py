@@ -31,7 +31,7 @@ from rtmms.loop.impairment import Impairment
 from rtmms.mechanism.actuators import JointLimit, JointMotion, JointServo, JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.plant.loading import robots
-from rtmms.plant.protocol import RENAMED_MEMBERS
+from rtmms.plant.protocol import RENAMED_MEMBERS, PlantDescription
 from rtmms.scenario import reading
 from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.sensing.data_sheets import KINDS, TYPICAL, RelativeSensor, Sensor
@@ -91,7 +91,8 @@ def _renamed_table() -> str:
     """Return the names that 0.3 replaced, each with its new name, as the code declares them."""
     kinds = {
         "Link": Session, "Bridge.io": Runner, "Bridge.peer_watch": PeerWatch, "Estimator": Estimator, "World": World,
-        "PlantInfo": PlantInfo, "TreePlant": TreePlant, "CosseratPlant": CosseratPlant,
+        "PlantDescription": PlantDescription, "PlantInfo": PlantInfo, "TreePlant": TreePlant,
+        "CosseratPlant": CosseratPlant,
         **{item.__name__: item for item in (JointTorque, JointServo, JointMotion, JointLimit)},
     }  # fmt: skip
     members = {

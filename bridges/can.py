@@ -23,7 +23,7 @@ from .bus.robot_dbc import RobotDbc
 from .bus.signals import Checksum, DrivingMessage, Layout, Sent, by_message, load
 from .motion.joints import Joints
 
-OWN = "own"
+OWN_DBC = "own"
 NONE = "none"
 _MAX_UNLIMITED = 1e6
 
@@ -90,8 +90,8 @@ class Can(rtmms.Bridge):
         """Check the parameters."""
         super().__post_init__()
         check_interface(self.interface, self.channel, self.options)
-        self._dbc = self.dbc or (NONE if self.drives else OWN)
-        if self._dbc in (OWN, NONE) and (self.signals or self.channels):
+        self._dbc = self.dbc or (NONE if self.drives else OWN_DBC)
+        if self._dbc in (OWN_DBC, NONE) and (self.signals or self.channels):
             raise rtmms.ModelError(f"signals and channels: expected dbc=FILE.dbc with them, got dbc={self._dbc}")
         if self._dbc == NONE and not self.drives:
             raise rtmms.ModelError("dbc=none: expected drives=..., got none: the bridge has nothing to do")
@@ -166,7 +166,7 @@ class Can(rtmms.Bridge):
     def _lay_out(self, plant: PlantInfo) -> None:
         import cantools
 
-        if self._dbc == OWN:
+        if self._dbc == OWN_DBC:
             current = RobotDbc(plant, self.first_id, self.cycle_ms)
             database = cantools.database.load_string(current.text, "dbc")
             signals = {word: (find_field(name, plant, "dbc"), 1.0) for word, name in current.signals.items()}
@@ -191,7 +191,7 @@ class Can(rtmms.Bridge):
             layout = self._layout(message, fields, "channels")
             used = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
             self._driving_messages[layout.identifier, layout.extended] = used
-        if self.claim and not self._driving_messages and self._dbc != OWN:
+        if self.claim and not self._driving_messages and self._dbc != OWN_DBC:
             raise rtmms.ModelError("claim: expected channels=..., which map signals to the actuators, got none")
 
     def _layout(self, message: Any, fields: dict[str, Any], place: str) -> Layout:

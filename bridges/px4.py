@@ -23,7 +23,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal
 
 from .autopilot.airframes import FLOOR
-from .autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
+from .autopilot.hil import ACCEL, BARO, GYRO, MAG, OwnSensors, Read, Sensors, earth_field
 from .autopilot.mavframes import Reader, Writer, fuzz_stream
 from .autopilot.parameter_channels import ParameterBridge, ParameterChannels
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
@@ -239,7 +239,7 @@ class Px4(ParameterBridge):
         alone = self._parameter_channels and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)
         self._parameter_channels.open(self.io.ask, self._not_taken)
-        self._read, self._plant_sensors = PoseReader(truth_names(self.pose, plant), plant), Own(plant)
+        self._read, self._plant_sensors = PoseReader(truth_names(self.pose, plant), plant), OwnSensors(plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
         self._sensors = Sensors(
             self.home, (magnetic[0], magnetic[1], magnetic[2]), self.noise, plant.seed, gravity_of(plant)

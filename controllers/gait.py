@@ -16,7 +16,7 @@ from .rods import front_amplitude, rod_ratio, within_limits
 (_NOW, _FROM, _RAMP, _FINS) = range(4)
 (_OMEGA, _PHASE, _BIAS, _FRONT, _BACK, _BEHIND) = range(6)
 _FIN = 6
-_WORDS = _FINS + 2 * _FIN
+_MEMORY_SIZE = _FINS + 2 * _FIN
 """Numbers in the memory of its update: the time, that of the first state, the length of the soft start; and those of
 each fin.
 """
@@ -81,7 +81,7 @@ class Gait(rtmms.Controller):
 
         self._fins = [(side, *self._of_side(side)) for side in ("left", "right")]
         self._ratio = rod_ratio({})
-        self.memory = np.zeros(_WORDS)
+        self.memory = np.zeros(_MEMORY_SIZE)
         self._begin()
 
     @override
@@ -120,7 +120,7 @@ class Gait(rtmms.Controller):
         outputs : Any
             Not used.
         memory : Any
-            Numbers of the gait, see _WORDS.
+            Numbers of the gait, see _MEMORY_SIZE.
         command : Any
             (4,) result, rad.
         """

@@ -19,6 +19,7 @@ from rtmms.base.moved_modules import MOVED, MOVED_PACKAGES
 from rtmms.base.renamed_outputs import OutputValues, present_output
 from rtmms.bridging import rates
 from rtmms.model import JointLimit, Polar
+from rtmms.plant import PlantDescription
 
 
 def test_every_public_name_is_there() -> None:
@@ -87,6 +88,8 @@ def test_old_fields_are_accepted_and_read_with_a_warning() -> None:
     with pytest.warns(RenamedWarning, match=r"PlantInfo\.surroundings is PlantInfo\.environment now"):
         info = PlantInfo("buoy", 0.01, "free", None, None, (), (), surroundings={"surface_m": 1.0})  # type: ignore[call-arg]
     assert info.environment == {"surface_m": 1.0}
+    with pytest.warns(RenamedWarning, match=r"PlantDescription\.home is PlantDescription\.initial_pose now"):
+        PlantDescription(home=lambda: None)  # type: ignore[call-arg]
     with pytest.warns(RenamedWarning, match=r"Polar\.beyond is Polar\.with_stall_extension now"):
         Polar.beyond([-10, 0, 10], [-1.0, 0.0, 1.0], [0.02, 0.01, 0.02])
 

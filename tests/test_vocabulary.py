@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,46 @@ def test_an_identifier_has_its_parts(text: str, parts: list[str]) -> None:
 
 def test_no_file_has_one() -> None:
     assert found_words() == [], "docs/glossary.md has words to use instead"
+
+
+EMPTY_NAMES = frozenset({
+    "told", "said", "found", "made", "kept", "given", "taken", "seen", "one", "own", "some", "most", "way", "words",
+    "usual", "rest", "beside", "further",
+})  # fmt: skip
+"""Names that say nothing of the thing, whole or after underscores (style: never name anything so)."""
+PUBLIC_NAMES = frozenset({
+    ("rtmms/base/memory.py", "given"), ("rtmms/base/memory.py", "GIVEN"), ("rtmms/plant/kernel_plant.py", "_given"),
+    ("rtmms/continuum/plant.py", "_given"), ("rtmms/continuum/soft_tree.py", "_given"),
+    ("rtmms/continuum/strain_rod.py", "_given"), ("rtmms/locomotion/plant.py", "_given"),
+    ("rtmms/mechanism/plant.py", "_given"), ("rtmms/robots/manta/plant.py", "_given"),
+    ("examples/32_compiled_plant.py", "_given"),
+    ("rtmms/continuum/strain_rod.py", "rest"), ("rtmms/model/rods.py", "rest"), ("rtmms/model/description.py", "rest"),
+    ("rtmms/model/mesh_solid.py", "own"), ("rtmms/model/solids.py", "own"), ("rtmms/model/elements.py", "words"),
+    ("rtmms/model/description.py", "most"), ("rtmms/gym/task.py", "most"), ("rtmms/plant/protocol.py", "most"),
+    ("rtmms/plant/monitor.py", "most"),
+})  # fmt: skip
+"""(file, name): members and keywords that users' programs have; they stay until an alias replaces them."""
+
+
+def defined_names(tree: ast.AST) -> Iterator[str]:
+    """Names that a file defines: functions, classes, parameters, variables and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def test_no_name_says_nothing_of_its_thing() -> None:
+    defined = {
+        (str(path.relative_to(ROOT)), name)
+        for place in PLACES for path in (ROOT / place).rglob("*.py")
+        for name in defined_names(ast.parse(path.read_text(encoding="utf-8")))
+        if name.strip("_").lower() in EMPTY_NAMES
+    }  # fmt: skip
+    assert defined - PUBLIC_NAMES == set(), "name the thing: a noun of the field, or what the value is for"
+    assert PUBLIC_NAMES <= defined, "the name is gone: remove it from PUBLIC_NAMES"

@@ -133,7 +133,7 @@ class Read:
     has_fix: bool = True
 
 
-class Own:
+class OwnSensors:
     """Readings of a plant's own sensors, from its states.
 
     Parameters

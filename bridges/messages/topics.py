@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from rtmms.base.errors import ModelError
 
-_KEPT = "-_.,:()[]=~!"
+_ALLOWED_SIGNS = "-_.,:()[]=~!"
 _MAX_NAME_LENGTH = 200
 
 
@@ -29,7 +29,7 @@ def part(name: str) -> str:
     >>> part("left/front #1")
     'left_front__1'
     """
-    return "".join(sign if sign.isalnum() or sign in _KEPT else "_" for sign in name[:_MAX_NAME_LENGTH]) or "_"
+    return "".join(sign if sign.isalnum() or sign in _ALLOWED_SIGNS else "_" for sign in name[:_MAX_NAME_LENGTH]) or "_"
 
 
 def robot_part(robot: str) -> str:

@@ -117,6 +117,6 @@ def _members(package: Any) -> Iterator[str]:
             yield f"::: {package.__name__}.{name}\n"
 
 
-for page, made in (("commands", commands), ("robots", robots), ("python", python)):
+for page, build_page in (("commands", commands), ("robots", robots), ("python", python)):
     with mkdocs_gen_files.open(f"reference/{page}.md", "w") as file:
-        file.write("\n".join(made()))
+        file.write("\n".join(build_page()))

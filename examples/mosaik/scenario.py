@@ -15,7 +15,7 @@ import mosaik_api_v3
 RODS = ("left.front", "left.back", "right.front", "right.back")
 TICKS = 100
 """mosaik's times a second."""
-SEEN: dict[float, Any] = {}
+POSITIONS: dict[float, Any] = {}
 """Where the robot was, as the pilot received it."""
 
 
@@ -33,7 +33,7 @@ class Pilot(mosaik_api_v3.Simulator):
     def step(self, time: int, inputs: dict[str, Any], max_advance: int) -> int:
         self.now_s = time / TICKS
         for value in inputs.get("pilot", {}).get("position", {}).values():
-            SEEN[self.now_s] = value
+            POSITIONS[self.now_s] = value
         return time + TICKS // 10
 
     def get_data(self, outputs: dict[str, list[str]]) -> dict[str, Any]:
@@ -50,11 +50,11 @@ def main(seconds: float = 5.0, robot: str = "", **arguments: Any) -> dict[float,
     swimmer = world.start("Robots", **({} if robot else {"robot": "manta", "step_s": 0.01, **arguments})).Robot()
     world.connect(pilot, swimmer, *((rod, rod) for rod in RODS))
     world.connect(swimmer, pilot, ("position", "position"), time_shifted=True, initial_data={"position": [0.0] * 3})
-    SEEN.clear()
+    POSITIONS.clear()
     world.run(until=round(seconds * TICKS), print_progress=False)
-    far = math.hypot(*list(SEEN.values())[-1])
-    print(f"after {max(SEEN):g} s the robot is {far:.2f} m away")
-    return dict(SEEN)
+    far = math.hypot(*list(POSITIONS.values())[-1])
+    print(f"after {max(POSITIONS):g} s the robot is {far:.2f} m away")
+    return dict(POSITIONS)
 
 
 if __name__ == "__main__":

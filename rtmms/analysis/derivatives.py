@@ -485,13 +485,13 @@ class _Differences:
             )
         return values[0]
 
-    def _between(self, name: str, usual: Any, i: int, step: float) -> Array:
+    def _between(self, name: str, present: Any, i: int, step: float) -> Array:
         """Return the slope (k,) by one number of a parameter; one-sided where the other side is not allowed."""
         ends: list[tuple[float, Array]] = []
         refused: ModelError | None = None
         for by in (step, -step):
             try:
-                ends.append((by, self._after(name, _moved(usual, i, by))))
+                ends.append((by, self._after(name, _moved(present, i, by))))
             except ModelError as error:
                 refused = error
         if not ends:
@@ -499,8 +499,8 @@ class _Differences:
         if len(ends) == 2:
             return np.asarray((ends[0][1] - ends[1][1]) / (2.0 * step))
         by, item = ends[0]
-        two = self._after(name, _moved(usual, i, 2.0 * by))
-        none = self._after(name, usual)
+        two = self._after(name, _moved(present, i, 2.0 * by))
+        none = self._after(name, present)
         return np.asarray((4.0 * item - two - 3.0 * none) / (2.0 * by))  # the parabola's slope
 
     def _after(self, name: str, value: Any) -> Array:
@@ -540,10 +540,10 @@ def _coordinates(coordinates: Coordinates, reference: Array, state: Array) -> Ar
     return result
 
 
-def _moved(usual: Any, i: int, by: float) -> Any:
-    if np.ndim(usual) == 0:
-        return float(usual) + by
-    moved = [float(value) for value in usual]
+def _moved(present: Any, i: int, by: float) -> Any:
+    if np.ndim(present) == 0:
+        return float(present) + by
+    moved = [float(value) for value in present]
     moved[i] += by
     return tuple(moved)
 

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.value_conversion import WORDS, convert_value, type_text, value_text, without_numpy
+from rtmms.base.value_conversion import BOOLEANS, convert_value, type_text, value_text, without_numpy
 
 
 @dataclass(frozen=True)
@@ -552,7 +552,7 @@ def read_value(place: str, default: Any, declared: Parameter, value: Any) -> Any
     if default is None and value in (None, "none"):
         return None
     if isinstance(default, bool):
-        word = WORDS.get(value.strip().lower()) if isinstance(value, str) else value
+        word = BOOLEANS.get(value.strip().lower()) if isinstance(value, str) else value
         if not isinstance(word, bool):
             raise ModelError(f"{at} must be true or false, got {value!r}")
         return word

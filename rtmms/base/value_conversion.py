@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from rtmms.base.errors import ModelError
 
-WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 NAMES: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
 SEPARATOR = "+"
 """Separator of a list's entries in a text, because the comma separates keys."""
@@ -183,7 +183,7 @@ def _convert_scalar(place: str, value: Any, hint: Any, bare: Any, arguments: boo
     import msgspec  # not with `import rtmms`
 
     if arguments and bare is bool:
-        value = WORDS.get(str(value).lower(), value)
+        value = BOOLEANS.get(str(value).lower(), value)
     if not arguments and bare is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # a channel may be a number
     try:

@@ -194,7 +194,7 @@ class ChannelMap:
 
 
 _FORM = re.compile(r"([^\[\]]+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?\Z")
-_OWN = ("time", "step")
+_TIMES = ("time", "step")
 
 
 @dataclass(frozen=True)
@@ -251,9 +251,9 @@ def field(name: str, plant: PlantInfo, place: str) -> Field:
     output, indices = match[1].strip(), match[2]
     known = {channel.name: channel for channel in plant.outputs}
     if output not in known:
-        if output in _OWN and indices is None:
+        if output in _TIMES and indices is None:
             return Field(name, output, None)
-        raise ModelError(f"{place}: {UnknownNameError('output', output, [*known, *_OWN])}")
+        raise ModelError(f"{place}: {UnknownNameError('output', output, [*known, *_TIMES])}")
     shape = known[output].shape
     index = tuple(int(word) for word in indices.split(",")) if indices else ()
     if len(index) == 1 and len(shape) > 1 and index[0] < prod(shape):

@@ -292,7 +292,7 @@ def _part(place: str, cls: Any, table: Mapping[str, Any], base: Any) -> Any:
 
 
 GROUP = "rtmms.bridges"
-OWN = "one of your own runs as FILE.py or FILE.py:CLASS, see bridges/template.py"
+OWN_FILE = "one of your own runs as FILE.py or FILE.py:CLASS, see bridges/template.py"
 _EXPECTED = "a dataclass derived from rtmms.Bridge, with on_state(state)"
 
 
@@ -325,7 +325,7 @@ def check_bridge(name: str) -> None:
     if is_file(name):
         path_of("bridge", name)
     elif name not in (known := entry_points_of(GROUP)):
-        raise UnknownNameError("bridge", name, known, OWN)
+        raise UnknownNameError("bridge", name, known, OWN_FILE)
 
 
 def load_bridge(name: str) -> type[Bridge]:

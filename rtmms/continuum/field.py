@@ -72,12 +72,12 @@ class Field:
         return _compiled(self.function)
 
 
-_KEPT: dict[Any, Any] = {}
+_COMPILED: dict[Any, Any] = {}
 
 
 def _compiled(function: Any) -> int:
     """Return the address of a user's function; ModelError with numba's text where it cannot be compiled."""
-    if function not in _KEPT:
+    if function not in _COMPILED:
         inner = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
 
         def entry(x: float, t: float, p: int, k: int, out: int) -> None:
@@ -85,11 +85,11 @@ def _compiled(function: Any) -> int:
 
         signature = types.void(types.float64, types.float64, types.int64, types.int64, types.int64)
         try:
-            _KEPT[function] = cfunc(signature)(entry)
+            _COMPILED[function] = cfunc(signature)(entry)
         except Exception as fault:  # whatever numba raises for a user's code
             name = getattr(function, "__name__", "?")
             raise ModelError(f"strain field '{name}': numba cannot compile it: {str(fault).strip()[:400]}") from None
-    return int(_KEPT[function].address)
+    return int(_COMPILED[function].address)
 
 
 @intrinsic

@@ -649,7 +649,7 @@ class RodTable(NamedTuple):
     grid: Grid
 
 
-def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, usual: int) -> RodTable:
+def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, default_nodes: int) -> RodTable:
     """Return the arrays of a rod.
 
     Parameters
@@ -659,10 +659,10 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, u
     shapes : Shapes or None
         None: Legendre polynomials to degree 3 for each of the rod's freedoms.
     nodes : int or None
-        Number of points; None: `usual`, or as many as the shapes need.
+        Number of points; None: `default_nodes`, or as many as the shapes need.
     points : int
         Points of a cell.
-    usual : int
+    default_nodes : int
         Default number of points.
 
     Returns
@@ -686,7 +686,7 @@ def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, u
                 f"{name}: shapes: expected strains among the rod's freedoms ({', '.join(rod.freedoms)}), got {strain}; "
                 "leave it out of the shapes, or add it to freedoms"
             )
-    along = _fine_enough(rod, shapes, nodes, points, usual)
+    along = _fine_enough(rod, shapes, nodes, points, default_nodes)
     table = shapes.table(along.x, rod.length_m, name)
     sections = [rod.at(float(x)) for x in along.x]
     remaining, rows = np.zeros((len(along.x), 6)), np.zeros((len(along.x), at.K_WIDTH))
@@ -743,9 +743,9 @@ def coarseness(rod: Rod, shapes: Shapes, along: Grid) -> float:
     return float(np.max(np.abs(_stiff(rod, shapes, along) - fine) / np.outer(size, size)))
 
 
-def _fine_enough(rod: Rod, shapes: Shapes, nodes: int | None, points: int, usual: int) -> Grid:
+def _fine_enough(rod: Rod, shapes: Shapes, nodes: int | None, points: int, default_nodes: int) -> Grid:
     """Return the grid of `nodes` points, or of as many as the shapes need."""
-    tried = usual if nodes is None else nodes
+    tried = default_nodes if nodes is None else nodes
     along = grid(rod.length_m, tried, points)
     first = off = coarseness(rod, shapes, along)
     while off > COARSE and tried < MAX_POINTS:
@@ -755,7 +755,7 @@ def _fine_enough(rod: Rod, shapes: Shapes, nodes: int | None, points: int, usual
     if off > COARSE or (nodes is not None and first > COARSE):
         enough = f"expected {len(along.x)} or more" if off <= COARSE else "expected smoother shapes"
         raise ModelError(
-            f"rod '{rod.name}': nodes: {nodes or usual} are too few for {len(shapes.components)} shapes: "
+            f"rod '{rod.name}': nodes: {nodes or default_nodes} are too few for {len(shapes.components)} shapes: "
             f"{enough}. The error of the stiffness is {100.0 * first:.2g} %, at most {100.0 * COARSE:g} % is "
             "allowed"
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.override import override
-from rtmms.gym.task import Array, Mask, Memory, Seen, Task
+from rtmms.gym.task import Array, Mask, Memory, Outputs, Task
 from rtmms.plant.coordinates import rotations
 from rtmms.plant.protocol import Plant, unwrapped
 
@@ -119,7 +119,7 @@ class _Manta(Task):
         memory["phase"] = np.mod(turn[:, -1], 2.0 * np.pi)
         return np.stack(sides, axis=2)
 
-    def motion(self, observed: Seen, memory: Memory) -> list[Array]:
+    def motion(self, observed: Outputs, memory: Memory) -> list[Array]:
         """Return the columns that every observation of the manta has.
 
         They are climb (m/s), slopes, speed, rates, phase and the held action.
@@ -140,18 +140,18 @@ class MantaDepth(_Manta):
         return {**begun, "height": begun["level"] + random.uniform(-0.5, 0.5)}
 
     @override
-    def observation(self, observed: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Outputs, memory: Memory) -> Array:
         """Return the height to the goal (m), and the manta's motion."""
         return np.stack([memory["height"] - observed["position"][:, 2], *self.motion(observed, memory)], axis=1)
 
     @override
-    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Outputs, action: Array, memory: Memory) -> Array:
         """Return 1 at the depth, 0 at 0.5 m from it, less 0.05 of the largest action's square."""
         off = np.abs(memory["height"] - observed["position"][:, 2])
         return np.asarray(1.0 - np.minimum(off / 0.5, 2.0) - 0.05 * np.max(action * action, axis=1))
 
     @override
-    def ended(self, observed: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Outputs, memory: Memory) -> Mask:
         """Return whether the manta is 2 m off or upside down."""
         upright = upwards(observed["quaternion"])[2] > 0.0
         return np.asarray((np.abs(memory["height"] - observed["position"][:, 2]) > 2.0) | ~upright)
@@ -166,7 +166,7 @@ class MantaPath(_Manta):
         side = 1.0 if random.random() < 0.5 else -1.0
         return {**self.begin(random, plant), "radius": side * random.uniform(2.0, 4.0)}
 
-    def _course(self, observed: Seen, memory: Memory) -> tuple[Array, Array, Array]:
+    def _course(self, observed: Outputs, memory: Memory) -> tuple[Array, Array, Array]:
         """Return the distance from the circle, outwards (m), and the course's direction there (runs, 2)."""
         radius = memory["radius"]
         x, y = observed["position"][:, 0], observed["position"][:, 1] - radius  # the centre is to the left of the start
@@ -175,7 +175,7 @@ class MantaPath(_Manta):
         return away - np.abs(radius), -side * y / away, side * x / away
 
     @override
-    def observation(self, observed: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Outputs, memory: Memory) -> Array:
         """Return distance (m) and direction against the circle, its curvature (1/m), height error (m), and motion."""
         turn = rotations(observed["quaternion"])
         off, tx, ty = self._course(observed, memory)
@@ -187,7 +187,7 @@ class MantaPath(_Manta):
         )
 
     @override
-    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Outputs, action: Array, memory: Memory) -> Array:
         """Return the speed along the course, m/s, less the distances from it, to the side and in depth, m."""
         flow = to_world(rotations(observed["quaternion"]), observed["velocity"])
         off, tx, ty = self._course(observed, memory)
@@ -195,7 +195,7 @@ class MantaPath(_Manta):
         return np.asarray(along - np.abs(off) - np.abs(observed["position"][:, 2] - memory["level"]))
 
     @override
-    def ended(self, observed: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Outputs, memory: Memory) -> Mask:
         """Return whether the manta is 1.5 m off or upside down."""
         off, _, _ = self._course(observed, memory)
         upright = upwards(observed["quaternion"])[2] > 0.0
@@ -209,19 +209,19 @@ class _Hover(Task):
     speed = 1.0
     rate = 1.0
 
-    def observation(self, observed: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Outputs, memory: Memory) -> Array:
         turn = rotations(observed["quaternion"])
         parts = [observed["position"] / self.error_scale_m, to_world(turn, observed["velocity"]) / self.speed]
         parts += [turn.reshape(-1, 9), observed["angular_velocity"] / self.rate]
         parts += [value[:, None] if value.ndim == 1 else value for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
-    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Outputs, action: Array, memory: Memory) -> Array:
         """Return 1 at the place, 0 at `error_scale_m` from it, less 0.05 of the largest action's square."""
         off = size(observed["position"]) / self.error_scale_m
         return np.asarray(1.0 - np.minimum(off, 2.0) - 0.05 * np.max(action * action, axis=1))
 
-    def ended(self, observed: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Outputs, memory: Memory) -> Mask:
         upright = upwards(observed["quaternion"])[2] > 0.0
         return np.asarray((size(observed["position"]) > 3.0 * self.error_scale_m) | ~upright)
 
@@ -333,7 +333,7 @@ class EelCourse(Task):
         return result
 
     @override
-    def observation(self, observed: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Outputs, memory: Memory) -> Array:
         """Return the observation of the eel.
 
         It has the heading against the course, slopes, the height error (m), velocities, rates, phase, and the held
@@ -348,7 +348,7 @@ class EelCourse(Task):
         return np.stack(columns, axis=1)
 
     @override
-    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Outputs, action: Array, memory: Memory) -> Array:
         """Return the speed along the course, m/s, less the change of depth, m."""
         flow, route = to_world(rotations(observed["quaternion"]), observed["velocity"]), memory["way"]
         return np.asarray(
@@ -356,6 +356,6 @@ class EelCourse(Task):
         )
 
     @override
-    def ended(self, observed: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Outputs, memory: Memory) -> Mask:
         """Return whether the eel is 1.5 m off its depth."""
         return np.asarray(np.abs(observed["position"][:, 2] - memory["level"]) > 1.5)

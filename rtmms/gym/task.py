@@ -17,7 +17,7 @@ from rtmms.plant.protocol import Plant
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-Seen = Mapping[str, Array]
+Outputs = Mapping[str, Array]
 Memory = dict[str, Array]
 """Memory of a task for each run: its goal, the phase of its gait; (runs, ...)."""
 
@@ -128,12 +128,12 @@ class Task:
         """
         return np.asarray((self.middle + self.half * action)[:, None, :])
 
-    def observation(self, observed: Seen, memory: Memory) -> Array:
+    def observation(self, observed: Outputs, memory: Memory) -> Array:
         """Return an agent's observation, of constant length k.
 
         Parameters
         ----------
-        observed : Seen
+        observed : Outputs
             Outputs (runs, *shape) by name.
         memory : Memory
             Memory of the runs.
@@ -147,12 +147,12 @@ class Task:
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
-    def sensor_observation(self, measured: Seen, memory: Memory) -> Array:
+    def sensor_observation(self, measured: Outputs, memory: Memory) -> Array:
         """Return an agent's observation through sensors.
 
         Parameters
         ----------
-        measured : Seen
+        measured : Outputs
             (runs, *shape) outputs of the robot's instruments ('imu.gyro', 'depth.value', ...), SI units; 0 before the
             first sample.
         memory : Memory
@@ -167,12 +167,12 @@ class Task:
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
-    def reward(self, observed: Seen, action: Array, memory: Memory) -> Array:
+    def reward(self, observed: Outputs, action: Array, memory: Memory) -> Array:
         """Return the reward of the last step; a subclass must have it.
 
         Parameters
         ----------
-        observed : Seen
+        observed : Outputs
             Outputs (runs, *shape) by name, at the step's end.
         action : Array
             (runs, actions) from -1 to 1.
@@ -194,12 +194,12 @@ class Task:
             "returns an array (runs,)"
         )
 
-    def ended(self, observed: Seen, memory: Memory) -> Mask:
+    def ended(self, observed: Outputs, memory: Memory) -> Mask:
         """Return whether the episode ends.
 
         Parameters
         ----------
-        observed : Seen
+        observed : Outputs
             Outputs (runs, *shape) by name.
         memory : Memory
             Memory of the runs.

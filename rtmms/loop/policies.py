@@ -144,11 +144,11 @@ class Limits:
     @property
     def any(self) -> bool:
         """Whether there is a limit."""
-        return any(getattr(self, name) is not None for name in WORDS)
+        return any(getattr(self, name) is not None for name in LIMIT_WORDS)
 
 
 NO_LIMITS = Limits()
-WORDS = {
+LIMIT_WORDS = {
     "misses": ("misses", "--max-misses"),
     "misses_in_a_row": ("misses in a row", "--max-consecutive-misses"),
     "overruns": ("overruns", "--max-overruns"),
@@ -194,7 +194,7 @@ def limit_message(limits: Limits, counts: Counts) -> str:
     str
         The sentence; empty if none is exceeded.
     """
-    for name, (what, option) in WORDS.items():
+    for name, (what, option) in LIMIT_WORDS.items():
         maximum, count = getattr(limits, name), getattr(counts, name)
         if isinstance(maximum, int) and count > maximum:
             return f"{count} {what}, {maximum} allowed ({option})"
@@ -218,7 +218,7 @@ def exceeded_share(limits: Limits, counts: Counts, steps: int) -> str:
     str
         The sentence; empty if none is exceeded.
     """
-    for name, (what, option) in WORDS.items():
+    for name, (what, option) in LIMIT_WORDS.items():
         maximum, count = getattr(limits, name), getattr(counts, name)
         if isinstance(maximum, Share) and count > maximum.value * steps:
             return f"{count} {what} of {steps} steps ({Share(count / steps)}), {maximum} allowed ({option})"
@@ -363,7 +363,7 @@ class Policies:
             raise ModelError(f"policies: catchup must be at least 1 step, got {self.catchup}")
         if not 0 <= self.grace_s < math.inf:
             raise ModelError(f"policies: grace_s must be >= 0 s, got {self.grace_s:g}")
-        for name in WORDS:
+        for name in LIMIT_WORDS:
             maximum = getattr(self.limits, name)
             if isinstance(maximum, int) and maximum < 0:
                 raise ModelError(f"policies: limits.{name} must be >= 0, got {maximum}")

@@ -288,7 +288,7 @@ ERROR_SHARE = 0.1
 """Share of a half stroke's evidence of the remaining error that the observer adopts at once."""
 _RATE = 0.02
 """Weight of an angular velocity against a velocity in the wind's estimate, s."""
-_KEPT = 1e-2
+_KEEP_COST_SCALE = 1e-2
 """Weight of a knot against a coordinate, in the least solution for staying."""
 
 
@@ -520,7 +520,9 @@ class LinearPlanner:
         q = self.model.coordinates.pose + 3
         vertical[3:6, 0] = quaternion_matrix(self.model.orbit[0][q : q + 4])[2]
         whole = np.hstack([(np.eye(k) - second.a @ first.a)[:, self._free], -knot, vertical])
-        scale = np.concatenate([np.full(len(self._free), 1.0 / _KEPT), np.ones(self._n), np.full(1, 1.0 / _KEPT)])
+        scale = np.concatenate(
+            [np.full(len(self._free), 1.0 / _KEEP_COST_SCALE), np.ones(self._n), np.full(1, 1.0 / _KEEP_COST_SCALE)]
+        )
         result: Array = scale[:, None] * np.linalg.pinv(whole * scale, rcond=1e-9)
         return result
 

@@ -220,7 +220,7 @@ GROW = 4
 GAP = 145
 MIN_MEASUREMENTS = 45
 """Number of measurements before the errors of steps alone raise doubts while the run continues."""
-SOME = 20
+MIN_ERROR_COUNT = 20
 """Number of measurements before a run may be stopped."""
 GOLDEN = 0.6180339887498949
 MAX_PATH_ERROR = 0.01
@@ -534,7 +534,7 @@ class Monitor:
         if result is None and errors.count < 2:
             name = "unknown"
         elif (
-            errors.count >= SOME and step > UNSTABLE and errors.unstable > MAX_UNSTABLE_SHARE
+            errors.count >= MIN_ERROR_COUNT and step > UNSTABLE and errors.unstable > MAX_UNSTABLE_SHARE
             and errors.unstable_steps >= MIN_UNSTABLE_STEPS and estimator.bounded and errors.unseen <= MAX_STEP_ERROR
         ):  # fmt: skip
             name, over = "diverged", [(MAX_STEP_ERROR, step)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from rtmms.base.errors import ModelError, Renamed, UnknownNameError, warn_renamed
+from rtmms.base.errors import ModelError, Renamed, UnknownNameError, renamed_fields, warn_renamed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -353,6 +353,7 @@ def _standard_environment() -> Environment:
     return Environment((0.0, 0.0, -STANDARD_GRAVITY_M_S2), WATER_DENSITY_KG_M3)
 
 
+@renamed_fields(surroundings="environment", home="initial_pose")
 @dataclass(frozen=True, kw_only=True)
 class PlantDescription:
     """Static properties of a plant, beside the members of `Plant`; `describe_plant` returns that of any plant.

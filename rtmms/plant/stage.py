@@ -32,13 +32,13 @@ from rtmms.plant.protocol import (
     Wrapper,
 )
 
-STEP, COMMAND, FIRST, COUNT, ACCOUNT, START, STATE, SOUND, WORDS, WIDTH = range(10)
+STEP, COMMAND, FIRST, COUNT, ACCOUNT, START, STATE, SOUND, STATE_SIZE, WIDTH = range(10)
 """Columns of an inner plant's row.
 
 STEP, COMMAND: addresses of its step and of its command. FIRST, COUNT: its first actuator and the number of commands
 that the stage copies there. ACCOUNT: address of the function that writes its outputs. For a fork, START, STATE, SOUND:
-addresses of its start time, its state, and the sound state after a failure; WORDS: words of a state. These are 0 for a
-plant itself.
+addresses of its start time, its state, and the sound state after a failure; STATE_SIZE: numbers of a state.
+These are 0 for a plant itself.
 """
 
 INNER = Layout(
@@ -80,7 +80,7 @@ def step_inner(inner: Any, k: int) -> int:
     if status:
         inner.failed[0] = k
         if rows[k, SOUND] != rows[k, STATE]:
-            arguments = rows[k, WORDS]
+            arguments = rows[k, STATE_SIZE]
             failed = carray(numbers_at(rows[k, STATE]), (arguments,))
             sound = carray(numbers_at(rows[k, SOUND]), (arguments,))
             for i in range(arguments):
@@ -427,7 +427,7 @@ class Stage(StatefulPlant, Wrapper):
         _bind_steps(inner, [fork.entry for fork in forks])
         _bind_accounts(inner, accounts)
         for k, fork in enumerate(forks):
-            inner.rows[k, [START, STATE, SOUND, WORDS]] = (
+            inner.rows[k, [START, STATE, SOUND, STATE_SIZE]] = (
                 fork.start.ctypes.data, fork.state.ctypes.data, fork.recovery_state.ctypes.data, fork.state.size,
             )  # fmt: skip
         return self._bind(other, forks, accounts)

@@ -16,7 +16,7 @@ from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.record.log import Log, Step
 from rtmms.record.log_location import refuse_without_pyarrow
 
-WORDS = {name: outcome_column.kind for name, outcome_column in OUTCOME_COLUMNS.items()}
+OUTCOME_TYPES = {name: outcome_column.kind for name, outcome_column in OUTCOME_COLUMNS.items()}
 ROWS_AT_ONCE = 4096
 
 
@@ -66,7 +66,7 @@ def columns(log: Log, outputs: Sequence[str] | None = None) -> dict[str, type]:
     dict[str, type]
         Types by name.
     """
-    table: dict[str, type] = {"run": int, "step": int, "time": float, **WORDS, "altered": bool}
+    table: dict[str, type] = {"run": int, "step": int, "time": float, **OUTCOME_TYPES, "altered": bool}
     table |= {f"{name}_ns": int for name in PARTS}
     table |= {f"command.{column}": float for signal in log.actuators for column in signal.columns}
     result = [signal for signal in log.outputs if outputs is None or signal.name in outputs]
@@ -96,7 +96,7 @@ def rows(log: Log, outputs: Sequence[str] | None = None, every: int = 1) -> Iter
             run += 1
             continue
         times = [None if value == UNDEFINED else value for value in row.times]
-        arguments = [row.text(name) for name in WORDS]
+        arguments = [row.text(name) for name in OUTCOME_TYPES]
         head = [run, row.step, (row.step + 1) * dt, *arguments, row.altered, *times]
         yield head + row.command.tolist() + row.outputs.tolist()
 

@@ -330,15 +330,15 @@ class _SuiteBuilder:
         return rows, [(entry, "px", 2, "") for entry in wanted]
 
     def _vector(
-        self, name: str, sensor: Sensor, of: str, usual: tuple[str, ...], noise: float, turn_on: float, step: float,
-        gain: float = 1.0,
+        self, name: str, sensor: Sensor, of: str, default_outputs: tuple[str, ...], noise: float, turn_on: float,
+        step: float, gain: float = 1.0,
     ) -> tuple[Array, int]:  # fmt: skip
-        whose = of or next((item for item in usual if item in self._outputs), "")
+        whose = of or next((item for item in default_outputs if item in self._outputs), "")
         if whose not in self._outputs:
             if of:
                 raise ModelError(f"sensor {name}: of: {UnknownNameError('output', of, self._outputs)}")
             raise ModelError(
-                f"sensor {name}: expected of = an output of the plant, which has none of {', '.join(usual)}"
+                f"sensor {name}: expected of = an output of the plant, which has none of {', '.join(default_outputs)}"
             )
         shape = self._outputs[whose].shape
         if len(shape) != 1:

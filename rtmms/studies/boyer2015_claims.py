@@ -70,11 +70,13 @@ CLAIMS = (
           where="7", unjudged=OTHER_MACHINE),
 )  # fmt: skip
 
-_OWN = "not the paper's: from an independent computation"
+_OWN_NOTE = "not the paper's: from an independent computation"
 
 
 def _known(key: str, name: str, value: float, unit: str, where: str) -> Claim:
-    return Claim(key, name, value, unit, Target(value - 1e-8, value + 1e-8), ".10f", where=where, note=_OWN, must=True)
+    return Claim(
+        key, name, value, unit, Target(value - 1e-8, value + 1e-8), ".10f", where=where, note=_OWN_NOTE, must=True
+    )
 
 
 WHEELS = (

@@ -85,7 +85,7 @@ def _text_bytes(pq: Any, path: Path, texts: list[str], maximum: int) -> int:
     return total
 
 
-WORDS = {"true": 1.0, "false": 0.0}
+BOOLEAN_NUMBERS = {"true": 1.0, "false": 0.0}
 ENDINGS = (".csv", ".parquet")
 MAX_ROUNDING_STEPS = 0.1
 """Largest distance of rows from the steps' instants, in steps, that counts as rounding of their clock."""
@@ -455,7 +455,7 @@ def _number(cell: Any) -> float:
     try:
         result = float(cell)
     except (TypeError, ValueError, OverflowError):
-        return float(WORDS.get(str(cell).strip().lower(), math.nan))
+        return float(BOOLEAN_NUMBERS.get(str(cell).strip().lower(), math.nan))
     return result if math.isfinite(result) else math.nan
 
 

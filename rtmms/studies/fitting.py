@@ -229,10 +229,16 @@ class _Search:
     """
 
     def __init__(
-        self, residuals: Residuals, sigma: dict[str, Array], noise: dict[str, Array], usual: dict[str, Array],
+        self, residuals: Residuals, sigma: dict[str, Array], noise: dict[str, Array], typical_noise: dict[str, Array],
         watch: Watch,
     ) -> None:  # fmt: skip
-        self.residuals, self.sigma, self.noise, self.typical_noise, self.watch = residuals, sigma, noise, usual, watch
+        self.residuals, self.sigma, self.noise, self.typical_noise, self.watch = (
+            residuals,
+            sigma,
+            noise,
+            typical_noise,
+            watch,
+        )
         self.z = np.zeros(0)
         self.cost = np.inf
         self.slope: Array | None = None
@@ -397,7 +403,7 @@ def _refuse_failing(residuals: Residuals, z: Array) -> None:
 
 
 def _weigh(
-    residuals: Residuals, z: Array, sigma: dict[str, Array], noise: dict[str, Array], usual: dict[str, Array]
+    residuals: Residuals, z: Array, sigma: dict[str, Array], noise: dict[str, Array], typical_noise: dict[str, Array]
 ) -> float:
     """Weight channels that fit worse than their noise by their own errors; return the largest relative change."""
     predicted = residuals.predicted(z)
@@ -408,7 +414,7 @@ def _weigh(
     change = 0.0
     for name, rows in off.items():
         rms = np.sqrt(mean_square(np.concatenate(rows)))
-        new = np.maximum(np.maximum(rms, np.nan_to_num(noise[name])), usual[name])
+        new = np.maximum(np.maximum(rms, np.nan_to_num(noise[name])), typical_noise[name])
         change = max(change, float(np.abs(new / sigma[name] - 1.0).max()))
         sigma[name][:] = new
     return change

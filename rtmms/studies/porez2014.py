@@ -64,7 +64,7 @@ NUMBERS = (
 )  # fmt: skip
 AFTER = Target(0.0, 90.0)
 PHASE = "phases are of the stroke, from a reversal, 90 deg is its middle; to 0.1 deg, by a parabola"
-WORDS = (
+TEXT_CLAIMS = (
     Claim("twist_at", "twist is largest", "at the middle of the stroke", "deg", Target(60.0, 120.0), ".1f", note=PHASE),
     Claim("bend_at", "stroke and bending together are largest", "after the reversals", "deg", AFTER, ".1f",
           note="after a reversal is within the quarter period that follows it"),
@@ -87,7 +87,7 @@ METHOD = (
     Claim("weight", "mean lift over weight, on the orbit", "hovering", "", Target(1.0 - 1e-6, 1.0 + 1e-6), ".4f",
           must=True),
 )  # fmt: skip
-CLAIMS = NUMBERS + WORDS + METHOD
+CLAIMS = NUMBERS + TEXT_CLAIMS + METHOD
 CLOCK = Claim("clock", "one period on this machine, 400 steps", "17 s on a laptop", "ms", None, ".0f",
               note="compiled, RK4", unjudged=OTHER_MACHINE)  # fmt: skip
 
@@ -278,7 +278,7 @@ def stroke(**values: Any) -> Stroke:
 
 
 def numbers(s: Stroke) -> dict[str, float]:
-    """Return the numbers by the keys of NUMBERS and WORDS, and the carried weight.
+    """Return the numbers by the keys of NUMBERS and TEXT_CLAIMS, and the carried weight.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from rtmms.view.verdict import OTHER_MACHINE, OURS, Claim, Row, about, above, at
 # Qu 2024's words and numbers beside ours, one row a claim.
 
 
-Found = Mapping[str, Any]
+Results = Mapping[str, Any]
 Measured = Iterator[tuple[str, float, str]]
 """Key of the claim, the judged number, and its text ('' for the claim's own form)."""
 
@@ -75,12 +75,12 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def rows(result: Found) -> list[Row]:
+def rows(result: Results) -> list[Row]:
     """Return all rows of the table.
 
     Parameters
     ----------
-    result : Found
+    result : Results
         Result of `compute`.
 
     Returns
@@ -101,7 +101,7 @@ def _list(values: Any, form: str = ".1f") -> str:
     return ", ".join(f"{value:{form}}" for value in values)
 
 
-def _waves(result: Found) -> Measured:
+def _waves(result: Results) -> Measured:
     wave = result["fig7"]
     for key in ("rear_lag", "chord_lag"):
         yield key, float(np.min(wave[f"{key}_deg"])), _list(wave[f"{key}_deg"])
@@ -109,7 +109,7 @@ def _waves(result: Found) -> Measured:
     yield "amplitudes", float(np.max(size)), _list(size, ".2f")
 
 
-def _thrust(result: Found) -> Measured:
+def _thrust(result: Results) -> Measured:
     sweep, wave = result["fig8"], result["fig7"]
     by_amplitude, by_phase = sweep["thrust_by_amplitude_n"], sweep["thrust_by_phase_n"]
     for key, by in (("over_amplitude", by_amplitude), ("over_phase", by_phase)):
@@ -123,7 +123,7 @@ def _thrust(result: Found) -> Measured:
     yield "peak_thrust", wave["peak_thrust_n"], ""
 
 
-def _speed(result: Found) -> Measured:
+def _speed(result: Results) -> Measured:
     settled = result["fig9"]["settled"]
     swing = [row["swing_m_s"] for row in settled]
     yield "swing", float(np.diff(swing).min()), f"{np.diff(swing).min():.2g}, of {_list(swing, '.3f')}"
@@ -136,7 +136,7 @@ def _speed(result: Found) -> Measured:
     yield "yaw", max(row["greatest_yaw_rad"] for row in settled), ""
 
 
-def _turns(result: Found) -> Measured:
+def _turns(result: Results) -> Measured:
     phase, amplitude = (result["fig10_11"][name] for name in ("phase", "amplitude"))
     for key, name, form, unit in (("first_yaw", "first_yaw_acceleration_rad_s2", ".2f", "rad/s2"),
                                   ("spread", "yaw_moment_spread_n_m", ".2f", "N m")):  # fmt: skip
@@ -144,7 +144,7 @@ def _turns(result: Found) -> Measured:
         yield key, ratio, f"{ratio:.1f}: {phase[name]:{form}} over {amplitude[name]:{form}} {unit}"
 
 
-def _methods(result: Found) -> Measured:
+def _methods(result: Results) -> Measured:
     yield "rk4_step", 1e3 * result["rk4_step_s"], ""
     yield "cost", result["cost"]["ms_for_10_ms"], ""
     balance = result["power_balance"]
@@ -152,7 +152,7 @@ def _methods(result: Found) -> Measured:
     yield "iterated", max(result["coupling"]["iterated"]["position_m"]), ""
 
 
-def _settled(result: Found) -> Iterator[Row]:
+def _settled(result: Results) -> Iterator[Row]:
     """Return the rows of figure 9, a curve an amplitude."""
     for row in result["fig9"]["settled"]:
         name = f"settled speed, amplitude {row['amplitude_deg']:g} deg"
@@ -160,7 +160,7 @@ def _settled(result: Found) -> Iterator[Row]:
         yield Claim("", name, "curves", "m/s", where="fig. 9").row(row["speed_m_s"], shown=text)
 
 
-def _windows(result: Found) -> Iterator[Row]:
+def _windows(result: Results) -> Iterator[Row]:
     """Return the rows of figure 10, three parts of each turn."""
     for name, key in (("phase 40 and 0 deg", "phase"), ("amplitude 40 and 20 deg", "amplitude")):
         item = result["fig10_11"][key]

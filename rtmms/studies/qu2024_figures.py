@@ -23,19 +23,19 @@ from rtmms.view.style import (
     subscript,
 )
 
-Found = Mapping[str, Any]
+Results = Mapping[str, Any]
 
 ANIMALS_M_S = (0.25, 0.47)
 ROBOTS_M_S = (0.51, 0.70)
 WRENCH = ("Fx, N", "Fy, N", "Fz, N", "Mx, N m", "My, N m", "Mz, N m")
 
 
-def draw_all(result: Found, folder: Path) -> Iterator[Path]:
+def draw_all(result: Results, folder: Path) -> Iterator[Path]:
     """Write one file for each figure into a folder.
 
     Parameters
     ----------
-    result : Found
+    result : Results
         Result of rtmms.studies.qu2024.compute.
     folder : Path
         The folder.
@@ -65,12 +65,12 @@ def _titled(page: Any, text: str) -> None:
     page.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
 
 
-def waves(result: Found) -> Any:
+def waves(result: Results) -> Any:
     """Draw figure 7: waves in the fin.
 
     Parameters
     ----------
-    result : Found
+    result : Results
         Data of the figure.
 
     Returns
@@ -102,12 +102,12 @@ def waves(result: Found) -> Any:
     return page
 
 
-def thrust(result: Found) -> Any:
+def thrust(result: Results) -> Any:
     """Draw figure 8: mean thrust.
 
     Parameters
     ----------
-    result : Found
+    result : Results
         Data of the figure.
 
     Returns
@@ -134,12 +134,12 @@ def thrust(result: Found) -> Any:
     return page
 
 
-def speed(result: Found) -> Any:
+def speed(result: Results) -> Any:
     """Draw figure 9: speed from rest.
 
     Parameters
     ----------
-    result : Found
+    result : Results
         Data of the figure.
 
     Returns
@@ -173,12 +173,12 @@ def speed(result: Found) -> Any:
 _GAITS = {"phase": ("phase 40 and 0 deg", BLUE, "-"), "amplitude": ("amplitude 40 and 20 deg", CORAL, "--")}
 
 
-def paths(result: Found) -> Any:
+def paths(result: Results) -> Any:
     """Draw figure 10: paths of the turns.
 
     Parameters
     ----------
-    result : Found
+    result : Results
         Data of the figure.
 
     Returns
@@ -210,12 +210,12 @@ def paths(result: Found) -> Any:
     return page
 
 
-def wrench(result: Found) -> Any:
+def wrench(result: Results) -> Any:
     """Draw figure 11: resultant wrench on the body.
 
     Parameters
     ----------
-    result : Found
+    result : Results
         Data of the figure.
 
     Returns
@@ -244,12 +244,12 @@ def wrench(result: Found) -> Any:
     return page
 
 
-def coupling(result: Found) -> Any:
+def coupling(result: Results) -> Any:
     """Draw the error of not solving fins and body together, over the step, beside the method's own error.
 
     Parameters
     ----------
-    result : Found
+    result : Results
         Data of the figure.
 
     Returns

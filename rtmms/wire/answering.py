@@ -82,7 +82,7 @@ _SIGNAL_CHECK_NS = 100_000_000
 """Interval at which Python runs for signals, ns."""
 _RARE_SIGNAL_CHECK_NS = 1_000_000_000
 """The same interval if a signal wakes the controller by itself, ns."""
-Words = npt.NDArray[np.int64]
+Int64Array = npt.NDArray[np.int64]
 
 
 def prepare(update: CompiledUpdate) -> Any:

@@ -24,7 +24,7 @@ WORLD_CURRENT = "current_m_s"
 CURRENT_COMPONENTS = ("current_x_m_s", "current_y_m_s", "current_z_m_s")
 """Names of the parameters of a robot's uniform current, m/s."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
-_TAKEN = ("truth", "estimate", "fault", "none")
+_RESERVED = ("truth", "estimate", "fault", "none")
 """Words with which channels, faults, and patterns begin already."""
 
 
@@ -90,7 +90,7 @@ class Member:
     def __post_init__(self) -> None:
         """Check the fields."""
         where = f"world: robot '{self.name}'" if isinstance(self.name, str) else "world"
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name in _TAKEN:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name in _RESERVED:
             raise ModelError(
                 f"world: name of a robot: expected a letter, then letters, digits and _, got {self.name!r:.60}"
             )

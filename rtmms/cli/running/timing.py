@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError
-from rtmms.loop.policies import WORDS
+from rtmms.loop.policies import LIMIT_WORDS
 from rtmms.plant.protocol import HasRobots, describe_plant
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def limits(plan: Plan) -> dict[str, str]:
         "misses": plan.max_misses, "misses_in_a_row": plan.max_consecutive_misses,
         "overruns": plan.max_overruns, "overruns_in_a_row": plan.max_consecutive_overruns, "stale": plan.max_stale,
     }  # fmt: skip
-    return {name: str(asked[name]) for name in WORDS if asked[name] is not None}
+    return {name: str(asked[name]) for name in LIMIT_WORDS if asked[name] is not None}
 
 
 def policies(plan: Plan) -> Policies:

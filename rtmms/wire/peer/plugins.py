@@ -87,7 +87,7 @@ def declared_robots(name: str) -> tuple[str, ...]:
 
 GROUP = "rtmms.controllers"
 
-OWN = "one of your own runs as FILE.py or FILE.py:CLASS, see controllers/template.py"
+OWN_FILE = "one of your own runs as FILE.py or FILE.py:CLASS, see controllers/template.py"
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def check_controller(name: str) -> None:
     if is_file(name):
         refuse_script("controller", name, f"write {_EXPECTED}, or {_SCRIPT}")
     elif name not in (known := entry_points_of(GROUP)):
-        raise UnknownNameError("controller", name, known, OWN)
+        raise UnknownNameError("controller", name, known, OWN_FILE)
 
 
 def load_controller(name: str) -> type[Controller]:

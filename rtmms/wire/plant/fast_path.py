@@ -41,7 +41,7 @@ _BUFFER_BYTES = 65536
 _WATCH_NS = 50_000_000
 """Time after which a wait without a deadline returns to Python, ns; it may be twice as long."""
 
-Words = npt.NDArray[np.int64]
+Int64Array = npt.NDArray[np.int64]
 
 
 class BatchedSteps:
@@ -64,10 +64,10 @@ class BatchedSteps:
         self._batch = np.zeros(1, dtype=BATCH)
         self._times = np.zeros(MAX_BATCH_STEPS, dtype=TIME)
         self._states = np.zeros(peers, dtype=STATE)
-        self._arguments: Words = np.zeros(ARGUMENTS, dtype=np.int64)
+        self._arguments: Int64Array = np.zeros(ARGUMENTS, dtype=np.int64)
         self._arguments[: len(account.arguments)] = account.arguments
         self._fitted: dict[int, StateMessage] = {}
-        self._owners: dict[int, tuple[Words, CompiledLayout]] = {}
+        self._owners: dict[int, tuple[Int64Array, CompiledLayout]] = {}
         self._at = address(step), address(self._batch)
         self._batch_view = arguments = view(self._batch)
         arguments.dt, arguments.function, arguments.arguments_at = dt, account.function, address(self._arguments)
@@ -94,7 +94,7 @@ class BatchedSteps:
             state.set_policy(policy)
         if self._fitted.get(k) is not state:
             parts = [self._account.numbers.get(name) for name in state.names]
-            sources: Words = np.array([part for part in parts if part is not None], dtype=np.int64).reshape(-1, 2)
+            sources: Int64Array = np.array([part for part in parts if part is not None], dtype=np.int64).reshape(-1, 2)
             if len(sources) != len(parts) or len(state.layout.reals) != 1 + int(sources[:, 1].sum()):
                 return False
             layout = CompiledLayout(state.layout)
@@ -177,7 +177,7 @@ class _Line:
 
     def __init__(self, peer: Peer, descriptor: int, row: Any) -> None:
         self.peer, self.descriptor = peer, descriptor
-        self.actuators: Words = np.array(peer.actuators, dtype=np.int64)
+        self.actuators: Int64Array = np.array(peer.actuators, dtype=np.int64)
         layouts = [command_layout(tuple(peer.index), aged=aged) for aged in (False, True)]
         self._layouts = [(layout, CompiledLayout(layout)) for layout in layouts]
         self._row = row
